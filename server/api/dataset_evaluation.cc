@@ -149,7 +149,9 @@ absl::StatusOr<Evaluation> EvaluateDataset(const Predictor& predictor, const Dat
   }
   MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
                           PredictAll(predictor, dataset, {false, task}, cancellation));
-  evaluation.metrics = EvaluateWeighted(model.coding, prediction, *target, counts);
+  MERCER_ASSIGN_OR_RETURN(evaluation.metrics,
+                          EvaluateWeighted(model.coding, prediction, *target, counts,
+                                           RunContext(cancellation, 1, nullptr)));
   return evaluation;
 }
 

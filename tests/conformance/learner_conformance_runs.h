@@ -270,7 +270,7 @@ TEST_P(LearnerConformance, SeveralOutputsAreCodedAroundTheLearner) {
     const absl::StatusOr<Prediction> prediction = (*predictor)->Predict(data, {}, context);
     ASSERT_TRUE(prediction.ok()) << prediction.status();
     const std::vector<Metric> metrics =
-        EvaluatePrediction(loaded->coding, *prediction, data.role_columns[0]);
+        EvaluatePrediction(loaded->coding, *prediction, data.role_columns[0], RunContext()).value();
     EXPECT_GT(metrics[0].value, 0.7) << metrics[0].name;
   }
 }

@@ -1,11 +1,13 @@
-// Sorts what may be many millions of values, and ends early when its run must.
+// Sorts and shuffles what may be many millions of values, and ends early when its run must.
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 
+#include "core/base/process/paced_check.h"
 #include "core/base/process/run_context.h"
 #include "core/base/status/status_macros.h"
 
@@ -32,6 +34,18 @@ absl::Status SortPolled(std::vector<Value>& values, const Less& less, const RunC
     }
   }
   return context.CheckCancelled();
+}
+
+// Shuffles as RandomStream::Shuffle does. Errors: kCancelled, with the values in any order.
+template <typename Value, typename Stream>
+absl::Status ShufflePolled(std::vector<Value>& values, Stream& stream, const RunContext& context) {
+  constexpr Index kNumbersPerSwap = 32;
+  PacedCheck check(context);
+  for (size_t i = values.size(); i > 1; --i) {
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerSwap));
+    std::swap(values[i - 1], values[stream.Below(i)]);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace mercer

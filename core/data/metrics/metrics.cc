@@ -13,7 +13,7 @@ double BalancedAccuracy(const std::vector<int>& predicted, const std::vector<int
 }
 
 double AreaUnderRoc(const ConstVectorRef& values, const std::vector<bool>& positive) {
-  return WeightedAreaUnderRoc(values, positive, nullptr);
+  return *WeightedAreaUnderRoc(values, positive, nullptr, RunContext());
 }
 
 double RootMeanSquaredError(const ConstVectorRef& predicted, const ConstVectorRef& actual) {

@@ -6,11 +6,16 @@
 #include <map>
 
 #include "core/base/numeric/index_range.h"
+#include "core/base/process/paced_check.h"
+#include "core/base/process/polled_sort.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer {
 namespace {
 
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+// Of PacedCheck: to find a row's value in memory takes as long as to compute so many numbers.
+constexpr Index kNumbersPerRankedRow = 16;
 
 double WeightOf(const Vector* weights, size_t row) {
   return weights == nullptr ? 1.0 : (*weights)(static_cast<Index>(row));
@@ -50,23 +55,27 @@ double WeightedBalancedAccuracy(const std::vector<int>& predicted, const std::ve
   return counts.empty() ? kUndefined : sum / static_cast<double>(counts.size());
 }
 
-double WeightedAreaUnderRoc(const ConstVectorRef& values, const std::vector<bool>& positive,
-                            const Vector* weights) {
+absl::StatusOr<double> WeightedAreaUnderRoc(const ConstVectorRef& values,
+                                            const std::vector<bool>& positive,
+                                            const Vector* weights, const RunContext& context) {
   std::vector<Index> order = IndexRange(0, static_cast<Index>(positive.size()));
   if (std::any_of(order.begin(), order.end(), [&](Index i) { return std::isnan(values(i)); })) {
     return kUndefined;
   }
-  std::sort(order.begin(), order.end(), [&](Index a, Index b) { return values(a) < values(b); });
+  const auto less = [&](Index a, Index b) { return values(a) < values(b); };
+  MERCER_RETURN_IF_ERROR(SortPolled(order, less, context));
   // Twice the number of (positive, negative) pairs in the right order, a tie counting one: without
   // weights an integer, so exact.
   double twice_right = 0;
   double num_negative = 0;  // with a smaller value than the current run of ties
   double num_positive = 0;
+  PacedCheck check(context);
   for (size_t begin = 0; begin < order.size();) {
     size_t end = begin;
     double tied_positive = 0;
     double tied_negative = 0;
     for (; end < order.size() && values(order[end]) == values(order[begin]); ++end) {
+      MERCER_RETURN_IF_ERROR(check.After(kNumbersPerRankedRow));
       const auto row = static_cast<size_t>(order[end]);
       (positive[row] ? tied_positive : tied_negative) += WeightOf(weights, row);
     }

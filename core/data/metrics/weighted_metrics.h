@@ -4,7 +4,10 @@
 
 #include <vector>
 
+#include "absl/status/statusor.h"
+
 #include "core/base/numeric/types.h"
+#include "core/base/process/run_context.h"
 
 namespace mercer {
 
@@ -12,8 +15,10 @@ double WeightedAccuracy(const std::vector<int>& predicted, const std::vector<int
                         const Vector* weights);
 double WeightedBalancedAccuracy(const std::vector<int>& predicted, const std::vector<int>& actual,
                                 const Vector* weights);
-double WeightedAreaUnderRoc(const ConstVectorRef& values, const std::vector<bool>& positive,
-                            const Vector* weights);
+// Errors: kCancelled.
+absl::StatusOr<double> WeightedAreaUnderRoc(const ConstVectorRef& values,
+                                            const std::vector<bool>& positive,
+                                            const Vector* weights, const RunContext& context);
 double WeightedRootMeanSquaredError(const ConstVectorRef& predicted, const ConstVectorRef& actual,
                                     const Vector* weights);
 double WeightedRSquared(const ConstVectorRef& predicted, const ConstVectorRef& actual,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,11 +10,16 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/process/paced_check.h"
+#include "core/base/process/polled_sort.h"
 #include "core/base/status/status_macros.h"
 #include "core/data/table/reader_errors.h"
 
 namespace mercer {
 namespace {
+
+// Of PacedCheck: to read the text of a cell takes as long as to compute so many numbers.
+constexpr Index kNumbersPerCell = 256;
 
 bool IsMissing(const RoleColumn& column, Index row) { return std::isnan(column.values(row)); }
 
@@ -41,6 +47,10 @@ std::optional<int64_t> FoldNumber(const RoleColumn& column, Index row) {
   return static_cast<int64_t>(value);
 }
 
+absl::Status MissingGroup(const RoleColumn& column, Index row) {
+  return CellError(row + 1, column.schema.name, "the group of the row is missing");
+}
+
 absl::Status ColumnError(const RoleColumn& column, std::string_view what) {
   return absl::InvalidArgumentError(
       absl::StrCat("column ", Quoted(column.schema.name), ": ", std::string(what)));
@@ -64,9 +74,11 @@ absl::Status CheckFoldNumbers(const RoleColumn& column, const std::map<int64_t, 
 
 }  // namespace
 
-absl::StatusOr<Split> GivenHoldOut(const RoleColumn& column) {
+absl::StatusOr<Split> GivenHoldOut(const RoleColumn& column, const RunContext& context) {
   Split split;
+  PacedCheck check(context);
   for (Index row = 0; row < column.values.size(); ++row) {
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerCell));
     if (IsMissing(column, row)) {
       return MissingPart(column, row);
     }
@@ -88,7 +100,9 @@ absl::StatusOr<Split> GivenHoldOut(const RoleColumn& column) {
 absl::StatusOr<std::vector<Split>> GivenFolds(const RoleColumn& column, const RunContext& context) {
   std::map<int64_t, int> folds;  // number -> position
   std::vector<int64_t> number_of_row;
+  PacedCheck check(context);
   for (Index row = 0; row < column.values.size(); ++row) {
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerCell));
     if (IsMissing(column, row)) {
       return MissingPart(column, row);
     }
@@ -106,39 +120,45 @@ absl::StatusOr<std::vector<Split>> GivenFolds(const RoleColumn& column, const Ru
   for (auto& fold : folds) {
     fold.second = position++;
   }
-  std::vector<int> fold_of_row(number_of_row.size());
-  std::transform(number_of_row.begin(), number_of_row.end(), fold_of_row.begin(),
-                 [&](int64_t number) { return folds[number]; });
+  std::vector<int> fold_of_row;
+  fold_of_row.reserve(number_of_row.size());
+  for (const int64_t number : number_of_row) {
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerCell));
+    fold_of_row.push_back(folds[number]);
+  }
   return SplitsOfFolds(fold_of_row, position, context);
 }
 
-absl::StatusOr<std::vector<int>> GroupCodes(const RoleColumn& column) {
-  std::map<double, int> codes;
-  for (Index row = 0; row < column.values.size(); ++row) {
-    if (IsMissing(column, row)) {
-      return CellError(row + 1, column.schema.name, "the group of the row is missing");
-    }
-    codes.try_emplace(column.values(row), 0);
+// Sorted, since a tree of millions of groups takes long to go, too.
+absl::StatusOr<std::vector<int>> GroupCodes(const RoleColumn& column, const RunContext& context) {
+  std::vector<double> known(column.values.begin(), column.values.end());
+  const auto missing =
+      std::find_if(known.begin(), known.end(), [](double value) { return std::isnan(value); });
+  if (missing != known.end()) {
+    return MissingGroup(column, missing - known.begin());
   }
-  int next_code = 0;
-  for (auto& [value, code] : codes) {
-    code = next_code++;
-  }
+  MERCER_RETURN_IF_ERROR(SortPolled(known, std::less<>(), context));
+  known.erase(std::unique(known.begin(), known.end()), known.end());
   std::vector<int> code_of_row;
   code_of_row.reserve(static_cast<size_t>(column.values.size()));
+  PacedCheck check(context);
   for (const double value : column.values) {
-    code_of_row.push_back(codes[value]);
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerCell));
+    const auto place = std::lower_bound(known.begin(), known.end(), value);
+    code_of_row.push_back(static_cast<int>(place - known.begin()));
   }
   return code_of_row;
 }
 
-absl::Status CheckGroupsWhole(const RoleColumn& groups, const RoleColumn& parts) {
-  std::map<double, Index> first_row;  // of each group
+absl::Status CheckGroupsWhole(const RoleColumn& groups, const RoleColumn& parts,
+                              const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const std::vector<int> codes, GroupCodes(groups, context));
+  std::vector<Index> first_row(codes.size(), -1);  // of each group
+  PacedCheck check(context);
   for (Index row = 0; row < groups.values.size(); ++row) {
-    if (IsMissing(groups, row)) {
-      return CellError(row + 1, groups.schema.name, "the group of the row is missing");
-    }
-    const Index first = first_row.try_emplace(groups.values(row), row).first->second;
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerCell));
+    Index& first = first_row[static_cast<size_t>(codes[static_cast<size_t>(row)])];
+    first = first < 0 ? row : first;
     if (parts.values(row) != parts.values(first)) {
       return CellError(
           row + 1, parts.schema.name,

@@ -8,10 +8,15 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/numeric/random.h"
+#include "core/base/process/paced_check.h"
+#include "core/base/process/polled_sort.h"
 #include "core/base/status/status_macros.h"
 
 namespace mercer {
 namespace {
+
+// Of PacedCheck: to put a row into a list takes as long as to compute so many numbers.
+constexpr Index kNumbersPerListedRow = 16;
 
 absl::Status CheckClasses(Index rows, const std::vector<int>& classes) {
   if (!classes.empty() && static_cast<Index>(classes.size()) != rows) {
@@ -23,15 +28,21 @@ absl::Status CheckClasses(Index rows, const std::vector<int>& classes) {
 
 // The rows of each class in ascending order of the codes, each list shuffled; one list when there
 // are no classes.
-std::vector<std::vector<Index>> ShuffledClasses(Index rows, const std::vector<int>& classes,
-                                                uint64_t seed, std::string_view purpose) {
+absl::StatusOr<std::vector<std::vector<Index>>> ShuffledClasses(Index rows,
+                                                                const std::vector<int>& classes,
+                                                                uint64_t seed,
+                                                                std::string_view purpose,
+                                                                const RunContext& context) {
+  PacedCheck check(context);
   std::map<int, std::vector<Index>> by_code;
   for (Index row = 0; row < rows; ++row) {
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerListedRow));
     by_code[classes.empty() ? 0 : classes[static_cast<size_t>(row)]].push_back(row);
   }
   std::vector<std::vector<Index>> lists;
   for (auto& [code, members] : by_code) {
-    RandomStream(seed, purpose, lists.size()).Shuffle(members);
+    RandomStream stream(seed, purpose, lists.size());
+    MERCER_RETURN_IF_ERROR(ShufflePolled(members, stream, context));
     lists.push_back(std::move(members));
   }
   return lists;
@@ -69,33 +80,46 @@ std::vector<Index> HeldOutCounts(const std::vector<std::vector<Index>>& classes,
   return counts;
 }
 
+// The split that holds out the first `counts[c]` rows of each list.
+absl::StatusOr<Split> TakeFirst(const std::vector<std::vector<Index>>& lists,
+                                const std::vector<Index>& counts, Index rows,
+                                const RunContext& context) {
+  PacedCheck check(context);
+  std::vector<bool> is_held_out(static_cast<size_t>(rows), false);
+  for (size_t c = 0; c < lists.size(); ++c) {
+    for (Index i = 0; i < counts[c]; ++i) {
+      MERCER_RETURN_IF_ERROR(check.After(kNumbersPerListedRow));
+      is_held_out[static_cast<size_t>(lists[c][static_cast<size_t>(i)])] = true;
+    }
+  }
+  Split split;
+  for (Index row = 0; row < rows; ++row) {
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerListedRow));
+    (is_held_out[static_cast<size_t>(row)] ? split.held_out : split.training).push_back(row);
+  }
+  return split;
+}
+
 }  // namespace
 
 absl::StatusOr<Split> HoldOutSplit(Index rows, double fraction, const std::vector<int>& classes,
-                                   uint64_t seed) {
+                                   uint64_t seed, const RunContext& context) {
   MERCER_RETURN_IF_ERROR(CheckClasses(rows, classes));
   if (!(fraction > 0 && fraction < 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("the held-out fraction must be in (0, 1), is ", fraction));
   }
   const auto total = static_cast<Index>(std::llround(fraction * static_cast<double>(rows)));
-  const std::vector<std::vector<Index>> lists =
-      ShuffledClasses(rows, classes, seed, "holdout-split");
+  MERCER_ASSIGN_OR_RETURN(const std::vector<std::vector<Index>> lists,
+                          ShuffledClasses(rows, classes, seed, "holdout-split", context));
   const std::vector<Index> counts =
       classes.empty() ? std::vector<Index>(lists.size(), total) : HeldOutCounts(lists, rows, total);
-  Split split;
-  for (size_t c = 0; c < lists.size(); ++c) {
-    const auto middle = lists[c].begin() + counts[c];
-    split.held_out.insert(split.held_out.end(), lists[c].begin(), middle);
-    split.training.insert(split.training.end(), middle, lists[c].end());
-  }
+  MERCER_ASSIGN_OR_RETURN(Split split, TakeFirst(lists, counts, rows, context));
   if (split.held_out.empty() || split.training.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("holding out ", fraction, " of ", rows, " rows leaves ", split.training.size(),
                      " for training and ", split.held_out.size(), " held out"));
   }
-  std::sort(split.held_out.begin(), split.held_out.end());
-  std::sort(split.training.begin(), split.training.end());
   return split;
 }
 
@@ -111,8 +135,12 @@ absl::StatusOr<std::vector<Split>> KFoldSplits(Index rows, int folds,
   // one row of equal shares.
   std::vector<int> fold_of_row(static_cast<size_t>(rows));
   int next_fold = 0;
-  for (const std::vector<Index>& members : ShuffledClasses(rows, classes, seed, "k-fold-splits")) {
+  PacedCheck check(context);
+  MERCER_ASSIGN_OR_RETURN(const std::vector<std::vector<Index>> lists,
+                          ShuffledClasses(rows, classes, seed, "k-fold-splits", context));
+  for (const std::vector<Index>& members : lists) {
     for (const Index row : members) {
+      MERCER_RETURN_IF_ERROR(check.After(kNumbersPerListedRow));
       fold_of_row[static_cast<size_t>(row)] = next_fold;
       next_fold = (next_fold + 1) % folds;
     }

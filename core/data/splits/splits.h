@@ -18,12 +18,13 @@ struct Split {
 
 // Holds out round(fraction * rows) rows at random. With `classes` (one code per row; empty for
 // none) each class is divided in the same proportion, at least one row of each class staying in
-// training. Errors: kInvalidArgument when fraction is outside (0, 1) or a part would be empty.
+// training. Errors: kInvalidArgument when fraction is outside (0, 1) or a part would be empty;
+// kCancelled.
 absl::StatusOr<Split> HoldOutSplit(Index rows, double fraction, const std::vector<int>& classes,
-                                   uint64_t seed);
+                                   uint64_t seed, const RunContext& context);
 
 // `folds` splits; every row is held out exactly once; class proportions kept when `classes` is
-// given. Errors: kInvalidArgument unless 2 <= folds <= rows.
+// given. Errors: kInvalidArgument unless 2 <= folds <= rows; kCancelled.
 absl::StatusOr<std::vector<Split>> KFoldSplits(Index rows, int folds,
                                                const std::vector<int>& classes, uint64_t seed,
                                                const RunContext& context);
@@ -32,11 +33,12 @@ absl::StatusOr<std::vector<Split>> KFoldSplits(Index rows, int folds,
 // and the rows of one group stay in one part. Shares of rows and classes are as near to those asked
 // for as one pass over the groups, the largest first, brings them; every class that can keep a
 // group in training keeps one. Errors: kInvalidArgument when fraction is outside (0, 1) or the
-// groups cannot fill both parts.
+// groups cannot fill both parts; kCancelled.
 absl::StatusOr<Split> GroupHoldOutSplit(const std::vector<int>& groups, double fraction,
-                                        const std::vector<int>& classes, uint64_t seed);
+                                        const std::vector<int>& classes, uint64_t seed,
+                                        const RunContext& context);
 // The same with groups that stay together. Errors: kInvalidArgument unless 2 <= folds <= number of
-// groups.
+// groups; kCancelled.
 absl::StatusOr<std::vector<Split>> GroupKFoldSplits(const std::vector<int>& groups, int folds,
                                                     const std::vector<int>& classes, uint64_t seed,
                                                     const RunContext& context);

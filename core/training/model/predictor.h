@@ -87,8 +87,10 @@ absl::StatusOr<Matrix> EvaluateFunction(const ModelFunction& function, const Pre
 // Metrics of predictions against the known targets `labels` (a column of the same rows): accuracy,
 // balanced_accuracy, auc (binary, when both classes occur) or rmse, r2. Rows with labels that the
 // coding does not know count as wrong (auc leaves them out); rows whose target is missing are left
-// out; without any other row there is no metric.
-std::vector<Metric> EvaluatePrediction(const OutputCoding& coding, const Prediction& prediction,
-                                       const RoleColumn& labels);
+// out; without any other row there is no metric. Errors: kCancelled.
+absl::StatusOr<std::vector<Metric>> EvaluatePrediction(const OutputCoding& coding,
+                                                       const Prediction& prediction,
+                                                       const RoleColumn& labels,
+                                                       const RunContext& context);
 
 }  // namespace mercer

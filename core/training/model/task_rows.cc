@@ -48,8 +48,9 @@ absl::Status AddTaskMetrics(const TaskOutputs& outputs, const Prediction& predic
   for (size_t t = 0; t < groups.size(); ++t) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const RoleColumn own_labels{labels.role, labels.schema, labels.values(groups[t])};
-    const std::vector<Metric> own =
-        EvaluatePrediction(outputs.coding, PartOf(prediction, groups[t]), own_labels);
+    MERCER_ASSIGN_OR_RETURN(
+        const std::vector<Metric> own,
+        EvaluatePrediction(outputs.coding, PartOf(prediction, groups[t]), own_labels, context));
     if (!own.empty()) {
       metrics.push_back({absl::StrCat("task.", names[t], ".", own[0].name), own[0].value});
     }

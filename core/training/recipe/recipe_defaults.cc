@@ -82,7 +82,7 @@ ValidationOptions ValidationOfPath(const TrainingRecipe& recipe, const Dataset& 
   ValidationOptions validation;
   const RoleColumn* const parts = dataset.FindColumn(ColumnRole::kSplit);
   if (parts != nullptr) {
-    const bool names_held_out = GivenHoldOut(*parts).ok();
+    const bool names_held_out = GivenHoldOut(*parts, RunContext()).ok();
     validation.kind = names_held_out ? ValidationKind::kHoldOut : ValidationKind::kFolds;
   } else if (recipe.limits.max_time < absl::InfiniteDuration()) {
     validation.kind = ValidationKind::kHoldOut;

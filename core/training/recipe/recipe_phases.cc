@@ -233,9 +233,9 @@ Model RecipePhases::Assemble(const RecipeProblem& made, const OptionValues& opti
   return model;
 }
 
-std::vector<Metric> RecipePhases::EvaluateBaseline(const OutputCoding& coding,
-                                                   const RecipeProblem& made,
-                                                   const RoleColumn& labels) const {
+absl::StatusOr<std::vector<Metric>> RecipePhases::EvaluateBaseline(
+    const OutputCoding& coding, const RecipeProblem& made, const RoleColumn& labels,
+    const RunContext& context) const {
   std::vector<Index> rows;
   for (const TaskData& task : made.problem.tasks) {
     rows.insert(rows.end(), task.rows.begin(), task.rows.end());
@@ -243,7 +243,7 @@ std::vector<Metric> RecipePhases::EvaluateBaseline(const OutputCoding& coding,
   const RoleColumn* const column = run_.dataset->FindColumn(ColumnRole::kWeight);
   const Vector weights = column == nullptr ? Vector() : Vector(column->values(rows));
   return EvaluateConstant(coding, SelectLabels(*target_, rows),
-                          column == nullptr ? nullptr : &weights, labels);
+                          column == nullptr ? nullptr : &weights, labels, context);
 }
 
 absl::StatusOr<std::vector<Metric>> RecipePhases::Evaluate(std::shared_ptr<const Model> model,
@@ -258,10 +258,13 @@ absl::StatusOr<std::vector<Metric>> RecipePhases::Evaluate(std::shared_ptr<const
   MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
                           PredictRows(*predictor, *made.inputs, rows, context));
   const RoleColumn labels = SelectLabels(*target_, rows);
-  std::vector<Metric> metrics = EvaluatePrediction(coding, prediction, labels);
+  MERCER_ASSIGN_OR_RETURN(std::vector<Metric> metrics,
+                          EvaluatePrediction(coding, prediction, labels, context));
   MERCER_RETURN_IF_ERROR(
       AddTaskMetrics({coding, tasks}, prediction, labels, *made.inputs, rows, context, metrics));
-  for (const Metric& metric : EvaluateBaseline(coding, made, labels)) {
+  MERCER_ASSIGN_OR_RETURN(const std::vector<Metric> baseline,
+                          EvaluateBaseline(coding, made, labels, context));
+  for (const Metric& metric : baseline) {
     metrics.push_back({absl::StrCat(kBaselinePrefix, metric.name), metric.value});
   }
   held_out_plan_.Collect(coding, prediction, labels, rows, seen);

@@ -96,8 +96,10 @@ class RecipePhases {
  private:
   absl::Status BeginHeldOut();
   // What every model has to beat on rows with these labels.
-  std::vector<Metric> EvaluateBaseline(const OutputCoding& coding, const RecipeProblem& made,
-                                       const RoleColumn& labels) const;
+  absl::StatusOr<std::vector<Metric>> EvaluateBaseline(const OutputCoding& coding,
+                                                       const RecipeProblem& made,
+                                                       const RoleColumn& labels,
+                                                       const RunContext& context) const;
   double SecondsUsed() const;
   absl::Duration TimeLeft() const;  // of the current phase
   bool TimeLimited() const;

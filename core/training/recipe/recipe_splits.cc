@@ -61,7 +61,7 @@ class SplitMaker {
     }
     std::vector<int> codes;
     if (groups_ != nullptr) {
-      MERCER_ASSIGN_OR_RETURN(codes, GroupCodes(*groups_));
+      MERCER_ASSIGN_OR_RETURN(codes, GroupCodes(*groups_, context_));
     }
     return recipe_.validation.kind == ValidationKind::kHoldOut ? DrawHoldOut(codes)
                                                                : DrawFolds(codes);
@@ -104,7 +104,7 @@ class SplitMaker {
                                        "' with the role split says which rows are held out; leave "
                                        "the fraction out"));
       }
-      absl::StatusOr<Split> split = GivenHoldOut(*parts_);
+      absl::StatusOr<Split> split = GivenHoldOut(*parts_, context_);
       if (!split.ok()) {
         return InField("validation", split.status());
       }
@@ -123,7 +123,7 @@ class SplitMaker {
       }
     }
     if (groups_ != nullptr) {
-      MERCER_RETURN_IF_ERROR(CheckGroupsWhole(*groups_, *parts_));
+      MERCER_RETURN_IF_ERROR(CheckGroupsWhole(*groups_, *parts_, context_));
     }
     MERCER_RETURN_IF_ERROR(CheckClasses(splits));
     return splits;
@@ -150,8 +150,11 @@ class SplitMaker {
   absl::StatusOr<std::vector<Split>> DrawHoldOut(const std::vector<int>& groups) const {
     const double fraction = recipe_.validation.fraction.value_or(kDefaultHoldOutFraction);
     absl::StatusOr<Split> split =
-        groups_ == nullptr ? HoldOutSplit(dataset_.rows, fraction, classes_, recipe_.seed)
-                           : GroupHoldOutSplit(groups, fraction, classes_, recipe_.seed);
+        groups_ == nullptr ? HoldOutSplit(dataset_.rows, fraction, classes_, recipe_.seed, context_)
+                           : GroupHoldOutSplit(groups, fraction, classes_, recipe_.seed, context_);
+    if (absl::IsCancelled(split.status())) {
+      return split.status();
+    }
     if (!split.ok()) {
       return FieldError("validation.fraction", Explain(split.status()));
     }

@@ -44,8 +44,11 @@ absl::StatusOr<Prediction> PredictRows(const Predictor& predictor, const Prepare
 
 // The best constant answer is the weighted mean, or the class of the largest weight. It ranks no
 // row above another, so that an area under the curve says nothing of it.
-std::vector<Metric> EvaluateConstant(const OutputCoding& coding, const RoleColumn& training,
-                                     const Vector* weights, const RoleColumn& labels) {
+absl::StatusOr<std::vector<Metric>> EvaluateConstant(const OutputCoding& coding,
+                                                     const RoleColumn& training,
+                                                     const Vector* weights,
+                                                     const RoleColumn& labels,
+                                                     const RunContext& context) {
   const Vector counts =
       weights == nullptr ? Vector(Vector::Ones(training.values.size())) : *weights;
   const Index rows = labels.values.size();
@@ -66,19 +69,25 @@ std::vector<Metric> EvaluateConstant(const OutputCoding& coding, const RoleColum
     constant.decision_values = Matrix::Zero(rows, coding.num_outputs());
     constant.classes.assign(static_cast<size_t>(rows), static_cast<int>(most_frequent));
   }
-  std::vector<Metric> metrics = EvaluatePrediction(coding, constant, labels);
+  MERCER_ASSIGN_OR_RETURN(std::vector<Metric> metrics,
+                          EvaluatePrediction(coding, constant, labels, context));
   const auto is_auc = [](const Metric& metric) { return metric.name == "auc"; };
   metrics.erase(std::remove_if(metrics.begin(), metrics.end(), is_auc), metrics.end());
   return metrics;
 }
 
-std::vector<Metric> EvaluatePrediction(const OutputCoding& coding, const Prediction& prediction,
-                                       const RoleColumn& labels) {
-  return EvaluateWeighted(coding, prediction, labels, nullptr);
+absl::StatusOr<std::vector<Metric>> EvaluatePrediction(const OutputCoding& coding,
+                                                       const Prediction& prediction,
+                                                       const RoleColumn& labels,
+                                                       const RunContext& context) {
+  return EvaluateWeighted(coding, prediction, labels, nullptr, context);
 }
 
-std::vector<Metric> EvaluateWeighted(const OutputCoding& coding, const Prediction& prediction,
-                                     const RoleColumn& labels, const Vector* weights) {
+absl::StatusOr<std::vector<Metric>> EvaluateWeighted(const OutputCoding& coding,
+                                                     const Prediction& prediction,
+                                                     const RoleColumn& labels,
+                                                     const Vector* weights,
+                                                     const RunContext& context) {
   std::vector<Index> known;  // rows that count
   for (Index row = 0; row < labels.values.size(); ++row) {
     if (!std::isnan(labels.values(row)) && (weights == nullptr || (*weights)(row) > 0)) {
@@ -86,16 +95,17 @@ std::vector<Metric> EvaluateWeighted(const OutputCoding& coding, const Predictio
     }
   }
   if (known.empty()) {
-    return {};
+    return std::vector<Metric>();
   }
   const Vector known_weights = weights == nullptr ? Vector() : Vector((*weights)(known));
   const Vector* const counts = weights == nullptr ? nullptr : &known_weights;
   if (coding.kind() == CodingKind::kRegression) {
     const Vector predicted = prediction.decision_values.col(0)(known);
     const Vector actual = labels.values(known);
-    return {{"rmse", WeightedRootMeanSquaredError(predicted, actual, counts)},
-            {"r2", WeightedRSquared(predicted, actual, counts)}};
+    return std::vector<Metric>{{"rmse", WeightedRootMeanSquaredError(predicted, actual, counts)},
+                               {"r2", WeightedRSquared(predicted, actual, counts)}};
   }
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   const std::vector<int> classes = coding.Classes(labels);
   std::vector<int> predicted;
   std::vector<int> actual;
@@ -109,14 +119,17 @@ std::vector<Metric> EvaluateWeighted(const OutputCoding& coding, const Predictio
       labelled.push_back(row);
     }
   }
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   std::vector<Metric> metrics = {
       {"accuracy", WeightedAccuracy(predicted, actual, counts)},
       {"balanced_accuracy", WeightedBalancedAccuracy(predicted, actual, counts)}};
   if (coding.kind() == CodingKind::kBinary && !labelled.empty()) {
     const Vector values = prediction.decision_values.col(0)(labelled);
     const Vector labelled_weights = weights == nullptr ? Vector() : Vector((*weights)(labelled));
-    const double auc =
-        WeightedAreaUnderRoc(values, positive, weights == nullptr ? nullptr : &labelled_weights);
+    MERCER_ASSIGN_OR_RETURN(
+        const double auc,
+        WeightedAreaUnderRoc(values, positive, weights == nullptr ? nullptr : &labelled_weights,
+                             context));
     if (!std::isnan(auc)) {
       metrics.push_back({"auc", auc});
     }

@@ -67,7 +67,7 @@ TEST(GroupSplitsTest, HoldOutDividesNoGroupAndKeepsShares) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     const GroupedRows rows = RandomGroups(seed, 60);
     for (const double fraction : {0.2, 0.25, 0.5}) {
-      const auto split = GroupHoldOutSplit(rows.groups, fraction, rows.classes, seed);
+      const auto split = GroupHoldOutSplit(rows.groups, fraction, rows.classes, seed, RunContext());
       ASSERT_TRUE(split.ok()) << split.status();
       ExpectWholeGroups(*split, rows.groups);
       EXPECT_NEAR(static_cast<double>(split->held_out.size()),
@@ -105,7 +105,7 @@ TEST(GroupSplitsTest, FoldsDivideNoGroupAndKeepShares) {
 
 TEST(GroupSplitsTest, WithoutClassesOnlySizesCount) {
   const GroupedRows rows = RandomGroups(3, 50);
-  const auto split = GroupHoldOutSplit(rows.groups, 0.3, {}, 1);
+  const auto split = GroupHoldOutSplit(rows.groups, 0.3, {}, 1, RunContext());
   ASSERT_TRUE(split.ok()) << split.status();
   ExpectWholeGroups(*split, rows.groups);
   EXPECT_NEAR(static_cast<double>(split->held_out.size()),
@@ -130,7 +130,7 @@ TEST(GroupSplitsTest, AClassOfOneGroupStaysInTraining) {
   const std::vector<int> groups = {0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 4, 4};
   const std::vector<int> classes = {0, 1, 0, 1, 0, 1, 0, 1, 2, 2, 2, 0};
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    const auto split = GroupHoldOutSplit(groups, 0.4, classes, seed);
+    const auto split = GroupHoldOutSplit(groups, 0.4, classes, seed, RunContext());
     ASSERT_TRUE(split.ok()) << split.status();
     EXPECT_EQ(Values(split->training, classes).size(), 3u) << seed;
     EXPECT_FALSE(split->held_out.empty()) << seed;
@@ -140,7 +140,7 @@ TEST(GroupSplitsTest, AClassOfOneGroupStaysInTraining) {
 TEST(GroupSplitsTest, ALargeGroupLeavesASmallOneToHoldOut) {
   std::vector<int> groups(100, 0);
   std::fill(groups.begin() + 50, groups.end(), 1);
-  const auto split = GroupHoldOutSplit(groups, 0.01, {}, 1);
+  const auto split = GroupHoldOutSplit(groups, 0.01, {}, 1, RunContext());
   ASSERT_TRUE(split.ok()) << split.status();
   EXPECT_EQ(split->held_out.size(), 50u);
 }
@@ -148,7 +148,7 @@ TEST(GroupSplitsTest, ALargeGroupLeavesASmallOneToHoldOut) {
 TEST(GroupSplitsTest, DependOnTheSeedAlone) {
   const GroupedRows rows = RandomGroups(1, 60);
   const auto held_out = [&](uint64_t seed) {
-    return GroupHoldOutSplit(rows.groups, 0.3, rows.classes, seed)->held_out;
+    return GroupHoldOutSplit(rows.groups, 0.3, rows.classes, seed, RunContext())->held_out;
   };
   EXPECT_EQ(held_out(5), held_out(5));
   EXPECT_NE(held_out(5), held_out(6));
@@ -157,11 +157,12 @@ TEST(GroupSplitsTest, DependOnTheSeedAlone) {
 TEST(GroupSplitsTest, ImpossibleSplitsAreRefused) {
   const std::vector<int> groups = {0, 0, 1, 1};
   for (const double fraction : {0.0, 1.0, -0.5, std::nan("")}) {
-    EXPECT_FALSE(GroupHoldOutSplit(groups, fraction, {}, 1).ok()) << fraction;
+    EXPECT_FALSE(GroupHoldOutSplit(groups, fraction, {}, 1, RunContext()).ok()) << fraction;
   }
-  EXPECT_FALSE(GroupHoldOutSplit({0, 0, 0}, 0.5, {}, 1).ok());
-  EXPECT_FALSE(GroupHoldOutSplit(groups, 0.5, {0, 0, 1, 1}, 1).ok());  // a class per group
-  EXPECT_FALSE(GroupHoldOutSplit(groups, 0.5, {0}, 1).ok());
+  EXPECT_FALSE(GroupHoldOutSplit({0, 0, 0}, 0.5, {}, 1, RunContext()).ok());
+  EXPECT_FALSE(
+      GroupHoldOutSplit(groups, 0.5, {0, 0, 1, 1}, 1, RunContext()).ok());  // a class per group
+  EXPECT_FALSE(GroupHoldOutSplit(groups, 0.5, {0}, 1, RunContext()).ok());
   EXPECT_FALSE(GroupKFoldSplits(groups, 3, {}, 1, RunContext()).ok());
   EXPECT_FALSE(GroupKFoldSplits(groups, 1, {}, 1, RunContext()).ok());
   EXPECT_TRUE(GroupKFoldSplits(groups, 2, {}, 1, RunContext()).ok());

@@ -102,7 +102,9 @@ TEST(MetricsTest, IntegerWeightsEqualRepeatedRows) {
                      Accuracy(all_classes[0], all_classes[1]));
     EXPECT_DOUBLE_EQ(WeightedBalancedAccuracy(classes[0], classes[1], &weights),
                      BalancedAccuracy(all_classes[0], all_classes[1]));
-    const double auc = WeightedAreaUnderRoc(vector(values[0]), positive(classes[1]), &weights);
+    const double auc =
+        WeightedAreaUnderRoc(vector(values[0]), positive(classes[1]), &weights, RunContext())
+            .value();
     const double expected = AreaUnderRoc(vector(all_values[0]), positive(all_classes[1]));
     EXPECT_TRUE(auc == expected || (std::isnan(auc) && std::isnan(expected))) << "seed " << seed;
     EXPECT_DOUBLE_EQ(WeightedRootMeanSquaredError(vector(values[0]), vector(values[1]), &weights),

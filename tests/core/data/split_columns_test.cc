@@ -30,23 +30,25 @@ RoleColumn Parts(const std::string& cells, bool allow_missing = false) {
 using Rows = std::vector<Index>;
 
 TEST(GivenHoldOutTest, TakesTheWordsOfTheColumn) {
-  const auto split = GivenHoldOut(Parts("validation train train validation"));
+  const auto split = GivenHoldOut(Parts("validation train train validation"), RunContext());
   ASSERT_TRUE(split.ok()) << split.status();
   EXPECT_EQ(split->training, (Rows{1, 2}));
   EXPECT_EQ(split->held_out, (Rows{0, 3}));
 }
 
 TEST(GivenHoldOutTest, OtherWordsAndMissingOnesAreNamedByRowAndColumn) {
-  const absl::Status word = GivenHoldOut(Parts("train validation test")).status();
+  const absl::Status word = GivenHoldOut(Parts("train validation test"), RunContext()).status();
   EXPECT_EQ(Describe(word), "BAD_CELL row=3 column=p");
   EXPECT_NE(word.message().find("'test'"), std::string::npos) << word;
-  EXPECT_EQ(Describe(GivenHoldOut(Parts("0 1 0")).status()), "BAD_CELL row=1 column=p");
-  EXPECT_EQ(Describe(GivenHoldOut(Parts("train NA", true)).status()), "BAD_CELL row=2 column=p");
+  EXPECT_EQ(Describe(GivenHoldOut(Parts("0 1 0"), RunContext()).status()),
+            "BAD_CELL row=1 column=p");
+  EXPECT_EQ(Describe(GivenHoldOut(Parts("train NA", true), RunContext()).status()),
+            "BAD_CELL row=2 column=p");
 }
 
 TEST(GivenHoldOutTest, BothPartsNeedRows) {
   for (const char* cells : {"train train", "validation validation"}) {
-    const absl::Status status = GivenHoldOut(Parts(cells)).status();
+    const absl::Status status = GivenHoldOut(Parts(cells), RunContext()).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     EXPECT_NE(status.message().find("'p'"), std::string::npos) << status;
   }
@@ -92,20 +94,22 @@ TEST(GivenFoldsTest, FoldsWithoutRowsAreNamed) {
 }
 
 TEST(GroupCodesTest, EqualValuesShareACode) {
-  const auto numbers = GroupCodes(Column(ColumnRole::kGroup, "7 3 7 -1"));
+  const auto numbers = GroupCodes(Column(ColumnRole::kGroup, "7 3 7 -1"), RunContext());
   ASSERT_TRUE(numbers.ok()) << numbers.status();
   EXPECT_EQ(*numbers, (std::vector<int>{2, 1, 2, 0}));
-  const auto names = GroupCodes(Column(ColumnRole::kGroup, "ann bob ann"));
+  const auto names = GroupCodes(Column(ColumnRole::kGroup, "ann bob ann"), RunContext());
   ASSERT_TRUE(names.ok()) << names.status();
   EXPECT_EQ(*names, (std::vector<int>{0, 1, 0}));
-  EXPECT_EQ(Describe(GroupCodes(Column(ColumnRole::kGroup, "7 NA", true)).status()),
+  EXPECT_EQ(Describe(GroupCodes(Column(ColumnRole::kGroup, "7 NA", true), RunContext()).status()),
             "BAD_CELL row=2 column=p");
 }
 
 TEST(CheckGroupsWholeTest, ADividedGroupIsNamed) {
   const RoleColumn groups = Column(ColumnRole::kGroup, "ann bob ann bob");
-  EXPECT_TRUE(CheckGroupsWhole(groups, Parts("train validation train validation")).ok());
-  const absl::Status status = CheckGroupsWhole(groups, Parts("train validation train train"));
+  EXPECT_TRUE(
+      CheckGroupsWhole(groups, Parts("train validation train validation"), RunContext()).ok());
+  const absl::Status status =
+      CheckGroupsWhole(groups, Parts("train validation train train"), RunContext());
   EXPECT_EQ(Describe(status), "BAD_CELL row=4 column=p");
   EXPECT_NE(status.message().find("'bob'"), std::string::npos) << status;
   EXPECT_NE(status.message().find("row 2"), std::string::npos) << status;

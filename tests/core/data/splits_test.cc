@@ -44,7 +44,7 @@ std::vector<int> RandomClasses(uint64_t seed, Index rows) {
 TEST(SplitsTest, HoldOutHasTheRoundedSize) {
   for (const Index rows : {2, 3, 10, 101}) {
     for (const double fraction : {0.3, 0.5, 0.66}) {
-      const auto split = HoldOutSplit(rows, fraction, {}, 1);
+      const auto split = HoldOutSplit(rows, fraction, {}, 1, RunContext());
       ASSERT_TRUE(split.ok()) << split.status();
       ExpectPartition(*split, rows);
       EXPECT_EQ(static_cast<Index>(split->held_out.size()),
@@ -57,7 +57,7 @@ TEST(SplitsTest, StratifiedHoldOutKeepsProportions) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const Index rows = 40 + static_cast<Index>(seed) * 3;
     const std::vector<int> classes = RandomClasses(seed, rows);
-    const auto split = HoldOutSplit(rows, 0.25, classes, seed);
+    const auto split = HoldOutSplit(rows, 0.25, classes, seed, RunContext());
     ASSERT_TRUE(split.ok()) << split.status();
     ExpectPartition(*split, rows);
     EXPECT_EQ(static_cast<Index>(split->held_out.size()),
@@ -75,26 +75,28 @@ TEST(SplitsTest, StratifiedHoldOutKeepsProportions) {
 }
 
 TEST(SplitsTest, EveryClassStaysInTraining) {
-  const auto split = HoldOutSplit(6, 0.5, {0, 0, 0, 0, 1, 2}, 3);
+  const auto split = HoldOutSplit(6, 0.5, {0, 0, 0, 0, 1, 2}, 3, RunContext());
   ASSERT_TRUE(split.ok()) << split.status();
   EXPECT_EQ(CountClasses(split->training, {0, 0, 0, 0, 1, 2}).size(), 3u);
   EXPECT_EQ(split->held_out.size(), 3u);
 }
 
 TEST(SplitsTest, HoldOutDependsOnTheSeedAlone) {
-  EXPECT_EQ(HoldOutSplit(100, 0.3, {}, 5)->held_out, HoldOutSplit(100, 0.3, {}, 5)->held_out);
-  EXPECT_NE(HoldOutSplit(100, 0.3, {}, 5)->held_out, HoldOutSplit(100, 0.3, {}, 6)->held_out);
+  EXPECT_EQ(HoldOutSplit(100, 0.3, {}, 5, RunContext())->held_out,
+            HoldOutSplit(100, 0.3, {}, 5, RunContext())->held_out);
+  EXPECT_NE(HoldOutSplit(100, 0.3, {}, 5, RunContext())->held_out,
+            HoldOutSplit(100, 0.3, {}, 6, RunContext())->held_out);
 }
 
 TEST(SplitsTest, HoldOutRefusesEmptyParts) {
   for (const double fraction : {0.0, 1.0, -0.5, 1.5, std::nan("")}) {
-    EXPECT_FALSE(HoldOutSplit(10, fraction, {}, 1).ok()) << fraction;
+    EXPECT_FALSE(HoldOutSplit(10, fraction, {}, 1, RunContext()).ok()) << fraction;
   }
-  EXPECT_FALSE(HoldOutSplit(1, 0.5, {}, 1).ok());
-  EXPECT_FALSE(HoldOutSplit(10, 0.01, {}, 1).ok());
-  EXPECT_FALSE(HoldOutSplit(10, 0.99, {}, 1).ok());
-  EXPECT_FALSE(HoldOutSplit(3, 0.5, {0, 1, 2}, 1).ok());
-  EXPECT_FALSE(HoldOutSplit(3, 0.5, {0, 1}, 1).ok());
+  EXPECT_FALSE(HoldOutSplit(1, 0.5, {}, 1, RunContext()).ok());
+  EXPECT_FALSE(HoldOutSplit(10, 0.01, {}, 1, RunContext()).ok());
+  EXPECT_FALSE(HoldOutSplit(10, 0.99, {}, 1, RunContext()).ok());
+  EXPECT_FALSE(HoldOutSplit(3, 0.5, {0, 1, 2}, 1, RunContext()).ok());
+  EXPECT_FALSE(HoldOutSplit(3, 0.5, {0, 1}, 1, RunContext()).ok());
 }
 
 TEST(SplitsTest, FoldsHoldEveryRowOutOnceInEqualShares) {

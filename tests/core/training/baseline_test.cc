@@ -40,7 +40,7 @@ TEST(BaselineTest, AnswersTheMostFrequentClassOfTheTrainingRows) {
   const RoleColumn training = Numbers({1, 1, 1, 2, 2, 3});
   const RoleColumn labels = Numbers({1, 2, 2, 2});
   const std::vector<Metric> metrics =
-      EvaluateConstant(CodingOf(training), training, nullptr, labels);
+      EvaluateConstant(CodingOf(training), training, nullptr, labels, RunContext()).value();
   EXPECT_EQ(Value(metrics, "accuracy"), 0.25);
   EXPECT_EQ(Value(metrics, "balanced_accuracy"), 0.5);  // one of two classes is always right
   EXPECT_TRUE(std::isnan(Value(metrics, "auc")));
@@ -50,10 +50,13 @@ TEST(BaselineTest, RowsCountByTheirWeights) {
   const RoleColumn training = Numbers({1, 1, 1, 2});
   const Vector weights = (Vector(4) << 1, 1, 1, 4).finished();
   const RoleColumn labels = Numbers({1, 2, 2, 2});
-  EXPECT_EQ(Value(EvaluateConstant(CodingOf(training), training, &weights, labels), "accuracy"),
-            0.75);
+  EXPECT_EQ(
+      Value(EvaluateConstant(CodingOf(training), training, &weights, labels, RunContext()).value(),
+            "accuracy"),
+      0.75);
   const std::vector<Metric> numbers =
-      EvaluateConstant(OutputCoding::Regression(), training, &weights, labels);
+      EvaluateConstant(OutputCoding::Regression(), training, &weights, labels, RunContext())
+          .value();
   const double mean = (1 + 1 + 1 + 4 * 2) / 7.0;
   EXPECT_NEAR(Value(numbers, "rmse"),
               std::sqrt((std::pow(1 - mean, 2) + 3 * std::pow(2 - mean, 2)) / 4), 1e-15);
@@ -61,8 +64,11 @@ TEST(BaselineTest, RowsCountByTheirWeights) {
 
 TEST(BaselineTest, TheMeanOfTheRowsItselfHasAnR2OfZero) {
   const RoleColumn target = Numbers({1, 2, 4, 9});
-  EXPECT_NEAR(Value(EvaluateConstant(OutputCoding::Regression(), target, nullptr, target), "r2"), 0,
-              1e-15);
+  EXPECT_NEAR(
+      Value(EvaluateConstant(OutputCoding::Regression(), target, nullptr, target, RunContext())
+                .value(),
+            "r2"),
+      0, 1e-15);
 }
 
 TEST(BaselineTest, StandsBesideTheMetricsOfEveryValidation) {

@@ -75,7 +75,8 @@ TEST(ClassCurveTest, AreasAreThoseOfAllThresholds) {
     const ClassCurve curve = MakeClassCurve(scored.values, scored.positive);
     const Vector values =
         Eigen::Map<const Vector>(scored.values.data(), static_cast<Index>(scored.values.size()));
-    EXPECT_NEAR(curve.area_under_roc, WeightedAreaUnderRoc(values, scored.positive, nullptr),
+    EXPECT_NEAR(curve.area_under_roc,
+                WeightedAreaUnderRoc(values, scored.positive, nullptr, RunContext()).value(),
                 1e-12);
     // By the definition: for each value as the threshold, from above.
     std::vector<double> thresholds = scored.values;

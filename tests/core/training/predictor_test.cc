@@ -205,14 +205,19 @@ TEST(EvaluatePredictionTest, UnknownLabelsAreWrongAndMissingOnesAreLeftOut) {
   Prediction prediction;
   prediction.decision_values = Vector{{-1.0, 1.0, 1.0, -1.0, 3.0}};
   prediction.classes = coding.Decide(prediction.decision_values);
-  const std::vector<Metric> metrics = EvaluatePrediction(
-      coding, prediction,
-      NumericColumn(ColumnRole::kTarget, "label", Vector{{0.0, 1.0, 7.0, 1.0, std::nan("")}}));
+  const std::vector<Metric> metrics =
+      EvaluatePrediction(
+          coding, prediction,
+          NumericColumn(ColumnRole::kTarget, "label", Vector{{0.0, 1.0, 7.0, 1.0, std::nan("")}}),
+          RunContext())
+          .value();
   EXPECT_DOUBLE_EQ(MetricOf(metrics, "accuracy"), 0.5);
   EXPECT_DOUBLE_EQ(MetricOf(metrics, "auc"), 0.75);
   EXPECT_TRUE(EvaluatePrediction(
                   coding, prediction,
-                  NumericColumn(ColumnRole::kTarget, "label", Vector::Constant(5, std::nan(""))))
+                  NumericColumn(ColumnRole::kTarget, "label", Vector::Constant(5, std::nan(""))),
+                  RunContext())
+                  .value()
                   .empty());
 }
 
@@ -225,12 +230,13 @@ TEST(EvaluatePredictionTest, WeightsCountRows) {
   const RoleColumn labels =
       NumericColumn(ColumnRole::kTarget, "label", Vector{{0.0, 1.0, 0.0, 1.0}});
   const Vector weights{{2.0, 1.0, 1.0, 0.0}};  // the last row does not count
-  const std::vector<Metric> metrics = EvaluateWeighted(coding, prediction, labels, &weights);
+  const std::vector<Metric> metrics =
+      EvaluateWeighted(coding, prediction, labels, &weights, RunContext()).value();
   EXPECT_DOUBLE_EQ(MetricOf(metrics, "accuracy"), 0.75);
   EXPECT_DOUBLE_EQ(MetricOf(metrics, "balanced_accuracy"), (2.0 / 3 + 1) / 2);
   EXPECT_DOUBLE_EQ(MetricOf(metrics, "auc"), (2 + 0.5) / 3);
   const Vector nothing = Vector::Zero(4);
-  EXPECT_TRUE(EvaluateWeighted(coding, prediction, labels, &nothing).empty());
+  EXPECT_TRUE(EvaluateWeighted(coding, prediction, labels, &nothing, RunContext()).value().empty());
 }
 
 TEST(EvaluatePredictionTest, RegressionMeasuresErrors) {
@@ -238,7 +244,9 @@ TEST(EvaluatePredictionTest, RegressionMeasuresErrors) {
   prediction.decision_values = Vector{{1.0, 2.0, 9.0}};
   const std::vector<Metric> metrics =
       EvaluatePrediction(OutputCoding::Regression(), prediction,
-                         NumericColumn(ColumnRole::kTarget, "y", Vector{{1.0, 4.0, std::nan("")}}));
+                         NumericColumn(ColumnRole::kTarget, "y", Vector{{1.0, 4.0, std::nan("")}}),
+                         RunContext())
+          .value();
   EXPECT_DOUBLE_EQ(MetricOf(metrics, "rmse"), std::sqrt(2.0));
   EXPECT_DOUBLE_EQ(MetricOf(metrics, "r2"), 1 - 4 / 4.5);
 }

@@ -72,7 +72,7 @@ TEST(RecipeTest, HoldOutMeasuresRowsThatTrainingDidNotSee) {
         }
         return classes;
       }(),
-      recipe.seed);
+      recipe.seed, RunContext());
   ASSERT_TRUE(split.ok());
   RowMatrix values = data.blocks[0].values.view();
   values.row(split->held_out[0]).setConstant(1e6);

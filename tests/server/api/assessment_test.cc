@@ -38,7 +38,8 @@ TEST_F(AssessmentTest, MetricsAreThoseOfThePredictionOfAllRowsAtOnce) {
   ASSERT_TRUE(prediction.ok()) << prediction.status();
   const std::vector<Metric> expected =
       EvaluatePrediction((*loaded)->predictor->model().coding, *prediction,
-                         *(*dataset)->FindColumn(ColumnRole::kTarget, "label"));
+                         *(*dataset)->FindColumn(ColumnRole::kTarget, "label"), RunContext())
+          .value();
   ASSERT_EQ(evaluation_.metrics_size(), 3);
   for (const Metric& metric : expected) {
     EXPECT_EQ(Metrics().at(metric.name), metric.value) << metric.name;

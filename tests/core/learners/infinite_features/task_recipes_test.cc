@@ -65,7 +65,8 @@ double AccuracyOf(const Model& model, const Dataset& rows, const PredictOptions&
   const absl::StatusOr<Prediction> prediction = PredictorOf(model)->Predict(rows, options, context);
   EXPECT_TRUE(prediction.ok()) << prediction.status();
   return prediction.ok() ? EvaluatePrediction(model.coding, *prediction,
-                                              *rows.FindColumn(ColumnRole::kTarget))[0]
+                                              *rows.FindColumn(ColumnRole::kTarget), RunContext())
+                               .value()[0]
                                .value
                          : 0;
 }
