@@ -52,7 +52,7 @@ absl::StatusOr<DualRay> MaximizeOnDualRay(const Loss& loss, ConstVectorRef targe
   switch (loss.kind()) {
     case LossKind::kHinge:
     case LossKind::kEpsilonInsensitive: {
-      const double value = loss.DualValue(targets, costs, dual);
+      MERCER_ASSIGN_OR_RETURN(const double value, loss.DualValue(targets, costs, dual, context));
       best.scale = BestScaleOfParabola(value, quadratic, largest);
       best.value = best.scale * value - 0.5 * best.scale * best.scale * quadratic;
       return best;

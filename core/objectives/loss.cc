@@ -4,9 +4,29 @@
 #include <cmath>
 #include <vector>
 
+#include "core/base/status/status_macros.h"
 #include "core/objectives/loss_loops.h"
 
 namespace mercer {
+namespace {
+
+// The sum of `term(i)` over the samples, one after the other, so that the bits are those of a loop
+// that is not polled.
+template <typename Term>
+absl::StatusOr<double> SumPolled(Index samples, const Term& term, const RunContext& context) {
+  constexpr Index kPiece = 100'000;  // some milliseconds
+  double sum = 0;
+  for (Index begin = 0; begin < samples; begin += kPiece) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    const Index end = std::min(begin + kPiece, samples);
+    for (Index i = begin; i < end; ++i) {
+      sum += term(i);
+    }
+  }
+  return sum;
+}
+
+}  // namespace
 
 std::string_view Loss::name() const { return AllLosses()[static_cast<size_t>(kind_)].name; }
 
@@ -35,6 +55,19 @@ double Loss::DualValue(ConstVectorRef targets, ConstVectorRef costs, ConstVector
     sum -= Conjugate(targets(i), costs(i), -dual(i));
   }
   return sum;
+}
+
+absl::StatusOr<double> Loss::TotalValue(ConstVectorRef targets, ConstVectorRef costs,
+                                        ConstVectorRef scores, double bias,
+                                        const RunContext& context) const {
+  const auto value = [&](Index i) { return Value(targets(i), costs(i), scores(i) + bias); };
+  return SumPolled(targets.size(), value, context);
+}
+
+absl::StatusOr<double> Loss::DualValue(ConstVectorRef targets, ConstVectorRef costs,
+                                       ConstVectorRef dual, const RunContext& context) const {
+  const auto value = [&](Index i) { return -Conjugate(targets(i), costs(i), -dual(i)); };
+  return SumPolled(targets.size(), value, context);
 }
 
 void Loss::RepairDual(ConstVectorRef targets, ConstVectorRef costs, bool balanced,

@@ -101,6 +101,12 @@ class Loss {
   // sum_i -Conjugate(-dual(i)): the linear part of the dual objective; -infinity for a dual outside
   // its box.
   double DualValue(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef dual) const;
+  // The same bits of what may be millions of samples. Errors: kCancelled.
+  absl::StatusOr<double> TotalValue(ConstVectorRef targets, ConstVectorRef costs,
+                                    ConstVectorRef scores, double bias,
+                                    const RunContext& context) const;
+  absl::StatusOr<double> DualValue(ConstVectorRef targets, ConstVectorRef costs,
+                                   ConstVectorRef dual, const RunContext& context) const;
   // Makes any `dual` feasible: clips it to the box; then, when `balanced`, multiplies the entries
   // of the heavier sign so that the sum is 0 up to 1e-13 of its parts (every box contains 0, so it
   // stays inside; a dual that is feasible already keeps its bits). Entries that are not finite

@@ -195,17 +195,19 @@ absl::StatusOr<Verification> Verify(const CsiLearnerOptions& options,
     const double bias = witness.tasks[0].bias(o);
     const Vector targets = task.targets.col(o);
     verification.values.col(o).array() += bias;
-    primal += 0.5 * weights.col(o).squaredNorm() +
-              loss->TotalValue(targets, costs, products.values.col(o), bias);
+    MERCER_ASSIGN_OR_RETURN(
+        const double risk, loss->TotalValue(targets, costs, products.values.col(o), bias, context));
+    primal += 0.5 * weights.col(o).squaredNorm() + risk;
     const double quadratic = products.reduced.col(o).squaredNorm();
     const Vector u = dual.col(o);
-    MERCER_ASSIGN_OR_RETURN(const double of_output,
-                            BestConcaveValueOnRay(
-                                [&](double scale) {
-                                  return loss->DualValue(targets, costs, scale * u) -
-                                         0.5 * scale * scale * quadratic;
-                                },
-                                LargestScaleInBox(*loss, targets, costs, u), context));
+    MERCER_ASSIGN_OR_RETURN(
+        const double of_output,
+        BestConcaveValueOnRay(
+            [&](double scale) {
+              return loss->DualValue(targets, costs, scale * u, context).value_or(0.0) -
+                     0.5 * scale * scale * quadratic;
+            },
+            LargestScaleInBox(*loss, targets, costs, u), context));
     lower += of_output;
     verification.scale = std::max(
         verification.scale,

@@ -101,9 +101,10 @@ absl::StatusOr<Verification> Verify(const IklOptions& options, const TrainingPro
   Matrix energies(bandwidths.size(), 1);
   MERCER_RETURN_IF_ERROR(family->QuadraticFormsForSearch(feasible, {}, energies, context));
   const double squared_norm = std::max(0.0, point.dual.dot(scores.col(0)));
-  const double primal =
-      0.5 * squared_norm + loss->TotalValue(targets, costs, scores.col(0), point.bias);
-  const double linear = loss->DualValue(targets, costs, feasible);
+  MERCER_ASSIGN_OR_RETURN(const double risk,
+                          loss->TotalValue(targets, costs, scores.col(0), point.bias, context));
+  const double primal = 0.5 * squared_norm + risk;
+  MERCER_ASSIGN_OR_RETURN(const double linear, loss->DualValue(targets, costs, feasible, context));
   const double largest = LargestScaleInBox(*loss, targets, costs, feasible);
   const double of_list = std::max(0.0, energies.col(0).head(count).maxCoeff());
   const double of_family = std::max(of_list, energies.maxCoeff());

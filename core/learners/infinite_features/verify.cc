@@ -233,7 +233,9 @@ absl::StatusOr<Certificate> MakeCertificate(const Loss& loss, const std::vector<
   for (const auto& [task, dual, values] : points) {
     for (Index o = 0; o < dual.cols(); ++o) {
       MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-      primal += loss.TotalValue(task->targets.col(o), task->costs, values.col(o), 0.0);
+      MERCER_ASSIGN_OR_RETURN(const double risk, loss.TotalValue(task->targets.col(o), task->costs,
+                                                                 values.col(o), 0.0, context));
+      primal += risk;
       largest_scale = std::min(
           largest_scale, LargestScaleInBox(loss, task->targets.col(o), task->costs, dual.col(o)));
     }
@@ -242,7 +244,8 @@ absl::StatusOr<Certificate> MakeCertificate(const Loss& loss, const std::vector<
     double value = 0;
     for (const auto& [task, dual, values] : points) {
       for (Index o = 0; o < dual.cols() && !context.cancelled(); ++o) {
-        value += loss.DualValue(task->targets.col(o), task->costs, scale * dual.col(o));
+        value += loss.DualValue(task->targets.col(o), task->costs, scale * dual.col(o), context)
+                     .value_or(0.0);
       }
     }
     return value;

@@ -116,11 +116,13 @@ absl::StatusOr<double> LowerBound(const Loss& loss, const Point& point, const Ve
                                   double norm, const RunContext& context) {
   const double largest = LargestScaleInBox(loss, point.targets, point.costs, feasible);
   if (loss.is_piecewise_linear()) {
-    return BestValueOnRay(loss.DualValue(point.targets, point.costs, feasible), norm, largest);
+    MERCER_ASSIGN_OR_RETURN(const double linear,
+                            loss.DualValue(point.targets, point.costs, feasible, context));
+    return BestValueOnRay(linear, norm, largest);
   }
   return BestConcaveValueOnRay(
       [&](double scale) {
-        return loss.DualValue(point.targets, point.costs, scale * feasible) -
+        return loss.DualValue(point.targets, point.costs, scale * feasible, context).value_or(0.0) -
                0.5 * scale * scale * norm;
       },
       largest, context);
@@ -157,8 +159,9 @@ absl::StatusOr<BoundedPoint> BoundWithKernels(double p, const Loss& loss, const 
   BoundedPoint bounded;
   bounded.scores = scores.col(0);
   bounded.half_squared_norm = HalfSquaredNorm(norms, p);
-  const double primal = bounded.half_squared_norm +
-                        loss.TotalValue(point.targets, point.costs, bounded.scores, point.bias);
+  MERCER_ASSIGN_OR_RETURN(const double risk, loss.TotalValue(point.targets, point.costs,
+                                                             bounded.scores, point.bias, context));
+  const double primal = bounded.half_squared_norm + risk;
   const Vector feasible_energies =
       same ? Vector(shrink * shrink * energies.col(0)) : Vector(energies.col(1));
   MERCER_ASSIGN_OR_RETURN(

@@ -39,10 +39,11 @@ absl::StatusOr<Verification> Verify(const SvmOptions& options, const TrainingPro
   MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(*family, weights, context));
   const Vector squared_norms = duals.cwiseProduct(scores).colwise().sum();
   MERCER_RETURN_IF_ERROR(CheckSquaredNorms(problem, duals, squared_norms, largest));
-  const double primal = 0.5 * std::max(squared_norms(0), 0.0) +
-                        loss->TotalValue(targets, costs, scores.col(0), point.bias);
-  const double dual = BestValueOnRay(loss->DualValue(targets, costs, feasible),
-                                     std::max(squared_norms(columns - 1), 0.0),
+  MERCER_ASSIGN_OR_RETURN(const double risk,
+                          loss->TotalValue(targets, costs, scores.col(0), point.bias, context));
+  const double primal = 0.5 * std::max(squared_norms(0), 0.0) + risk;
+  MERCER_ASSIGN_OR_RETURN(const double linear, loss->DualValue(targets, costs, feasible, context));
+  const double dual = BestValueOnRay(linear, std::max(squared_norms(columns - 1), 0.0),
                                      LargestScaleInBox(*loss, targets, costs, feasible));
   return Verification{MakeGapCertificate(primal, dual), scores.col(0).array() + point.bias,
                       std::abs(point.bias) + largest * point.dual.lpNorm<1>()};

@@ -75,9 +75,10 @@ absl::Status FeatureRidge::Dual(Vector& dual, RunContext& context) const {
 
 // Computes the bounds at the point of `state`; a dual that is no better leaves the one before.
 absl::Status FeatureRidge::Evaluate(State& state, const Vector& scores, RunContext& context) const {
-  state.primal =
-      0.5 * state.point.weights.squaredNorm() +
-      problem_.loss->TotalValue(problem_.targets, problem_.costs, scores, state.point.bias);
+  MERCER_ASSIGN_OR_RETURN(const double risk,
+                          problem_.loss->TotalValue(problem_.targets, problem_.costs, scores,
+                                                    state.point.bias, context));
+  state.primal = 0.5 * state.point.weights.squaredNorm() + risk;
   Vector dual;
   MERCER_RETURN_IF_ERROR(Slopes(state.point, dual, context));
   MERCER_ASSIGN_OR_RETURN(const Vector reduced, RidgeProducts(*problem_.features, dual, context));

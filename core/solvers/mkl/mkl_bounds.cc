@@ -23,8 +23,9 @@ absl::StatusOr<PointBounds> BoundPoint(const PointView& point, const RunContext&
     MERCER_ASSIGN_OR_RETURN(const BiasInterval minimisers,
                             point.loss.ExactBias(point.targets, point.costs, scores, context));
     const double bias = minimisers.chosen;
-    const double primal =
-        scale * scale * half_norm + point.loss.TotalValue(point.targets, point.costs, scores, bias);
+    MERCER_ASSIGN_OR_RETURN(const double risk, point.loss.TotalValue(point.targets, point.costs,
+                                                                     scores, bias, context));
+    const double primal = scale * scale * half_norm + risk;
     if (primal < bounds.primal) {
       bounds.primal = primal;
       bounds.function_scale = scale;

@@ -129,9 +129,10 @@ absl::StatusOr<PointBounds> SmoMklSolver::Certify(const RunContext& context) {
       const BiasInterval bias,
       problem_.loss->ExactBias(problem_.targets, problem_.costs, scores_, context));
   certificate.bias = bias.chosen;
-  certificate.primal =
-      term_.PrimalCost(state_.weights, state_.energies) +
-      problem_.loss->TotalValue(problem_.targets, problem_.costs, scores_, certificate.bias);
+  MERCER_ASSIGN_OR_RETURN(const double risk,
+                          problem_.loss->TotalValue(problem_.targets, problem_.costs, scores_,
+                                                    certificate.bias, context));
+  certificate.primal = term_.PrimalCost(state_.weights, state_.energies) + risk;
   MERCER_ASSIGN_OR_RETURN(const DualRay ray,
                           term_.MaximizeOnRay(*problem_.loss, problem_.targets, problem_.costs,
                                               state_.dual, state_.energies, context));

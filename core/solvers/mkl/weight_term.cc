@@ -55,7 +55,7 @@ absl::StatusOr<DualRay> WeightTerm::MaximizeOnRay(const Loss& loss, ConstVectorR
   }
   // The penalised form on the ray: the maximum of linear t - norm^2 t^4 / (8 penalty) over
   // 0 <= t <= largest.
-  const double linear = loss.DualValue(targets, costs, dual);
+  MERCER_ASSIGN_OR_RETURN(const double linear, loss.DualValue(targets, costs, dual, context));
   const double largest = LargestDualScale(loss, targets, costs, dual);
   DualRay ray;
   if (linear > 0) {

@@ -171,8 +171,9 @@ absl::Status CurvedSvmSolver::MakePoint(State& next, RunContext& context) const 
   MERCER_ASSIGN_OR_RETURN(const BiasInterval bias,
                           loss.ExactBias(problem_.targets, problem_.costs, next.scores, context));
   next.bias = bias.chosen;
-  next.primal = 0.5 * next.eta.dot(next.scores) +
-                loss.TotalValue(problem_.targets, problem_.costs, next.scores, next.bias);
+  MERCER_ASSIGN_OR_RETURN(const double risk, loss.TotalValue(problem_.targets, problem_.costs,
+                                                             next.scores, next.bias, context));
+  next.primal = 0.5 * next.eta.dot(next.scores) + risk;
   SetSlopes(next.scores, next.bias, next.dual);
   loss.RepairDual(problem_.targets, problem_.costs, true, next.dual);
   return system_->Multiply(next.dual, next.dual_scores, context);
@@ -199,8 +200,10 @@ absl::Status CurvedSvmSolver::Judge(State& next, const Vector& dual, const Vecto
 absl::Status CurvedSvmSolver::JudgeFunction(State& next, RunContext& context) const {
   Vector dual = next.eta;
   problem_.loss->RepairDual(problem_.targets, problem_.costs, true, dual);
-  const double value = problem_.loss->DualValue(problem_.targets, problem_.costs, dual) -
-                       0.5 * next.eta.dot(next.scores);
+  MERCER_ASSIGN_OR_RETURN(
+      const double linear,
+      problem_.loss->DualValue(problem_.targets, problem_.costs, dual, context));
+  const double value = linear - 0.5 * next.eta.dot(next.scores);
   const double size = std::max({std::abs(next.primal), std::abs(value), 1e-300});
   const double gap = (next.primal - value) / size;
   if (!(gap <= std::max(relative_gap_, 0.1 * next.best_gap))) {

@@ -108,8 +108,8 @@ absl::Status ScalePrimal(const Loss& loss, ConstVectorRef targets, ConstVectorRe
   MERCER_ASSIGN_OR_RETURN(const double scale,
                           BestPrimalScale(loss, targets, costs, values, quadratic, context));
   const Vector scaled = scale * values;
-  const double value =
-      0.5 * scale * scale * quadratic + loss.TotalValue(targets, costs, scaled, 0.0);
+  MERCER_ASSIGN_OR_RETURN(const double risk, loss.TotalValue(targets, costs, scaled, 0.0, context));
+  const double value = 0.5 * scale * scale * quadratic + risk;
   if (value < certificate.primal) {
     certificate.primal = value;
     certificate.primal_scale = scale;
@@ -144,16 +144,17 @@ absl::StatusOr<SvmCertificate> CertifySvm(const Loss& loss, ConstVectorRef targe
       certificate.quadratic_form > -1e-10 * dual.norm() * scores.norm()) {
     certificate.quadratic_form = 0;
   }
-  const double linear = loss.DualValue(targets, costs, dual);
+  MERCER_ASSIGN_OR_RETURN(const double linear, loss.DualValue(targets, costs, dual, context));
   if (!std::isfinite(linear)) {
     return absl::InvalidArgumentError("the dual is outside its box");
   }
   if (with_bias) {
     MERCER_ASSIGN_OR_RETURN(certificate.bias, loss.ExactBias(targets, costs, scores, context));
   }
+  MERCER_ASSIGN_OR_RETURN(
+      const double risk, loss.TotalValue(targets, costs, scores, certificate.bias.chosen, context));
   certificate.unscaled_dual = linear - 0.5 * certificate.quadratic_form;
-  certificate.unscaled_primal = 0.5 * certificate.quadratic_form +
-                                loss.TotalValue(targets, costs, scores, certificate.bias.chosen);
+  certificate.unscaled_primal = 0.5 * certificate.quadratic_form + risk;
   certificate.primal = certificate.unscaled_primal;
   certificate.dual = certificate.unscaled_dual;
   if (loss.is_piecewise_linear() && certificate.quadratic_form >= 0) {

@@ -73,6 +73,70 @@ TEST_P(PolledLoopsTest, BestMultipleOfALongDualEndsWithinAQuarterSecond) {
   }
 }
 
+// A loss whose values are all 1; that of the sample `cancel_at` cancels the run.
+class CancellingLoss final : public Loss {
+ public:
+  CancellingLoss(Index cancel_at, const RunContext& context)
+      : Loss(LossKind::kLogistic), cancel_at_(cancel_at), context_(context) {}
+
+  bool is_margin_loss() const override { return true; }
+  LossCurve curve() const override { return LossCurve::kSmooth; }
+  double Value(double /*target*/, double /*cost*/, double /*score*/) const override {
+    if (seen_++ == cancel_at_) {
+      context_.cancellation().Cancel();
+    }
+    return 1;
+  }
+  double Conjugate(double target, double cost, double slope) const override {
+    return Value(target, cost, slope);
+  }
+  double Slope(double /*target*/, double /*cost*/, double /*score*/) const override { return 0; }
+  double Curvature(double /*target*/, double /*cost*/, double /*score*/) const override {
+    return 0;
+  }
+  double Prox(double /*target*/, double /*cost*/, double point, double /*step*/) const override {
+    return point;
+  }
+  Interval DualBox(double /*target*/, double /*cost*/) const override { return {}; }
+  absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef /*targets*/, ConstVectorRef /*costs*/,
+                                         ConstVectorRef /*scores*/,
+                                         const RunContext& /*context*/) const override {
+    return BiasInterval();
+  }
+  Index seen() const { return seen_; }
+
+ private:
+  const Index cancel_at_;
+  const RunContext& context_;
+  mutable Index seen_ = 0;
+};
+
+TEST(PolledSumsTest, SumsOverSamplesEndSoonAfterACancellation) {
+  constexpr Index kSamples = 1'000'000;
+  constexpr Index kCancelAt = 300'000;
+  const Vector zeros = Vector::Zero(kSamples);
+  for (const bool dual : {false, true}) {
+    const RunContext context;
+    const CancellingLoss loss(kCancelAt, context);
+    const absl::StatusOr<double> sum = dual ? loss.DualValue(zeros, zeros, zeros, context)
+                                            : loss.TotalValue(zeros, zeros, zeros, 0, context);
+    EXPECT_TRUE(absl::IsCancelled(sum.status())) << sum.status();
+    EXPECT_LE(loss.seen(), kCancelAt + 100'001);
+  }
+}
+
+TEST_P(PolledLoopsTest, SumsHaveTheSameBitsInPieces) {
+  const std::unique_ptr<Loss> loss = *MakeLoss(GetParam(), 0.1);
+  const ManySamples samples = MakeManySamples(*loss);
+  Vector dual = 0.2 * samples.scores;
+  loss->RepairDual(samples.targets, samples.costs, true, dual);
+  const RunContext context;
+  EXPECT_EQ(*loss->TotalValue(samples.targets, samples.costs, samples.scores, 0.25, context),
+            loss->TotalValue(samples.targets, samples.costs, samples.scores, 0.25));
+  EXPECT_EQ(*loss->DualValue(samples.targets, samples.costs, dual, context),
+            loss->DualValue(samples.targets, samples.costs, dual));
+}
+
 TEST_P(PolledLoopsTest, CancelledWorkSaysSo) {
   const std::unique_ptr<Loss> loss = *MakeLoss(GetParam(), 0.1);
   RunContext context;
