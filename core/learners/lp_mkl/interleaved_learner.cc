@@ -178,7 +178,7 @@ absl::Status InterleavedLpMklLearner::LoadParts(ByteReader& reader, RunContext& 
     return absl::OkStatus();
   }
   MERCER_ASSIGN_OR_RETURN(Work work, MakeWork(context));
-  MERCER_RETURN_IF_ERROR(OfPart(work.solver->RestoreState(svm_, of_solver)));
+  MERCER_RETURN_IF_ERROR(OfPart(work.solver->RestoreState(svm_, of_solver, context)));
   work_ = std::move(work);
   return absl::OkStatus();
 }

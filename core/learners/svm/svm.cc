@@ -136,7 +136,7 @@ absl::Status SvmLearner::LoadParts(ByteReader& reader, RunContext& context) {
     return absl::OkStatus();
   }
   solver_ = MakeSolver();
-  return OfPart(solver_->RestoreState(svm_, solver_state));
+  return OfPart(solver_->RestoreState(svm_, solver_state, context));
 }
 
 }  // namespace mercer::svm

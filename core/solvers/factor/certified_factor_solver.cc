@@ -97,8 +97,8 @@ std::string CertifiedFactorSolver::SaveState() const {
 
 // The certificate is not saved but computed again from dual and scores; what Prepare makes is made
 // again before the next iteration.
-absl::Status CertifiedFactorSolver::RestoreState(const SvmProblem& problem,
-                                                 std::string_view state) {
+absl::Status CertifiedFactorSolver::RestoreState(const SvmProblem& problem, std::string_view state,
+                                                 RunContext& context) {
   const absl::Status damaged =
       absl::InvalidArgumentError("not a state of this solver for this problem");
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
@@ -107,8 +107,12 @@ absl::Status CertifiedFactorSolver::RestoreState(const SvmProblem& problem,
   if (reader.ReadString() != name() || !ReadFields(reader, progress, num_samples())) {
     return damaged;
   }
-  const absl::StatusOr<SvmCertificate> certificate = CertifySvm(
-      *problem_.loss, problem_.targets, problem_.costs, progress.best.dual, progress.best.scores);
+  const absl::StatusOr<SvmCertificate> certificate =
+      CertifySvm(*problem_.loss, problem_.targets, problem_.costs, progress.best.dual,
+                 progress.best.scores, /*with_bias=*/true, context);
+  if (absl::IsCancelled(certificate.status())) {
+    return certificate.status();
+  }
   const bool running = progress.stop == SvmStop::kRunning;
   if (!certificate.ok() || (running && !LoadIterate(reader)) || !reader.AtEnd()) {
     return damaged;

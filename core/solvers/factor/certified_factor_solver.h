@@ -32,7 +32,8 @@ class CertifiedFactorSolver : public SvmSolver {
   const SvmCertificate& certificate() const override { return progress_.best.certificate; }
   SvmWarmStart Successor() const override { return {}; }
   std::string SaveState() const override;
-  absl::Status RestoreState(const SvmProblem& problem, std::string_view state) override;
+  absl::Status RestoreState(const SvmProblem& problem, std::string_view state,
+                            RunContext& context) override;
 
  protected:
   struct Point {

@@ -386,7 +386,8 @@ std::string FactorSvmSolver::SaveState() const {
   return SaveFields(state_, Sizes{kernel_.rows.rows(), kernel_.rows.cols()});
 }
 
-absl::Status FactorSvmSolver::RestoreState(const SvmProblem& problem, std::string_view state) {
+absl::Status FactorSvmSolver::RestoreState(const SvmProblem& problem, std::string_view state,
+                                           RunContext& context) {
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
   State read;
   if (!LoadFields(state, read, Sizes{kernel_.rows.rows(), kernel_.rows.cols()})) {
@@ -396,7 +397,7 @@ absl::Status FactorSvmSolver::RestoreState(const SvmProblem& problem, std::strin
   if (done()) {
     MERCER_ASSIGN_OR_RETURN(
         certificate_, CertifySvm(*problem_.loss, problem_.targets, problem_.costs, state_.dual,
-                                 state_.dual_scores));
+                                 state_.dual_scores, /*with_bias=*/true, context));
   }
   return absl::OkStatus();
 }

@@ -70,7 +70,8 @@ class FactorSvmSolver : public SvmSolver {
   SvmWarmStart Successor() const override;
   double NextCost() const override;
   std::string SaveState() const override;
-  absl::Status RestoreState(const SvmProblem& problem, std::string_view state) override;
+  absl::Status RestoreState(const SvmProblem& problem, std::string_view state,
+                            RunContext& context) override;
 
  protected:
   absl::Status Iterate(RunContext& context) override;

@@ -147,7 +147,8 @@ void InnerSolver::Save(ByteWriter& writer) const {
   writer.WriteString(solver_ != nullptr ? solver_->SaveState() : std::string());
 }
 
-absl::Status InnerSolver::Load(ByteReader& reader, const KernelOperator* kernel) {
+absl::Status InnerSolver::Load(ByteReader& reader, const KernelOperator* kernel,
+                               RunContext& context) {
   kernel_ = kernel;
   relative_gap_ = reader.ReadDouble();
   prefers_newton_ = reader.ReadBool();
@@ -167,7 +168,7 @@ absl::Status InnerSolver::Load(ByteReader& reader, const KernelOperator* kernel)
     return absl::OkStatus();
   }
   solver_ = MakeSolver(smo_);
-  return solver_->RestoreState(problem_, state);
+  return solver_->RestoreState(problem_, state, context);
 }
 
 }  // namespace mercer

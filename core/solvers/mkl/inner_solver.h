@@ -60,7 +60,7 @@ class InnerSolver {
 
   void Save(ByteWriter& writer) const;
   // `kernel` is that of the Start before Save; null when there was none.
-  absl::Status Load(ByteReader& reader, const KernelOperator* kernel);
+  absl::Status Load(ByteReader& reader, const KernelOperator* kernel, RunContext& context);
 
  private:
   absl::Status StartSolver(bool smo, SvmWarmStart start, RunContext& context);

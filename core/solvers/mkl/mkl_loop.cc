@@ -246,7 +246,7 @@ absl::Status MklLoop::Load(ByteReader& reader, RunContext& context) {
   if (family_ != nullptr) {
     MERCER_RETURN_IF_ERROR(Prepare(context));
   }
-  MERCER_RETURN_IF_ERROR(inner_.Load(reader, kernel_.get()));
+  MERCER_RETURN_IF_ERROR(inner_.Load(reader, kernel_.get(), context));
   return state_.solving && !inner_.has_point()
              ? absl::InvalidArgumentError("not a state of the loop: no machine is being solved")
              : absl::OkStatus();

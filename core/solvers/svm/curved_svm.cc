@@ -306,13 +306,14 @@ double CurvedSvmSolver::NextCost() const {
 
 std::string CurvedSvmSolver::SaveState() const { return SaveFields(state_, size_); }
 
-absl::Status CurvedSvmSolver::RestoreState(const SvmProblem& problem, std::string_view state) {
+absl::Status CurvedSvmSolver::RestoreState(const SvmProblem& problem, std::string_view state,
+                                           RunContext& context) {
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
   State read;
   if (!LoadFields(state, read, size_)) {
     return absl::InvalidArgumentError("not a state of the Newton solver for this problem");
   }
-  return Take(std::move(read), RunContext());
+  return Take(std::move(read), context);
 }
 
 }  // namespace mercer

@@ -57,7 +57,8 @@ class CurvedSvmSolver : public SvmSolver {
   SvmWarmStart Successor() const override { return {}; }
   double NextCost() const override;
   std::string SaveState() const override;
-  absl::Status RestoreState(const SvmProblem& problem, std::string_view state) override;
+  absl::Status RestoreState(const SvmProblem& problem, std::string_view state,
+                            RunContext& context) override;
 
  protected:
   absl::Status Iterate(RunContext& context) override;

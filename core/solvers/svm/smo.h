@@ -97,7 +97,8 @@ class SmoSolver : public SvmSolver {
   std::string SaveState() const override;
   // Continues where SaveState left; `problem` must be that of Start. Errors: kInvalidArgument
   // (damaged, or of another size).
-  absl::Status RestoreState(const SvmProblem& problem, std::string_view state) override;
+  absl::Status RestoreState(const SvmProblem& problem, std::string_view state,
+                            RunContext& context) override;
 
  protected:
   absl::Status Iterate(RunContext& context) override { return Step(1, context); }

@@ -14,7 +14,8 @@ std::string SmoSolver::SaveState() const {
   return std::move(writer).Take();
 }
 
-absl::Status SmoSolver::RestoreState(const SvmProblem& problem, std::string_view bytes) {
+absl::Status SmoSolver::RestoreState(const SvmProblem& problem, std::string_view bytes,
+                                     RunContext& /*context*/) {
   ByteReader reader(bytes);
   Vector diagonal = reader.ReadVector();
   State state;

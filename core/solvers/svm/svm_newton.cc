@@ -300,7 +300,8 @@ absl::Status SvmNewtonSolver::NewtonStep(State& next, double* progress, RunConte
 
 std::string SvmNewtonSolver::SaveState() const { return SaveFields(state_, kernel_.size()); }
 
-absl::Status SvmNewtonSolver::RestoreState(const SvmProblem& problem, std::string_view state) {
+absl::Status SvmNewtonSolver::RestoreState(const SvmProblem& problem, std::string_view state,
+                                           RunContext& /*context*/) {
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
   State read;
   if (!LoadFields(state, read, kernel_.size())) {

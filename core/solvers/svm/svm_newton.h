@@ -53,7 +53,8 @@ class SvmNewtonSolver : public SvmSolver {
   SvmWarmStart Successor() const override { return {.proximal_step = state_.step}; }
   double NextCost() const override;
   std::string SaveState() const override;
-  absl::Status RestoreState(const SvmProblem& problem, std::string_view state) override;
+  absl::Status RestoreState(const SvmProblem& problem, std::string_view state,
+                            RunContext& context) override;
 
  protected:
   absl::Status Iterate(RunContext& context) override;

@@ -76,8 +76,9 @@ class SvmSolver {
 
   virtual std::string SaveState() const = 0;
   // Continues where SaveState left; `problem` and kernel must be those of Start. Errors:
-  // kInvalidArgument.
-  virtual absl::Status RestoreState(const SvmProblem& problem, std::string_view state) = 0;
+  // kInvalidArgument, kCancelled.
+  virtual absl::Status RestoreState(const SvmProblem& problem, std::string_view state,
+                                    RunContext& context) = 0;
 
  protected:
   // One iteration of the Step above; on an error the state stays as it was.

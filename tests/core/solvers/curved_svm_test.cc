@@ -304,13 +304,13 @@ TEST(CurvedSvmResumeTest, EveryStateLeadsToTheSameBits) {
         ASSERT_TRUE(whole.Step(1, context).ok());
         RunContext two_threads(CancellationToken(), 2, nullptr);
         CurvedSvmSolver relay(*kernel, 1e-11);
-        ASSERT_TRUE(relay.RestoreState(instance.problem, state).ok());
+        ASSERT_TRUE(relay.RestoreState(instance.problem, state, context).ok());
         ASSERT_TRUE(relay.Step(1, two_threads).ok());
         state = relay.SaveState();
         ASSERT_TRUE(whole.SaveState() == state) << "iteration " << whole.iterations();
       }
       CurvedSvmSolver ended(*kernel, 1e-11);
-      ASSERT_TRUE(ended.RestoreState(instance.problem, state).ok());
+      ASSERT_TRUE(ended.RestoreState(instance.problem, state, context).ok());
       EXPECT_TRUE(ended.done());
       EXPECT_EQ(ended.certificate().primal, whole.certificate().primal);
     }
@@ -326,12 +326,12 @@ TEST(CurvedSvmResumeTest, DamagedStatesAreRefused) {
   const std::string state = solver.SaveState();
   CurvedSvmSolver other(instance.features, 1e-9);
   for (size_t length = 0; length < state.size(); length += 97) {
-    EXPECT_FALSE(other.RestoreState(instance.problem, state.substr(0, length)).ok());
+    EXPECT_FALSE(other.RestoreState(instance.problem, state.substr(0, length), context).ok());
   }
-  EXPECT_FALSE(other.RestoreState(instance.problem, state + "x").ok());
+  EXPECT_FALSE(other.RestoreState(instance.problem, state + "x", context).ok());
   const CurvedInstance larger = MakeCurvedInstance({.rows = 121});
   CurvedSvmSolver foreign(larger.features, 1e-9);
-  EXPECT_FALSE(foreign.RestoreState(larger.problem, state).ok());
+  EXPECT_FALSE(foreign.RestoreState(larger.problem, state, context).ok());
 }
 
 TEST(CurvedSvmResumeTest, StartFromTheSolutionIsDone) {

@@ -242,7 +242,7 @@ TEST(SmoSolverTest, SlicedSavedAndRestoredRunHasTheSameBits) {
         ASSERT_EQ(solver->Step(slice, context), absl::OkStatus());
         const std::string state = solver->SaveState();
         solver = std::make_unique<SmoSolver>(task.kernel, options);
-        ASSERT_EQ(solver->RestoreState(task.problem, state), absl::OkStatus());
+        ASSERT_EQ(solver->RestoreState(task.problem, state, context), absl::OkStatus());
         ASSERT_EQ(solver->SaveState(), state);
       }
       EXPECT_EQ(whole->iterations(), solver->iterations());
@@ -277,8 +277,9 @@ TEST(SmoSolverTest, RefusesDamagedStates) {
   const auto solver = SolveSmo(task.kernel, task.problem, {});
   const std::string state = solver->SaveState();
   SmoSolver other(task.kernel, {});
+  RunContext context;
   for (const size_t size : {size_t{0}, size_t{7}, state.size() / 2, state.size() - 1}) {
-    EXPECT_EQ(other.RestoreState(task.problem, state.substr(0, size)).code(),
+    EXPECT_EQ(other.RestoreState(task.problem, state.substr(0, size), context).code(),
               absl::StatusCode::kInvalidArgument);
   }
 }
