@@ -109,8 +109,8 @@ absl::Status SmoMklSolver::FinishRound(RunContext& context) {
     MERCER_RETURN_IF_ERROR(RefreshProducts(context));
     MERCER_ASSIGN_OR_RETURN(certificate, Certify(context));
   }
+  MERCER_RETURN_IF_ERROR(Judge(certificate, context));
   state_.round_is_due = false;
-  Judge(certificate);
   return absl::OkStatus();
 }
 
@@ -142,7 +142,11 @@ absl::StatusOr<PointBounds> SmoMklSolver::Certify(const RunContext& context) {
 
 // Keeps the best point and the best bounds, which may come from different points, and counts rounds
 // in which the dual has not grown: in exact arithmetic there are none.
-void SmoMklSolver::Judge(const PointBounds& certificate) {
+absl::Status SmoMklSolver::Judge(const PointBounds& certificate, const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(
+      const double linear,
+      problem_.loss->DualValue(problem_.targets, problem_.costs, state_.dual, context));
+  const double value = linear - term_.DualCost(state_.energies);
   state_.upper_bound = std::min(state_.upper_bound, certificate.primal);
   state_.lower_bound = std::max(state_.lower_bound, certificate.dual);
   if (certificate.RelativeGap() < state_.best.certificate.RelativeGap()) {
@@ -151,10 +155,9 @@ void SmoMklSolver::Judge(const PointBounds& certificate) {
   if (state_.exact && certificate.RelativeGap() <= options_.relative_gap) {
     state_.stop = SmoMklStop::kRelativeGap;
   }
-  const double value = problem_.loss->DualValue(problem_.targets, problem_.costs, state_.dual) -
-                       term_.DualCost(state_.energies);
   state_.stalled_rounds = value > state_.dual_value ? 0 : state_.stalled_rounds + 1;
   state_.dual_value = std::max(value, state_.dual_value);
+  return absl::OkStatus();
 }
 
 void SmoMklSolver::ForSamples(const RunContext& context,

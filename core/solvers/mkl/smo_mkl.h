@@ -153,7 +153,7 @@ class SmoMklSolver {
   absl::Status RefreshProducts(RunContext& context);
   absl::Status FinishRound(RunContext& context);
   absl::StatusOr<PointBounds> Certify(const RunContext& context);
-  void Judge(const PointBounds& certificate);
+  absl::Status Judge(const PointBounds& certificate, const RunContext& context);
 
   // What raising a dual variable gains per unit, and what lowering it costs.
   double Gain(Index i) const { return box_.targets(i) - scores_(i) - RaisedKink(i); }

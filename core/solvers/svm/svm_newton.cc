@@ -64,17 +64,17 @@ absl::Status SvmNewtonSolver::Start(const SvmProblem& problem, const SvmWarmStar
   state.step = warm_start.proximal_step > 0
                    ? std::max(warm_start.proximal_step, kLeastStep * CostUnit())
                    : 0.1 * CostUnit();
+  MERCER_ASSIGN_OR_RETURN(certificate_, Certify(state, context));
   state_ = std::move(state);
-  MERCER_RETURN_IF_ERROR(Certify());
   if (certificate_.RelativeGap() <= relative_gap_) {
     state_.stop = SvmStop::kRelativeGap;
     return absl::OkStatus();
   }
-  KeepBest();
+  KeepBest(certificate_.RelativeGap(), state_);
   State next = state_;
   next.bias = certificate_.bias.chosen;
   MERCER_RETURN_IF_ERROR(MakePoint(next, context));
-  return Commit(std::move(next));
+  return Commit(std::move(next), context);
 }
 
 absl::Status SvmNewtonSolver::Multiply(const Vector& dual, Vector& scores,
@@ -97,10 +97,10 @@ absl::Status SvmNewtonSolver::MakePoint(State& next, RunContext& context) const 
   return AddKernelColumns(kernel_, columns, coefficients, next.dual_scores, context);
 }
 
-absl::Status SvmNewtonSolver::Certify() {
-  MERCER_ASSIGN_OR_RETURN(certificate_, CertifySvm(*problem_.loss, problem_.targets, problem_.costs,
-                                                   state_.dual, state_.dual_scores));
-  return absl::OkStatus();
+absl::StatusOr<SvmCertificate> SvmNewtonSolver::Certify(const State& state,
+                                                        const RunContext& context) const {
+  return CertifySvm(*problem_.loss, problem_.targets, problem_.costs, state.dual, state.dual_scores,
+                    /*with_bias=*/true, context);
 }
 
 // Makes one Newton step, or, when the subproblem is solved or takes too long, a new centre.
@@ -120,16 +120,33 @@ absl::Status SvmNewtonSolver::Iterate(RunContext& context) {
   ++next.iterations;
   ++next.subproblem_iterations;
   ++next.since_refresh;
-  return Commit(std::move(next));
+  return Commit(std::move(next), context);
 }
 
-absl::Status SvmNewtonSolver::Commit(State next) {
-  state_ = std::move(next);
-  MERCER_RETURN_IF_ERROR(Certify());
-  KeepBest();
-  if (certificate_.RelativeGap() <= relative_gap_) {
-    state_.stop = SvmStop::kRelativeGap;
+void SvmNewtonSolver::KeepBest(double gap, State& state) {
+  if (gap < state.best_gap) {
+    state.stalls = gap < 0.9 * state.best_gap ? 0 : state.stalls;
+    state.best_gap = gap;
+    state.best_dual = state.dual;
+    state.best_scores = state.dual_scores;
   }
+}
+
+// Certifies the new state, which then takes the place of the old one, and judges the run.
+absl::Status SvmNewtonSolver::Commit(State next, const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(SvmCertificate certificate, Certify(next, context));
+  KeepBest(certificate.RelativeGap(), next);
+  if (certificate.RelativeGap() <= relative_gap_) {
+    next.stop = SvmStop::kRelativeGap;
+  } else if (next.stalls >= kMaxStalls) {
+    // Many proximal steps have brought nothing: the best dual so far is the result.
+    next.stop = SvmStop::kPrecision;
+    next.dual = next.best_dual;
+    next.dual_scores = next.best_scores;
+    MERCER_ASSIGN_OR_RETURN(certificate, Certify(next, context));
+  }
+  state_ = std::move(next);
+  certificate_ = certificate;
   return absl::OkStatus();
 }
 
@@ -185,29 +202,7 @@ absl::Status SvmNewtonSolver::Recentre(bool solved, RunContext& context) {
   next.step = solved ? grown : std::max(0.25 * state_.step, kLeastStep * CostUnit());
   MERCER_RETURN_IF_ERROR(MakePoint(next, context));
   ++next.stalls;
-  MERCER_RETURN_IF_ERROR(Commit(std::move(next)));
-  return JudgeProgress();
-}
-
-void SvmNewtonSolver::KeepBest() {
-  const double gap = certificate_.RelativeGap();
-  if (gap < state_.best_gap) {
-    state_.stalls = gap < 0.9 * state_.best_gap ? 0 : state_.stalls;
-    state_.best_gap = gap;
-    state_.best_dual = state_.dual;
-    state_.best_scores = state_.dual_scores;
-  }
-}
-
-// Ends the run when many proximal steps have brought nothing: the best dual so far is the result.
-absl::Status SvmNewtonSolver::JudgeProgress() {
-  if (done() || state_.stalls < kMaxStalls) {
-    return absl::OkStatus();
-  }
-  state_.stop = SvmStop::kPrecision;
-  state_.dual = state_.best_dual;
-  state_.dual_scores = state_.best_scores;
-  return Certify();
+  return Commit(std::move(next), context);
 }
 
 double SvmNewtonSolver::NextCost() const {
@@ -301,14 +296,15 @@ absl::Status SvmNewtonSolver::NewtonStep(State& next, double* progress, RunConte
 std::string SvmNewtonSolver::SaveState() const { return SaveFields(state_, kernel_.size()); }
 
 absl::Status SvmNewtonSolver::RestoreState(const SvmProblem& problem, std::string_view state,
-                                           RunContext& /*context*/) {
+                                           RunContext& context) {
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
   State read;
   if (!LoadFields(state, read, kernel_.size())) {
     return absl::InvalidArgumentError("not a state of the Newton solver for this problem");
   }
+  MERCER_ASSIGN_OR_RETURN(certificate_, Certify(read, context));
   state_ = std::move(read);
-  return Certify();
+  return absl::OkStatus();
 }
 
 }  // namespace mercer

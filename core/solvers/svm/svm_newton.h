@@ -98,16 +98,15 @@ class SvmNewtonSolver : public SvmSolver {
   ProximalModel Model(const State& state) const { return {box_, state.center, state.step}; }
   absl::Status Multiply(const Vector& dual, Vector& scores, RunContext& context) const;
   absl::Status MakePoint(State& next, RunContext& context) const;
-  absl::Status Certify();
-  absl::Status Commit(State next);
+  absl::StatusOr<SvmCertificate> Certify(const State& state, const RunContext& context) const;
+  static void KeepBest(double gap, State& state);
+  absl::Status Commit(State next, const RunContext& context);
   absl::Status NewtonStep(State& next, double* progress, RunContext& context) const;
   struct NewtonSystem;
   absl::Status SolveSystem(NewtonSystem& system, RunContext& context) const;
   bool SubproblemSolved() const;
   double GainOverCentre() const;
   absl::Status Recentre(bool solved, RunContext& context);
-  void KeepBest();
-  absl::Status JudgeProgress();
 
   const KernelOperator& kernel_;
   const double relative_gap_;

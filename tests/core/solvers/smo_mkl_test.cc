@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/solvers/svm/smo.h"
+#include "tests/core/solvers/counted_loss.h"
 #include "tests/core/solvers/smo_mkl_problems.h"
 
 namespace mercer {
@@ -241,6 +242,28 @@ TEST(SmoMklTest, CancelledStepGoesOnWithTheSameBits) {
     ASSERT_EQ(solver.Run(context), absl::OkStatus());
     EXPECT_TRUE(solver.SaveState() == whole->SaveState()) << calls;
   }
+}
+
+// A round sums the conjugates for its bounds and again to judge the run.
+TEST(SmoMklTest, RoundThatIsCancelledBeforeItIsJudgedIsMadeAgain) {
+  SmoMklCase given = MakeSmoMklCase(59, 40, 3.0);
+  const SmoMklOptions options{.p = 2.0, .relative_gap = 1e-6};
+  const Index samples = given.problem.targets.size();
+  const auto counted = std::make_shared<CountedHingeLoss>(0, CancellationToken());
+  given.problem.loss = counted;
+  const auto whole = SolveSmoMkl(given.family, given.problem, options);
+  const Index before_last = counted->conjugates() - samples;
+  ASSERT_GT(before_last, 2 * samples);
+  RunContext context;
+  RunContext cancelled;
+  const auto loss = std::make_shared<CountedHingeLoss>(before_last, cancelled.cancellation());
+  given.problem.loss = loss;
+  SmoMklSolver solver(given.family, options);
+  ASSERT_EQ(solver.Start(given.problem, {}, cancelled), absl::OkStatus());
+  ASSERT_TRUE(absl::IsCancelled(solver.Run(cancelled)));
+  EXPECT_EQ(loss->conjugates(), before_last);
+  ASSERT_EQ(solver.Run(context), absl::OkStatus());
+  EXPECT_TRUE(solver.SaveState() == whole->SaveState());
 }
 
 TEST(SmoMklTest, WrongInputIsRefused) {

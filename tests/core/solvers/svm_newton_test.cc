@@ -7,6 +7,7 @@
 
 #include "core/base/numeric/random.h"
 #include "core/solvers/svm/smo.h"
+#include "tests/core/solvers/counted_loss.h"
 #include "tests/support/cancelled_work.h"
 
 namespace mercer {
@@ -82,6 +83,40 @@ INSTANTIATE_TEST_SUITE_P(Losses, SvmNewtonTest,
                                                   : "Insensitive") +
                                   std::to_string(parameters.index);
                          });
+
+// A gap below 0 cannot be reached: the run ends with the certificate of its best dual.
+TEST(SvmNewtonTest, CancelledCertificateLeavesTheStateOfTheOneBefore) {
+  const Instance instance = MakeInstance(60, LossKind::kHinge, 1.0, 1);
+  const DenseKernelOperator kernel(instance.gram);
+  SvmProblem problem = instance.problem;
+  RunContext context;
+  const auto counted = std::make_shared<CountedHingeLoss>(0, CancellationToken());
+  problem.loss = counted;
+  SvmNewtonSolver whole(kernel, -1.0);
+  ASSERT_EQ(whole.Start(problem, {}, context), absl::OkStatus());
+  const Index first = counted->conjugates() + 1;
+  ASSERT_EQ(whole.Run(context), absl::OkStatus());
+  ASSERT_EQ(whole.stop(), SvmStop::kPrecision);
+  const Index last = counted->conjugates();
+  for (const Index at : {first, (first + last) / 2, last - 60, last}) {
+    RunContext cancelled;
+    problem.loss = std::make_shared<CountedHingeLoss>(at, cancelled.cancellation());
+    SvmNewtonSolver solver(kernel, -1.0);
+    ASSERT_EQ(solver.Start(problem, {}, context), absl::OkStatus());
+    std::string before;
+    absl::Status status;
+    while (status.ok() && !solver.done()) {
+      before = solver.SaveState();
+      status = solver.Step(1, cancelled);
+      ASSERT_EQ(status.ok(), !cancelled.cancelled()) << at;
+    }
+    ASSERT_TRUE(absl::IsCancelled(status)) << at << ": " << status;
+    EXPECT_TRUE(solver.SaveState() == before) << at;
+    ASSERT_EQ(solver.Run(context), absl::OkStatus());
+    EXPECT_TRUE(solver.SaveState() == whole.SaveState()) << at;
+    EXPECT_EQ(solver.certificate().primal, whole.certificate().primal) << at;
+  }
+}
 
 TEST(SvmNewtonTest, GatherOfManyRowsEndsWithinAQuarterSecond) {
   constexpr Index kRows = kSanitized ? 300 : 7000;

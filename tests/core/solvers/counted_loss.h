@@ -1,0 +1,57 @@
+// The hinge loss with a count of its conjugates: a sum of them for a dual asks for one of every
+// sample, so that work can be cancelled within such a sum.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "core/base/process/cancellation.h"
+#include "core/objectives/loss.h"
+
+namespace mercer {
+
+class CountedHingeLoss final : public Loss {
+ public:
+  // The conjugate of number `cancel_at`, from 1, cancels; 0: none does.
+  CountedHingeLoss(Index cancel_at, CancellationToken token)
+      : Loss(LossKind::kHinge), cancel_at_(cancel_at), token_(std::move(token)) {}
+
+  Index conjugates() const { return conjugates_; }
+
+  bool is_margin_loss() const override { return hinge_->is_margin_loss(); }
+  LossCurve curve() const override { return hinge_->curve(); }
+  double Value(double target, double cost, double score) const override {
+    return hinge_->Value(target, cost, score);
+  }
+  double Slope(double target, double cost, double score) const override {
+    return hinge_->Slope(target, cost, score);
+  }
+  double Curvature(double target, double cost, double score) const override {
+    return hinge_->Curvature(target, cost, score);
+  }
+  double Conjugate(double target, double cost, double slope) const override {
+    if (++conjugates_ == cancel_at_) {
+      token_.Cancel();
+    }
+    return hinge_->Conjugate(target, cost, slope);
+  }
+  double Prox(double target, double cost, double point, double step) const override {
+    return hinge_->Prox(target, cost, point, step);
+  }
+  Interval DualBox(double target, double cost) const override {
+    return hinge_->DualBox(target, cost);
+  }
+  absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef targets, ConstVectorRef costs,
+                                         ConstVectorRef scores,
+                                         const RunContext& context) const override {
+    return hinge_->ExactBias(targets, costs, scores, context);
+  }
+
+ private:
+  const std::unique_ptr<Loss> hinge_ = *MakeLoss(LossKind::kHinge);
+  const Index cancel_at_;
+  const CancellationToken token_;
+  mutable Index conjugates_ = 0;
+};
+
+}  // namespace mercer
