@@ -1,10 +1,12 @@
 // Unary calls that may run for long. They end soon after their client has gone, its token is admitted no
-// longer, or a drain has begun.
+// longer, or a drain has begun or, as a call may ask, waits for them no longer.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -16,22 +18,40 @@
 
 namespace mercer::server {
 
+// Whether a drain ends the call when it begins or when it waits no longer.
+enum class AtDrain : uint8_t { kEnd, kGoOn };
+
+// Calls a handler of LongUnary, which may take what is known of the call, too.
+template <typename Request, typename Handler>
+auto HandleLong(const CallRecord& call, const Request& request,
+                const CancellationToken& cancellation, const Handler& handler) {
+  if constexpr (std::is_invocable_v<const Handler&, const Request&, const CallInfo&,
+                                    const CancellationToken&>) {
+    return handler(request, call.info(), cancellation);
+  } else {
+    return handler(request, cancellation);
+  }
+}
+
 // Answered once: by its work, or, while that waits for a thread, by what ends the call. Deletes itself.
 template <typename Request, typename Handler>
 class CancellableUnary final : public RequestCall {
  public:
-  // `handler`, an absl::StatusOr<Response>(const Request&, const CancellationToken&), runs on `executor`; both outlive it.
+  // `handler` (see RpcService::LongUnary) runs on `executor`; both outlive it.
   CancellableUnary(const RpcEnvironment& environment, CallRecord call,
-                   grpc::CallbackServerContext* context, Executor& executor, const Handler& handler)
+                   grpc::CallbackServerContext* context, Executor& executor, const Handler& handler,
+                   AtDrain at_drain)
       : RequestCall(environment, std::move(call), context, request_),
         executor_(executor),
-        handler_(handler) {}
+        handler_(handler),
+        at_drain_(at_drain) {}
 
   void OnCancel() override { EndSoon(); }
 
  private:
-  using Response = typename std::invoke_result_t<const Handler&, const Request&,
-                                                 const CancellationToken&>::value_type;
+  using Response = typename decltype(HandleLong(
+      std::declval<const CallRecord&>(), std::declval<const Request&>(),
+      std::declval<const CancellationToken&>(), std::declval<const Handler&>()))::value_type;
 
   void Begin() override {
     // May run when the call has gone. What it throws ends the call, as nobody else can have ended it before has_begun_.
@@ -46,7 +66,13 @@ class CancellableUnary final : public RequestCall {
     }
   }
 
-  void EndForDrain() override { EndSoon(); }
+  void EndForDrain() override {
+    if (at_drain_ == AtDrain::kEnd) {
+      EndSoon();
+    }
+  }
+
+  void CancelForDrain() override { EndSoon(); }
 
   void EndSoon() {
     cancellation_.Cancel();
@@ -63,7 +89,7 @@ class CancellableUnary final : public RequestCall {
   absl::StatusOr<Response> Answer(const Request& request) {
     absl::StatusOr<Response> answer = absl::CancelledError("ended before the work began");
     if (!cancellation_.cancelled()) {
-      answer = handler_(request, cancellation_);
+      answer = HandleLong(call_, request, cancellation_, handler_);
     }
     if (!absl::IsCancelled(answer.status())) {
       return answer;
@@ -77,6 +103,7 @@ class CancellableUnary final : public RequestCall {
 
   Executor& executor_;
   const Handler& handler_;
+  const AtDrain at_drain_;
   const CancellationToken cancellation_;
   const std::shared_ptr<std::atomic<bool>> taken_ = std::make_shared<std::atomic<bool>>(false);
   std::atomic<bool> has_begun_{false};

@@ -18,14 +18,15 @@ absl::StatusOr<JobPlan> RequestPlanner::Plan(std::string_view request) const {
 }
 
 absl::StatusOr<std::string> RequestPlanner::Complete(std::string_view request,
-                                                     const Dataset& dataset) const {
+                                                     const Dataset& dataset,
+                                                     const RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(v1::TrainRequest message, DecodeTrainRequest(request));
   MERCER_ASSIGN_OR_RETURN(const JobPlan plan,
                           ReadTrainRequest(message, find_learner_, default_threads_));
   const LearnerEntry* const entry = find_learner_(plan.recipe.learner);
   const bool kind_is_open = message.target_kind() == v1::TARGET_KIND_UNSPECIFIED;
   MERCER_ASSIGN_OR_RETURN(const CompletedRecipe completed,
-                          CompleteRecipe(*entry, plan.recipe, kind_is_open, dataset));
+                          CompleteRecipe(*entry, plan.recipe, kind_is_open, dataset, context));
   WriteDecisions(completed, message);
   v1::Learner& learner = *message.mutable_learner();
   google::protobuf::Message& options = *learner.GetReflection()->MutableMessage(

@@ -14,8 +14,8 @@ class RequestPlanner final : public JobPlanner {
       : find_learner_(std::move(find_learner)), default_threads_(default_threads) {}
 
   absl::StatusOr<JobPlan> Plan(std::string_view request) const override;
-  absl::StatusOr<std::string> Complete(std::string_view request,
-                                       const Dataset& dataset) const override;
+  absl::StatusOr<std::string> Complete(std::string_view request, const Dataset& dataset,
+                                       const RunContext& context) const override;
   std::string SummarizeModel(const VersionContext& context, const Model& model) const override;
 
  private:

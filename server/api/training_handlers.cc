@@ -124,12 +124,13 @@ absl::StatusOr<JobSubmission> TrainingHandlers::MakeSubmission(
 }
 
 absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request,
-                                                const CallInfo& info) const {
+                                                const CallInfo& info,
+                                                const CancellationToken& cancellation) const {
   MERCER_ASSIGN_OR_RETURN(JobSubmission submission, MakeSubmission(request));
   submission.caller = info.caller.name;
   submission.check = info.CheckOfChange("model", ModelName(submission.model_name));
   submission.trace_id = info.trace_id;
-  const absl::StatusOr<CreatedJob> created = context_.jobs->Submit(submission);
+  const absl::StatusOr<CreatedJob> created = context_.jobs->Submit(submission, cancellation);
   if (!created.ok()) {
     return AboutDataset(WithRequestPaths(created.status(), ChosenLearner(request)), request);
   }
@@ -205,13 +206,13 @@ absl::StatusOr<v1::Job> TrainingHandlers::StopJob(const v1::StopJobRequest& requ
 }
 
 absl::StatusOr<v1::EstimateCostResponse> TrainingHandlers::EstimateCost(
-    const v1::EstimateCostRequest& request) const {
+    const v1::EstimateCostRequest& request, const CancellationToken& cancellation) const {
   const v1::TrainRequest& training = request.training();
   const absl::StatusOr<JobSubmission> submission = MakeSubmission(training);
   if (!submission.ok()) {
     return InTraining(submission.status());
   }
-  const absl::StatusOr<JobCost> cost = context_.jobs->Estimate(submission->request);
+  const absl::StatusOr<JobCost> cost = context_.jobs->Estimate(submission->request, cancellation);
   if (!cost.ok()) {
     return InTraining(
         AboutDataset(WithRequestPaths(cost.status(), ChosenLearner(training)), training));

@@ -19,8 +19,8 @@ class TrainingHandlers {
  public:
   explicit TrainingHandlers(const ApiContext& context) : context_(context) {}
 
-  absl::StatusOr<v1::Job> Train(const v1::TrainRequest& request,
-                                const CallInfo& info = CallInfo()) const;
+  absl::StatusOr<v1::Job> Train(const v1::TrainRequest& request, const CallInfo& info = CallInfo(),
+                                const CancellationToken& cancellation = CancellationToken()) const;
   absl::StatusOr<v1::Job> GetJob(const v1::GetJobRequest& request) const;
   absl::StatusOr<v1::ListJobsResponse> ListJobs(const v1::ListJobsRequest& request) const;
   absl::StatusOr<v1::Job> CancelJob(const v1::CancelJobRequest& request,
@@ -28,7 +28,8 @@ class TrainingHandlers {
   absl::StatusOr<v1::Job> StopJob(const v1::StopJobRequest& request,
                                   const CallInfo& info = CallInfo()) const;
   absl::StatusOr<v1::EstimateCostResponse> EstimateCost(
-      const v1::EstimateCostRequest& request) const;
+      const v1::EstimateCostRequest& request,
+      const CancellationToken& cancellation = CancellationToken()) const;
   absl::StatusOr<v1::ListLearnersResponse> ListLearners(
       const v1::ListLearnersRequest& request) const;
 

@@ -15,13 +15,19 @@ class TrainingRpcs final : public RpcService {
  public:
   TrainingRpcs(const RpcEnvironment& environment, const ApiContext& context)
       : RpcService(environment), handlers_(context) {
-    Unary<v1::TrainRequest>("TrainingService/Train", *environment.submission,
-                            [this](const auto& request, const CallInfo& info) {
-                              return handlers_.Train(request, info);
-                            });
-    Unary<v1::EstimateCostRequest>(
+    // A retry of a submission finds its job while the server drains, too.
+    LongUnary<v1::TrainRequest>(
+        "TrainingService/Train", *environment.submission,
+        [this](const auto& request, const CallInfo& info, const CancellationToken& cancellation) {
+          return handlers_.Train(request, info, cancellation);
+        },
+        AtDrain::kGoOn);
+    LongUnary<v1::EstimateCostRequest>(
         "TrainingService/EstimateCost", *environment.submission,
-        [this](const auto& request) { return handlers_.EstimateCost(request); });
+        [this](const auto& request, const CancellationToken& cancellation) {
+          return handlers_.EstimateCost(request, cancellation);
+        },
+        AtDrain::kGoOn);
     Unary<v1::GetJobRequest>("TrainingService/GetJob", *environment.io,
                              [this](const auto& request) { return handlers_.GetJob(request); });
     Unary<v1::ListJobsRequest>("TrainingService/ListJobs", *environment.io,

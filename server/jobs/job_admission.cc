@@ -53,48 +53,54 @@ size_t BytesOfValues(const Dataset& dataset) {
 }  // namespace
 
 absl::StatusOr<CompleteRequest> MakeComplete(const AttemptEnvironment& environment,
-                                             std::string_view request, const JobPlan& plan) {
+                                             std::string_view request, const JobPlan& plan,
+                                             const RunContext& context) {
   MERCER_RETURN_IF_ERROR(ValidatePlan(environment.dependencies.find_learner, plan).status());
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape, OpenShape(environment, plan));
   const JobPlanner& planner = *environment.dependencies.planner;
   CompleteRequest complete;
-  MERCER_ASSIGN_OR_RETURN(complete.request, planner.Complete(request, *shape));
+  MERCER_ASSIGN_OR_RETURN(complete.request, planner.Complete(request, *shape, context));
   MERCER_ASSIGN_OR_RETURN(complete.plan, planner.Plan(complete.request));
   return complete;
 }
 
-absl::Status CheckJobData(const AttemptEnvironment& environment, const JobPlan& plan) {
+absl::Status CheckJobData(const AttemptEnvironment& environment, const JobPlan& plan,
+                          const RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry,
                           ValidatePlan(environment.dependencies.find_learner, plan));
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape, OpenShape(environment, plan));
   MERCER_RETURN_IF_ERROR(CheckNamedColumns(plan.recipe, *shape));
-  MERCER_RETURN_IF_ERROR(CheckRows(*entry, plan.recipe, *shape, RunContext()).status());
+  MERCER_RETURN_IF_ERROR(CheckRows(*entry, plan.recipe, *shape, context).status());
   const bool has_values = plan.dataset_ids.size() == 1;
-  return has_values && BytesOfValues(*shape) <= kMostCheckedBytes
-             ? CheckMissingValues(plan.recipe, *shape, RunContext())
-             : absl::OkStatus();
+  if (has_values && BytesOfValues(*shape) <= kMostCheckedBytes) {
+    MERCER_RETURN_IF_ERROR(CheckMissingValues(plan.recipe, *shape, context));
+  }
+  return context.CheckCancelled();
 }
 
-absl::StatusOr<JobEstimate> EstimateJob(const AttemptEnvironment& environment,
-                                        const JobPlan& plan) {
+absl::StatusOr<JobEstimate> EstimateJob(const AttemptEnvironment& environment, const JobPlan& plan,
+                                        const RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry,
                           ValidatePlan(environment.dependencies.find_learner, plan));
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape, OpenShape(environment, plan));
-  MERCER_ASSIGN_OR_RETURN(const ScratchChoice choice,
-                          environment.scratch->Choose(*entry, plan.recipe, *shape,
-                                                      environment.options.memory_budget_bytes));
+  MERCER_ASSIGN_OR_RETURN(
+      const ScratchChoice choice,
+      environment.scratch->Choose(*entry, plan.recipe, *shape,
+                                  environment.options.memory_budget_bytes, context));
   return JobEstimate{choice.memory_bytes};
 }
 
-absl::StatusOr<absl::Duration> EstimateJobTime(const LearnerLookup& find_learner,
-                                               DatasetCache& datasets, const JobPlan& plan,
-                                               const RunningConditions& conditions) {
-  MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry, ValidatePlan(find_learner, plan));
-  MERCER_ASSIGN_OR_RETURN(const OpenedData data, OpenData(datasets, plan.dataset_ids));
+absl::StatusOr<absl::Duration> EstimateJobTime(const AttemptEnvironment& environment,
+                                               const JobPlan& plan,
+                                               const RunningConditions& conditions,
+                                               const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry,
+                          ValidatePlan(environment.dependencies.find_learner, plan));
+  MERCER_ASSIGN_OR_RETURN(const OpenedData data, OpenData(*environment.datasets, plan.dataset_ids));
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape,
                           ShapeOfContents(data.contents));
   MERCER_ASSIGN_OR_RETURN(const double seconds,
-                          EstimateRecipeSeconds(*entry, plan.recipe, *shape, conditions));
+                          EstimateRecipeSeconds(*entry, plan.recipe, *shape, conditions, context));
   return absl::Seconds(seconds);
 }
 

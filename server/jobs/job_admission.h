@@ -1,4 +1,4 @@
-// From a request to the row that it becomes in the queue.
+// From a request to the row that it becomes in the queue. What looks at rows ends with kCancelled soon after its context is.
 #pragma once
 
 #include <cstddef>
@@ -25,20 +25,24 @@ struct CompleteRequest {
 };
 // `plan` is that of `request`. Errors: those of ValidatePlan, of the data and of JobPlanner.
 absl::StatusOr<CompleteRequest> MakeComplete(const AttemptEnvironment& environment,
-                                             std::string_view request, const JobPlan& plan);
+                                             std::string_view request, const JobPlan& plan,
+                                             const RunContext& context);
 
 // Refuses what the training would fail on for its data. Missing values are looked for in a single data set of up to
 // kMostCheckedBytes; in more the job finds them. Errors: those of CheckRows, CheckNamedColumns and CheckMissingValues.
-absl::Status CheckJobData(const AttemptEnvironment& environment, const JobPlan& plan);
+absl::Status CheckJobData(const AttemptEnvironment& environment, const JobPlan& plan,
+                          const RunContext& context);
 inline constexpr size_t kMostCheckedBytes = size_t{1} << 30;
 
 // Errors: those of ValidatePlan and of the data.
-absl::StatusOr<JobEstimate> EstimateJob(const AttemptEnvironment& environment, const JobPlan& plan);
+absl::StatusOr<JobEstimate> EstimateJob(const AttemptEnvironment& environment, const JobPlan& plan,
+                                        const RunContext& context);
 
 // Errors: the same.
-absl::StatusOr<absl::Duration> EstimateJobTime(const LearnerLookup& find_learner,
-                                               DatasetCache& datasets, const JobPlan& plan,
-                                               const RunningConditions& conditions);
+absl::StatusOr<absl::Duration> EstimateJobTime(const AttemptEnvironment& environment,
+                                               const JobPlan& plan,
+                                               const RunningConditions& conditions,
+                                               const RunContext& context);
 
 // The row, with an id of its own. `request_digest` is that of the submission's request.
 NewJob MakeJob(const JobSubmission& submission, const std::string& request_digest,

@@ -145,7 +145,7 @@ absl::StatusOr<JobAttempt::Prepared> JobAttempt::Prepare() {
   const TrainingRecipe& recipe = prepared.plan.recipe;
   MERCER_ASSIGN_OR_RETURN(const ScratchChoice choice,
                           environment_.scratch->Choose(*prepared.entry, recipe, *prepared.data.rows,
-                                                       job_.memory_bytes));
+                                                       job_.memory_bytes, context));
   prepared.scratch = choice.space;
   return prepared;
 }

@@ -79,10 +79,10 @@ class JobManager::Impl {
 
   absl::Status Recover();
   absl::Status StartWorkers();
-  absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission);
+  absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission, const RunContext& context);
   absl::StatusOr<JobRecord> Cancel(const std::string& job_id, const OwnerCheck& check);
   absl::StatusOr<JobRecord> StopJob(const std::string& job_id, const OwnerCheck& check);
-  absl::StatusOr<JobCost> EstimateCost(std::string_view request);
+  absl::StatusOr<JobCost> EstimateCost(std::string_view request, const RunContext& context);
   void Drain() { Stop(&JobAttempt::Drain); }
   void SetLimits(const JobLimits& limits) {
     environment_.options.max_lost_attempts = limits.max_lost_attempts;
@@ -166,7 +166,8 @@ void JobManager::Impl::StartThreads() {
   }
 }
 
-absl::StatusOr<CreatedJob> JobManager::Impl::Submit(const JobSubmission& submission) {
+absl::StatusOr<CreatedJob> JobManager::Impl::Submit(const JobSubmission& submission,
+                                                    const RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const JobPlan plan, planner().Plan(submission.request));
   MERCER_RETURN_IF_ERROR(ValidatePlan(environment_.dependencies.find_learner, plan).status());
   const std::string digest = Sha256Hex(submission.request);
@@ -186,12 +187,13 @@ absl::StatusOr<CreatedJob> JobManager::Impl::Submit(const JobSubmission& submiss
     MERCER_RETURN_IF_ERROR(environment_.dependencies.disk->CheckRoom());
   }
   MERCER_ASSIGN_OR_RETURN(const CompleteRequest complete,
-                          MakeComplete(environment_, submission.request, plan));
-  MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate, EstimateJob(environment_, complete.plan));
+                          MakeComplete(environment_, submission.request, plan, context));
+  MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate,
+                          EstimateJob(environment_, complete.plan, context));
   if (estimate.memory_bytes > environment_.options.memory_budget_bytes) {
     return JobTooLarge(estimate.memory_bytes, environment_.options.memory_budget_bytes);
   }
-  MERCER_RETURN_IF_ERROR(CheckJobData(environment_, complete.plan));
+  MERCER_RETURN_IF_ERROR(CheckJobData(environment_, complete.plan, context));
   NewJob job = MakeJob(submission, digest, complete, estimate, clock().Now());
   job.limits = environment_.options.queue_limits;
   MERCER_ASSIGN_OR_RETURN(CreatedJob created, storage().jobs().CreateJob(std::move(job)));
@@ -199,17 +201,18 @@ absl::StatusOr<CreatedJob> JobManager::Impl::Submit(const JobSubmission& submiss
   return created;
 }
 
-absl::StatusOr<JobCost> JobManager::Impl::EstimateCost(std::string_view request) {
+absl::StatusOr<JobCost> JobManager::Impl::EstimateCost(std::string_view request,
+                                                       const RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const JobPlan asked, planner().Plan(request));
-  MERCER_ASSIGN_OR_RETURN(CompleteRequest complete, MakeComplete(environment_, request, asked));
+  MERCER_ASSIGN_OR_RETURN(CompleteRequest complete,
+                          MakeComplete(environment_, request, asked, context));
   const JobPlan& plan = complete.plan;
-  MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate, EstimateJob(environment_, plan));
-  MERCER_RETURN_IF_ERROR(CheckJobData(environment_, plan));
+  MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate, EstimateJob(environment_, plan, context));
+  MERCER_RETURN_IF_ERROR(CheckJobData(environment_, plan, context));
   const RunningConditions conditions{rates_.Get(), plan.num_threads,
                                      static_cast<size_t>(environment_.options.cache_bytes)};
-  MERCER_ASSIGN_OR_RETURN(
-      const absl::Duration time,
-      EstimateJobTime(environment_.dependencies.find_learner, datasets_, plan, conditions));
+  MERCER_ASSIGN_OR_RETURN(const absl::Duration time,
+                          EstimateJobTime(environment_, plan, conditions, context));
   return JobCost{estimate.memory_bytes, time, environment_.options.memory_budget_bytes,
                  std::move(complete.request)};
 }
@@ -450,8 +453,9 @@ absl::Status JobManager::Recover() { return impl_->Recover(); }
 
 absl::Status JobManager::StartWorkers() { return impl_->StartWorkers(); }
 
-absl::StatusOr<CreatedJob> JobManager::Submit(const JobSubmission& submission) {
-  return impl_->Submit(submission);
+absl::StatusOr<CreatedJob> JobManager::Submit(const JobSubmission& submission,
+                                              const CancellationToken& cancellation) {
+  return impl_->Submit(submission, RunContext(cancellation, 1, nullptr));
 }
 
 absl::StatusOr<JobRecord> JobManager::Cancel(const std::string& job_id, const OwnerCheck& check) {
@@ -462,8 +466,9 @@ absl::StatusOr<JobRecord> JobManager::Stop(const std::string& job_id, const Owne
   return impl_->StopJob(job_id, check);
 }
 
-absl::StatusOr<JobCost> JobManager::Estimate(std::string_view request) {
-  return impl_->EstimateCost(request);
+absl::StatusOr<JobCost> JobManager::Estimate(std::string_view request,
+                                             const CancellationToken& cancellation) {
+  return impl_->EstimateCost(request, RunContext(cancellation, 1, nullptr));
 }
 
 absl::StatusOr<std::shared_ptr<const Dataset>> JobManager::OpenDataset(

@@ -129,7 +129,9 @@ class JobManager {
   // kNotFound (reason DATASET_NOT_FOUND); kAlreadyExists (reason REQUEST_ID_REUSED);
   // kResourceExhausted (reason JOB_TOO_LARGE, metadata estimate_bytes and budget_bytes; reasons QUOTA_EXCEEDED,
   // DISK_NEARLY_FULL); kUnavailable (reason DRAINING); those of the check.
-  absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission);
+  // Rows are looked at: a submission that is cancelled meanwhile ends with kCancelled, and is not stored.
+  absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission,
+                                    const CancellationToken& cancellation = CancellationToken());
 
   // Errors: kNotFound, kFailedPrecondition (reason JOB_IS_FINAL), those of `check`, which is asked of the job's caller. A
   // running job ends soon after; its state says CANCELLING at once.
@@ -141,7 +143,8 @@ class JobManager {
 
   // Makes no job; also while draining. The first call measures the machine, for about 80 ms. Errors: those of
   // Submit that are about the request and its data.
-  absl::StatusOr<JobCost> Estimate(std::string_view request);
+  absl::StatusOr<JobCost> Estimate(std::string_view request,
+                                   const CancellationToken& cancellation = CancellationToken());
 
   // The data set with its rows mapped, verified by this call; shared by all that use it. Errors: kNotFound, kDataLoss,
   // kCancelled.

@@ -45,9 +45,9 @@ class JobPlanner {
   // The same request with every default that depends on the data written out, so that what is stored
   // keeps its meaning when a later version of the server has other defaults. `dataset` has the shape
   // of the rows of its plan, but not their values. Complete requests stay as they are. Errors: those
-  // of Plan.
-  virtual absl::StatusOr<std::string> Complete(std::string_view request,
-                                               const Dataset& dataset) const = 0;
+  // of Plan; kCancelled.
+  virtual absl::StatusOr<std::string> Complete(std::string_view request, const Dataset& dataset,
+                                               const RunContext& context) const = 0;
   // The bytes for VersionRecord::summary: what lists show of the model, and its lineage.
   virtual std::string SummarizeModel(const VersionContext& context, const Model& model) const = 0;
 };

@@ -57,15 +57,15 @@ JobScratch::JobScratch(const std::string& folder, int64_t least_bytes, int64_t b
 
 absl::StatusOr<ScratchChoice> JobScratch::Choose(const LearnerEntry& entry,
                                                  const TrainingRecipe& recipe,
-                                                 const Dataset& dataset,
-                                                 int64_t limit_bytes) const {
+                                                 const Dataset& dataset, int64_t limit_bytes,
+                                                 const RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(const size_t usual,
-                          EstimateRecipeMemory(entry, recipe, dataset, usual_.get()));
+                          EstimateRecipeMemory(entry, recipe, dataset, context, usual_.get()));
   if (tight_ == nullptr || SignedBytes(usual) <= limit_bytes) {
     return ScratchChoice{usual_.get(), SignedBytes(usual)};
   }
   MERCER_ASSIGN_OR_RETURN(const size_t tight,
-                          EstimateRecipeMemory(entry, recipe, dataset, tight_.get()));
+                          EstimateRecipeMemory(entry, recipe, dataset, context, tight_.get()));
   return ScratchChoice{tight_.get(), SignedBytes(tight)};
 }
 

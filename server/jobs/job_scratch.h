@@ -30,7 +30,8 @@ class JobScratch {
   // Tables are in memory as far as the job takes no more than `limit_bytes` with them; where it takes more in any case, as few as
   // possible are. The same for the limit that a choice has come to. Errors: those of EstimateRecipeMemory.
   absl::StatusOr<ScratchChoice> Choose(const LearnerEntry& entry, const TrainingRecipe& recipe,
-                                       const Dataset& dataset, int64_t limit_bytes) const;
+                                       const Dataset& dataset, int64_t limit_bytes,
+                                       const RunContext& context) const;
 
  private:
   std::unique_ptr<const ScratchSpace> usual_;

@@ -61,9 +61,10 @@ absl::StatusOr<Certificate> VerifyStoredModel(const AttemptEnvironment& environm
   }
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape, ShapeOfContents(contents));
   // A training verifies what it has found, so its estimate holds for that alone.
-  MERCER_ASSIGN_OR_RETURN(const ScratchChoice choice,
-                          environment.scratch->Choose(*entry, plan.recipe, *shape,
-                                                      environment.options.memory_budget_bytes));
+  MERCER_ASSIGN_OR_RETURN(
+      const ScratchChoice choice,
+      environment.scratch->Choose(*entry, plan.recipe, *shape,
+                                  environment.options.memory_budget_bytes, context));
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const void> memory,
                           take_memory(choice.memory_bytes));
   MERCER_ASSIGN_OR_RETURN(const TrainingData data, JoinContents(contents, context));

@@ -162,7 +162,8 @@ double Compare(const Setting& setting, const WorkCount& rates) {
   const Dataset data = MakeData(setting);
   const TrainingRecipe recipe = MakeRecipe(setting);
   const LearnerEntry* entry = FindLearner(setting.learner);
-  const auto estimate = EstimateRecipeSeconds(*entry, recipe, data, {rates, 1, kCacheBytes});
+  const auto estimate =
+      EstimateRecipeSeconds(*entry, recipe, data, {rates, 1, kCacheBytes}, RunContext());
   RunContext context(CancellationToken(), 1, std::make_shared<SharedCache>(kCacheBytes));
   SilentObserver observer;
   const double start = ProcessorSeconds();

@@ -280,7 +280,7 @@ void Measure(const Table& table, RecipeChoice choice, const WorkCount& rates, Fi
               choice == RecipeChoice::kDefault ? "default" : "README");
   const TrainingRecipe of_default = MakeRecipe(table, choice, "");
   const auto estimate = EstimateRecipeSeconds(*FindLearner("lp_mkl"), of_default, table.data,
-                                              {rates, 1, kCacheBytes});
+                                              {rates, 1, kCacheBytes}, RunContext());
   const LoopRun run = Time(table, of_default);
   std::printf(" %.2f |", run.seconds);
   double best = run.seconds;

@@ -49,7 +49,8 @@ void TestOneInput(std::string_view bytes) {
   }
   const LearnerEntry& entry = *FindLearner(plan->recipe.learner);
   Require(ValidateRecipe(entry, plan->recipe).ok(), "what is accepted is a valid recipe");
-  const absl::StatusOr<size_t> estimate = EstimateRecipeMemory(entry, plan->recipe, dataset);
+  const absl::StatusOr<size_t> estimate =
+      EstimateRecipeMemory(entry, plan->recipe, dataset, RunContext());
   if (!estimate.ok()) {
     RequireRefusal(server::WithRequestPaths(estimate.status(), plan->recipe.learner),
                    {absl::StatusCode::kInvalidArgument, absl::StatusCode::kResourceExhausted},

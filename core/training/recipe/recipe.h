@@ -86,7 +86,7 @@ absl::Status ValidateRecipe(const LearnerEntry& entry, const TrainingRecipe& rec
 // set's own included. What is in files, of the data set or of the scratch space, counts nothing:
 // the system gives its memory to others when they need it.
 absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const TrainingRecipe& recipe,
-                                            const Dataset& dataset,
+                                            const Dataset& dataset, const RunContext& context,
                                             const ScratchSpace* scratch = nullptr);
 
 // A model of a path that is not its best.
@@ -116,7 +116,8 @@ struct RunningConditions {
 // sizes. Never more than the time limit allows, the verification after it aside.
 absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
                                              const TrainingRecipe& recipe, const Dataset& dataset,
-                                             const RunningConditions& conditions);
+                                             const RunningConditions& conditions,
+                                             const RunContext& context);
 
 // Trains. Deterministic in (recipe, dataset): the same bits for every number of threads and after
 // any number of interruptions. `state` is empty, or the last string given to the observer's

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 
 #include "core/base/numeric/hash_table.h"
+#include "core/base/process/paced_check.h"
 #include "core/base/status/status_macros.h"
 #include "core/data/splits/split_columns.h"
 #include "core/training/recipe/recipe_checks.h"
@@ -37,10 +38,13 @@ struct ValueCount {
   bool whole = true;
 };
 
-ValueCount CountValues(const Vector& values) {
+absl::StatusOr<ValueCount> CountValues(const Vector& values, const RunContext& context) {
+  constexpr Index kNumbersPerValue = 256;  // to look one up takes as long as to compute so many
   HashSet<double> seen;
   ValueCount count;
+  PacedCheck check(context);
   for (const double value : values) {
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerValue));
     if (!std::isnan(value)) {
       seen.insert(value);
       count.whole = count.whole && value == std::rint(value);
@@ -51,11 +55,11 @@ ValueCount CountValues(const Vector& values) {
 }
 
 absl::Status DecideKind(const LearnerEntry& entry, const RoleColumn& target,
-                        CompletedRecipe& completed) {
+                        const RunContext& context, CompletedRecipe& completed) {
   if (target.schema.categorical || AsksForClasses(entry, completed.recipe)) {
     return absl::OkStatus();
   }
-  const ValueCount count = CountValues(target.values);
+  MERCER_ASSIGN_OR_RETURN(const ValueCount count, CountValues(target.values, context));
   if (!entry.regression && count.different > OutputCoding::kMaxClasses) {
     return FieldError("learner",
                       absl::StrCat("'", entry.name, "' learns classes alone, and column '",
@@ -78,11 +82,12 @@ absl::Status DecideKind(const LearnerEntry& entry, const RoleColumn& target,
 }
 
 // How the values of a default path are compared.
-ValidationOptions ValidationOfPath(const TrainingRecipe& recipe, const Dataset& dataset) {
+ValidationOptions ValidationOfPath(const TrainingRecipe& recipe, const Dataset& dataset,
+                                   const RunContext& context) {
   ValidationOptions validation;
   const RoleColumn* const parts = dataset.FindColumn(ColumnRole::kSplit);
   if (parts != nullptr) {
-    const bool names_held_out = GivenHoldOut(*parts, RunContext()).ok();
+    const bool names_held_out = GivenHoldOut(*parts, context).ok();
     validation.kind = names_held_out ? ValidationKind::kHoldOut : ValidationKind::kFolds;
   } else if (recipe.limits.max_time < absl::InfiniteDuration()) {
     validation.kind = ValidationKind::kHoldOut;
@@ -101,21 +106,25 @@ std::string ByWhat(const ValidationOptions& validation) {
                                       : "over the folds";
 }
 
-void DecidePath(const LearnerEntry& entry, const Dataset& dataset, CompletedRecipe& completed) {
+absl::Status DecidePath(const LearnerEntry& entry, const Dataset& dataset,
+                        const RunContext& context, CompletedRecipe& completed) {
   if (entry.default_path == nullptr || completed.recipe.path.has_value()) {
-    return;
+    return absl::OkStatus();
   }
   const std::optional<DefaultPath> path = entry.default_path(completed.recipe.options);
   if (!path.has_value()) {
-    return;
+    return absl::OkStatus();
   }
   TrainingRecipe recipe = completed.recipe;
   recipe.path = OptionPath{path->option, path->values};
   const bool validates = recipe.validation.kind != ValidationKind::kNone;
   if (!validates) {
-    recipe.validation = ValidationOfPath(recipe, dataset);
-    if (!CheckRows(entry, recipe, dataset, RunContext()).ok()) {
-      return;  // too few rows to choose by, or an error that the training will tell
+    recipe.validation = ValidationOfPath(recipe, dataset, context);
+    const bool divides = CheckRows(entry, recipe, dataset, context).ok();
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    if (!divides) {
+      return absl::
+          OkStatus();  // too few rows to choose by, or an error that the training will tell
     }
   }
   const std::string values = absl::StrJoin(path->values, ", ");
@@ -125,19 +134,20 @@ void DecidePath(const LearnerEntry& entry, const Dataset& dataset, CompletedReci
                     ByWhat(recipe.validation), " is chosen."),
        {{"option", path->option}, {"values", values}}});
   completed.recipe = std::move(recipe);
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::StatusOr<CompletedRecipe> CompleteRecipe(const LearnerEntry& entry,
                                                const TrainingRecipe& recipe, bool kind_is_open,
-                                               const Dataset& dataset) {
+                                               const Dataset& dataset, const RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(recipe, dataset));
   CompletedRecipe completed{recipe, {}};
   if (kind_is_open) {
-    MERCER_RETURN_IF_ERROR(DecideKind(entry, *target, completed));
+    MERCER_RETURN_IF_ERROR(DecideKind(entry, *target, context, completed));
   }
-  DecidePath(entry, dataset, completed);
+  MERCER_RETURN_IF_ERROR(DecidePath(entry, dataset, context, completed));
   return completed;
 }
 

@@ -33,9 +33,9 @@ struct CompletedRecipe {
 //    split holds out, if there is one; by one split under a time limit, which folds could not be
 //    sure to keep. Data that cannot be divided so go without a path.
 // Errors: those of FindTarget; kInvalidArgument naming the field "learner" when it learns classes
-// alone and an open target has more different numbers than there may be classes.
+// alone and an open target has more different numbers than there may be classes; kCancelled.
 absl::StatusOr<CompletedRecipe> CompleteRecipe(const LearnerEntry& entry,
                                                const TrainingRecipe& recipe, bool kind_is_open,
-                                               const Dataset& dataset);
+                                               const Dataset& dataset, const RunContext& context);
 
 }  // namespace mercer

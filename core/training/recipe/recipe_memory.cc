@@ -12,9 +12,10 @@ namespace mercer {
 namespace {
 
 // Folds keep the numbers of their rows.
-ByteCount SplitBytes(const TrainingRecipe& recipe, const Dataset& dataset) {
-  const Index splits =
-      recipe.validation.kind == ValidationKind::kHoldOut ? 1 : CountFolds(recipe, dataset);
+absl::StatusOr<ByteCount> SplitBytes(const TrainingRecipe& recipe, const Dataset& dataset,
+                                     const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const Index folds, CountFolds(recipe, dataset, context));
+  const Index splits = recipe.validation.kind == ValidationKind::kHoldOut ? 1 : folds;
   return ByteCount(splits) * ByteCount(dataset.rows) * ByteCount(sizeof(Index));
 }
 
@@ -90,9 +91,11 @@ absl::StatusOr<ByteCount> PathBytes(const LearnerEntry& entry, const TrainingRec
 }  // namespace
 
 absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const TrainingRecipe& recipe,
-                                            const Dataset& dataset, const ScratchSpace* scratch) {
+                                            const Dataset& dataset, const RunContext& context,
+                                            const ScratchSpace* scratch) {
   MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, recipe.options));
-  MERCER_ASSIGN_OR_RETURN(const ProblemShape shape, ShapeOfRecipe(entry, recipe, dataset, scratch));
+  MERCER_ASSIGN_OR_RETURN(const ProblemShape shape,
+                          ShapeOfRecipe(entry, recipe, dataset, context, scratch));
   MERCER_ASSIGN_OR_RETURN(const size_t learner_bytes, LearnerBytes(entry, recipe, shape));
 
   const ByteCount rows(dataset.rows);
@@ -120,6 +123,7 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   const ByteCount output_bytes =
       ByteCount(8) * rows * outputs_of_row * number + resting * ByteCount(kStateCopies);
   MERCER_ASSIGN_OR_RETURN(const ByteCount path_bytes, PathBytes(entry, recipe, shape, solution));
+  MERCER_ASSIGN_OR_RETURN(const ByteCount split_bytes, SplitBytes(recipe, dataset, context));
   const ByteCount kernel_bytes = ByteCount(shape.kernels) * (ByteCount(3 * sizeof(KernelSpec)) +
                                                              ByteCount(4) * outputs * number);
   // What rows take on their way to the scratch space.
@@ -127,7 +131,7 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   const ByteCount in_files = rows * ByteCount(shape.columns_in_files) * number;
   const ByteCount fixed_bytes = ByteCount(size_t{1} << 20) + std::min(kWriterBytes, in_files);
   return (ByteCount(learner_bytes) + ByteCount(dataset.MemoryBytes()) + table_bytes + output_bytes +
-          path_bytes + kernel_bytes + SplitBytes(recipe, dataset) + fixed_bytes)
+          path_bytes + kernel_bytes + split_bytes + fixed_bytes)
       .value();
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "core/base/process/paced_check.h"
 #include "core/base/status/byte_count.h"
 #include "core/base/status/status_macros.h"
 #include "core/kernels/gram/kernel_grid.h"
@@ -121,19 +122,23 @@ void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
 }
 
 // Counts the outputs and the rows of the largest sub-problem.
-void CountOutputs(const TrainingRecipe& recipe, const RoleColumn& target, ProblemShape& shape) {
+absl::Status CountOutputs(const TrainingRecipe& recipe, const RoleColumn& target,
+                          const RunContext& context, ProblemShape& shape) {
+  constexpr Index kNumbersPerRow = 256;
   if (recipe.kind == TargetKind::kRegression) {
-    return;
+    return absl::OkStatus();
   }
   std::map<double, Index> counts;
+  PacedCheck check(context);
   for (Index row = 0; row < target.values.size(); ++row) {
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerRow));
     if (!std::isnan(target.values(row))) {
       ++counts[target.values(row)];
     }
   }
   const auto classes = static_cast<Index>(counts.size());
   if (classes <= 2 || classes > static_cast<Index>(OutputCoding::kMaxClasses)) {
-    return;
+    return absl::OkStatus();
   }
   shape.outputs = classes;
   if (recipe.coding == CodingChoice::kOneVsOne) {
@@ -145,11 +150,13 @@ void CountOutputs(const TrainingRecipe& recipe, const RoleColumn& target, Proble
     std::sort(sizes.rbegin(), sizes.rend());
     shape.rows = std::min(shape.rows, sizes[0] + sizes[1]);
   }
+  return absl::OkStatus();
 }
 
 // Upper bound on the rows that the model or a fold is trained on.
-Index TrainingRows(const LearnerEntry& entry, const TrainingRecipe& recipe, const Dataset& dataset,
-                   const RoleColumn& target) {
+absl::StatusOr<Index> TrainingRows(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                                   const Dataset& dataset, const RoleColumn& target,
+                                   const RunContext& context) {
   if (recipe.validation.kind != ValidationKind::kHoldOut) {
     return dataset.rows;
   }
@@ -158,7 +165,8 @@ Index TrainingRows(const LearnerEntry& entry, const TrainingRecipe& recipe, cons
   if (dataset.FindColumn(ColumnRole::kGroup) != nullptr ||
       dataset.FindColumn(ColumnRole::kSplit) != nullptr) {
     const absl::StatusOr<std::vector<Split>> splits =
-        MakeSplits(entry, recipe, dataset, target, RunContext());
+        MakeSplits(entry, recipe, dataset, target, context);
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     return splits.ok() ? static_cast<Index>((*splits)[0].training.size()) : dataset.rows;
   }
   const double fraction = recipe.validation.fraction.value_or(kDefaultHoldOutFraction);
@@ -188,17 +196,18 @@ Index PreparedColumns(const FeatureBlock& block) {
 }
 
 absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const TrainingRecipe& recipe,
-                                           const Dataset& dataset, const ScratchSpace* scratch) {
+                                           const Dataset& dataset, const RunContext& context,
+                                           const ScratchSpace* scratch) {
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(recipe, dataset));
-  MERCER_RETURN_IF_ERROR(CheckFoldCount(recipe, dataset));
+  MERCER_RETURN_IF_ERROR(CheckFoldCount(recipe, dataset, context));
   ProblemShape shape;
-  shape.rows = TrainingRows(entry, recipe, dataset, *target);
+  MERCER_ASSIGN_OR_RETURN(shape.rows, TrainingRows(entry, recipe, dataset, *target, context));
   CountColumns(recipe, dataset, scratch, shape);
   shape.relative_gap = recipe.limits.relative_gap;
   if (entry.uses_kernels) {
     CountKernels(KernelsOrDefault(entry, recipe, dataset), dataset, shape);
   }
-  CountOutputs(recipe, *target, shape);
+  MERCER_RETURN_IF_ERROR(CountOutputs(recipe, *target, context, shape));
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* tasks, FindTaskColumn(entry, recipe, dataset));
   if (tasks != nullptr) {
     MERCER_ASSIGN_OR_RETURN(const TaskCoding coding, TaskCoding::FromAllRows(*tasks));
@@ -209,19 +218,18 @@ absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const Trai
   return shape;
 }
 
-Index CountFolds(const TrainingRecipe& recipe, const Dataset& dataset) {
+absl::StatusOr<Index> CountFolds(const TrainingRecipe& recipe, const Dataset& dataset,
+                                 const RunContext& context) {
   if (recipe.validation.kind != ValidationKind::kFolds) {
-    return 0;
+    return Index{0};
   }
   const RoleColumn* parts = dataset.FindColumn(ColumnRole::kSplit);
   if (parts == nullptr) {
-    return std::max(1, recipe.validation.folds.value_or(kDefaultFolds));
+    return Index{std::max(1, recipe.validation.folds.value_or(kDefaultFolds))};
   }
-  std::set<double> folds;
-  for (const double fold : parts->values) {
-    folds.insert(std::isnan(fold) ? -1.0 : fold);
-  }
-  return static_cast<Index>(folds.size());
+  MERCER_ASSIGN_OR_RETURN(const size_t folds, CountDifferent(parts->values, context));
+  const bool some_missing = parts->values.array().isNaN().any();
+  return static_cast<Index>(folds) + (some_missing ? 1 : 0);
 }
 
 }  // namespace mercer

@@ -11,9 +11,9 @@
 namespace mercer {
 
 // Upper bounds of the sizes, for a run with that scratch space (null: without). Errors:
-// kInvalidArgument naming the field "target" or "validation.folds".
+// kInvalidArgument naming the field "target" or "validation.folds"; kCancelled.
 absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const TrainingRecipe& recipe,
-                                           const Dataset& dataset,
+                                           const Dataset& dataset, const RunContext& context,
                                            const ScratchSpace* scratch = nullptr);
 
 // The feature blocks of the data set that the recipe trains on.
@@ -22,7 +22,8 @@ std::vector<const FeatureBlock*> UsedBlocks(const TrainingRecipe& recipe, const 
 // The number of columns after preprocessing: one per numeric column, one per category.
 Index PreparedColumns(const FeatureBlock& block);
 
-// The number of trainings besides that of the model.
-Index CountFolds(const TrainingRecipe& recipe, const Dataset& dataset);
+// The number of trainings besides that of the model. Errors: kCancelled.
+absl::StatusOr<Index> CountFolds(const TrainingRecipe& recipe, const Dataset& dataset,
+                                 const RunContext& context);
 
 }  // namespace mercer

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/numeric/index_range.h"
+#include "core/base/process/polled_sort.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/data/splits/split_columns.h"
@@ -206,7 +207,16 @@ absl::StatusOr<std::vector<Split>> MakeSplits(const LearnerEntry& entry,
   return SplitMaker(recipe, dataset, target, tasks, context).Make();
 }
 
-absl::Status CheckFoldCount(const TrainingRecipe& recipe, const Dataset& dataset) {
+absl::StatusOr<size_t> CountDifferent(const Vector& values, const RunContext& context) {
+  std::vector<double> known;
+  std::copy_if(values.begin(), values.end(), std::back_inserter(known),
+               [](double value) { return !std::isnan(value); });
+  MERCER_RETURN_IF_ERROR(SortPolled(known, std::less<>(), context));
+  return static_cast<size_t>(std::unique(known.begin(), known.end()) - known.begin());
+}
+
+absl::Status CheckFoldCount(const TrainingRecipe& recipe, const Dataset& dataset,
+                            const RunContext& context) {
   // A column that gives the folds says how many there are.
   if (recipe.validation.kind != ValidationKind::kFolds ||
       dataset.FindColumn(ColumnRole::kSplit) != nullptr) {
@@ -216,10 +226,7 @@ absl::Status CheckFoldCount(const TrainingRecipe& recipe, const Dataset& dataset
   const RoleColumn* groups = dataset.FindColumn(ColumnRole::kGroup);
   auto most = static_cast<size_t>(dataset.rows);
   if (groups != nullptr) {
-    std::set<double> known;
-    std::copy_if(groups->values.begin(), groups->values.end(), std::inserter(known, known.end()),
-                 [](double group) { return !std::isnan(group); });
-    most = known.size();
+    MERCER_ASSIGN_OR_RETURN(most, CountDifferent(groups->values, context));
   }
   if (count >= 2 && static_cast<size_t>(count) <= most) {
     return absl::OkStatus();

@@ -19,8 +19,12 @@ absl::StatusOr<std::vector<Split>> MakeSplits(const LearnerEntry& entry,
                                               const RoleColumn& target, const RunContext& context);
 
 // Refuses a number of folds that the rows or groups cannot fill, before anything is made of it. The
-// violation is that of MakeSplits.
-absl::Status CheckFoldCount(const TrainingRecipe& recipe, const Dataset& dataset);
+// violation is that of MakeSplits. Errors besides: kCancelled.
+absl::Status CheckFoldCount(const TrainingRecipe& recipe, const Dataset& dataset,
+                            const RunContext& context);
+
+// How many different numbers there are; missing ones do not count. Errors: kCancelled.
+absl::StatusOr<size_t> CountDifferent(const Vector& values, const RunContext& context);
 
 // The rows that the model itself is trained on.
 std::vector<Index> FinalTrainingRows(const TrainingRecipe& recipe, const Dataset& dataset,

@@ -153,10 +153,12 @@ class PhaseEstimate {
 
 absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
                                              const TrainingRecipe& recipe, const Dataset& dataset,
-                                             const RunningConditions& conditions) {
-  MERCER_ASSIGN_OR_RETURN(ProblemShape shape, ShapeOfRecipe(entry, recipe, dataset));
+                                             const RunningConditions& conditions,
+                                             const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(ProblemShape shape, ShapeOfRecipe(entry, recipe, dataset, context));
   PhaseEstimate model(entry, recipe, dataset, conditions);
-  const double count = static_cast<double>(CountFolds(recipe, dataset));
+  MERCER_ASSIGN_OR_RETURN(const Index fold_count, CountFolds(recipe, dataset, context));
+  const auto count = static_cast<double>(fold_count);
   const bool one_of_path = count > 0 && !(recipe.path.has_value() && recipe.path->keep_all);
   MERCER_RETURN_IF_ERROR(one_of_path ? model.AddLargest(shape) : model.AddAll(shape));
   PhaseEstimate folds(entry, recipe, dataset, conditions);

@@ -30,7 +30,7 @@ Dataset WithTarget(Index rows, const std::function<double(Index)>& value) {
 CompletedRecipe Complete(const TrainingRecipe& recipe, const Dataset& data,
                          bool kind_is_open = true, const LearnerEntry& entry = ExampleEntry()) {
   const absl::StatusOr<CompletedRecipe> completed =
-      CompleteRecipe(entry, recipe, kind_is_open, data);
+      CompleteRecipe(entry, recipe, kind_is_open, data, RunContext());
   EXPECT_TRUE(completed.ok()) << completed.status();
   return completed.ok() ? *completed : CompletedRecipe();
 }
@@ -67,11 +67,13 @@ TEST(OpenTargetTest, MoreNumbersThanClassesAreRefusedWhereClassesAloneAreLearned
   entry.regression = false;
   const auto numbers = [](Index row) { return static_cast<double>(row); };
   const absl::Status status =
-      CompleteRecipe(entry, ExampleRecipe(), true, WithTarget(1001, numbers)).status();
+      CompleteRecipe(entry, ExampleRecipe(), true, WithTarget(1001, numbers), RunContext())
+          .status();
   EXPECT_EQ(Violation(status, "learner"),
             "'template_learner' learns classes alone, and column 'label' holds 1001 different "
             "numbers: choose a learner that learns numbers");
-  EXPECT_TRUE(CompleteRecipe(entry, ExampleRecipe(), true, WithTarget(1000, numbers)).ok());
+  EXPECT_TRUE(
+      CompleteRecipe(entry, ExampleRecipe(), true, WithTarget(1000, numbers), RunContext()).ok());
 }
 
 TEST(OpenTargetTest, TextsAndWhatAsksForClassesAreClasses) {
@@ -115,6 +117,15 @@ TEST(DefaultPathTest, IsChosenFromByFoldsAndTheModelIsOfAllRows) {
   EXPECT_TRUE(ValidateRecipe(entry, completed.recipe).ok());
   const auto model = ExampleModel(completed.recipe, data);
   EXPECT_EQ(model->num_training_rows, 60);
+}
+
+// A path is not left out because its rows could not be divided in time.
+TEST(DefaultPathTest, CancelledDecisionSaysSo) {
+  RunContext cancelled;
+  cancelled.cancellation().Cancel();
+  const Dataset data = ClassificationData(60, 2, 2, 1);
+  EXPECT_TRUE(absl::IsCancelled(
+      CompleteRecipe(EntryWithPath(), ExampleRecipe(), true, data, cancelled).status()));
 }
 
 TEST(DefaultPathTest, KeepsWhatTheRecipeSays) {

@@ -13,7 +13,8 @@ namespace mercer {
 namespace {
 
 size_t Estimate(const TrainingRecipe& recipe, const Dataset& data) {
-  const absl::StatusOr<size_t> estimate = EstimateRecipeMemory(ExampleEntry(), recipe, data);
+  const absl::StatusOr<size_t> estimate =
+      EstimateRecipeMemory(ExampleEntry(), recipe, data, RunContext());
   EXPECT_TRUE(estimate.ok()) << estimate.status();
   return estimate.value_or(0);
 }
@@ -26,7 +27,7 @@ TEST(RecipeMemoryTest, EstimateCountsTheDataAndTheRowsThatTrain) {
   recipe.validation = {ValidationKind::kHoldOut, 0.5, 0};
   EXPECT_LT(Estimate(recipe, data), base);
   recipe.target = "nothing";
-  EXPECT_EQ(EstimateRecipeMemory(ExampleEntry(), recipe, data).status().code(),
+  EXPECT_EQ(EstimateRecipeMemory(ExampleEntry(), recipe, data, RunContext()).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
@@ -69,7 +70,7 @@ TEST(RecipeMemoryTest, TableThatMayGrowCountsWhatMemoryHoldsOfItAtTheMost) {
   const ScratchSpace scratch("", kLargest);
   ASSERT_FALSE(scratch.Takes(kRows * 3 * sizeof(double)));
   const absl::StatusOr<size_t> spilled =
-      EstimateRecipeMemory(ExampleEntry(), ExampleRecipe(), data, &scratch);
+      EstimateRecipeMemory(ExampleEntry(), ExampleRecipe(), data, RunContext(), &scratch);
   ASSERT_TRUE(spilled.ok()) << spilled.status();
   const size_t whole = kRows * 5002 * sizeof(double);
   const size_t on_the_way = size_t{8} << 20;  // of rows to a file
@@ -97,7 +98,8 @@ TEST(RecipeMemoryTest, FoldsThatTheRowsCannotFillAreRefusedAsFolds) {
   recipe.validation = {ValidationKind::kFolds, std::nullopt, 1'000'000'000};
   Dataset data = ClassificationData(1000, 2, 2, 1);
   const auto violation = [&] {
-    const absl::Status status = EstimateRecipeMemory(ExampleEntry(), recipe, data).status();
+    const absl::Status status =
+        EstimateRecipeMemory(ExampleEntry(), recipe, data, RunContext()).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     const std::vector<FieldViolation> violations = GetFieldViolations(status);
     return violations.empty() ? FieldViolation() : violations[0];
@@ -171,7 +173,8 @@ TEST(RecipeMemoryTest, EstimateOfAnAbsurdShapeIsAbsurd) {
   TrainingRecipe recipe = ExampleRecipe();
   for (const bool per_column : {false, true}) {
     recipe.kernels[0].per_column = per_column;
-    const absl::StatusOr<size_t> estimate = EstimateRecipeMemory(ExampleEntry(), recipe, data);
+    const absl::StatusOr<size_t> estimate =
+        EstimateRecipeMemory(ExampleEntry(), recipe, data, RunContext());
     ASSERT_TRUE(estimate.ok()) << estimate.status();
     EXPECT_EQ(*estimate, std::numeric_limits<size_t>::max());
   }

@@ -309,18 +309,21 @@ TEST(RecipePathTest, EstimatesCountEveryTraining) {
     conditions.rates[static_cast<WorkKind>(i)] = 1e-9;
   }
   const absl::StatusOr<double> of_path =
-      EstimateRecipeSeconds(ExampleEntry(), path, data, conditions);
+      EstimateRecipeSeconds(ExampleEntry(), path, data, conditions, RunContext());
   const absl::StatusOr<double> of_one =
-      EstimateRecipeSeconds(ExampleEntry(), alone, data, conditions);
+      EstimateRecipeSeconds(ExampleEntry(), alone, data, conditions, RunContext());
   ASSERT_TRUE(of_path.ok() && of_one.ok());
   EXPECT_GT(*of_path, 1.5 * *of_one);
-  const absl::StatusOr<size_t> bytes = EstimateRecipeMemory(ExampleEntry(), path, data);
-  const absl::StatusOr<size_t> bytes_of_one = EstimateRecipeMemory(ExampleEntry(), alone, data);
+  const absl::StatusOr<size_t> bytes =
+      EstimateRecipeMemory(ExampleEntry(), path, data, RunContext());
+  const absl::StatusOr<size_t> bytes_of_one =
+      EstimateRecipeMemory(ExampleEntry(), alone, data, RunContext());
   ASSERT_TRUE(bytes.ok() && bytes_of_one.ok());
   EXPECT_GE(*bytes, *bytes_of_one);
   TrainingRecipe all = path;
   all.path->keep_all = true;
-  const absl::StatusOr<size_t> bytes_of_all = EstimateRecipeMemory(ExampleEntry(), all, data);
+  const absl::StatusOr<size_t> bytes_of_all =
+      EstimateRecipeMemory(ExampleEntry(), all, data, RunContext());
   ASSERT_TRUE(bytes_of_all.ok());
   EXPECT_GT(*bytes_of_all, *bytes);
 }

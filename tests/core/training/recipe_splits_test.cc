@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status/errors.h"
+#include "core/training/recipe/recipe_shape.h"
 #include "tests/core/training/trained_models.h"
+#include "tests/support/cancelled_work.h"
 #include "tests/support/field_violation.h"
 
 namespace mercer {
@@ -196,18 +198,55 @@ TEST(RecipeSplitsTest, TwoColumnsOfOneRoleAreRefused) {
 
 TEST(RecipeSplitsTest, MemoryIsEstimatedFromTheRowsThatTrain) {
   const TrainingRecipe recipe = WithValidation(ValidationKind::kHoldOut);
-  const auto few = EstimateRecipeMemory(ExampleEntry(), recipe, SplitData(50));
-  const auto many = EstimateRecipeMemory(ExampleEntry(), recipe, SplitData(5));
+  const auto few = EstimateRecipeMemory(ExampleEntry(), recipe, SplitData(50), RunContext());
+  const auto many = EstimateRecipeMemory(ExampleEntry(), recipe, SplitData(5), RunContext());
   ASSERT_TRUE(few.ok() && many.ok());
   EXPECT_LT(*few, *many);
   // A fold for each row needs the square of the rows.
   TrainingRecipe folds = WithValidation(ValidationKind::kFolds);
   const Dataset data = ClassificationData(3000, 2, 2, 1);
-  const auto five = EstimateRecipeMemory(ExampleEntry(), folds, data);
+  const auto five = EstimateRecipeMemory(ExampleEntry(), folds, data, RunContext());
   folds.validation.folds = 3000;
-  const auto each = EstimateRecipeMemory(ExampleEntry(), folds, data);
+  const auto each = EstimateRecipeMemory(ExampleEntry(), folds, data, RunContext());
   ASSERT_TRUE(five.ok() && each.ok());
   EXPECT_GE(*each - *five, (3000 - 5) * 3000 * sizeof(Index));
+}
+
+// What is asked of a recipe before it is a job, for a call that is cancelled.
+TEST(RecipeSplitsTest, CancelledEstimatesSaySo) {
+  RunContext cancelled;
+  cancelled.cancellation().Cancel();
+  const TrainingRecipe folds = WithValidation(ValidationKind::kFolds);
+  const TrainingRecipe hold_out = WithValidation(ValidationKind::kHoldOut);
+  EXPECT_TRUE(absl::IsCancelled(CheckFoldCount(folds, GroupedData(), cancelled)));
+  EXPECT_TRUE(absl::IsCancelled(CountFolds(folds, SplitData(5), cancelled).status()));
+  for (const TrainingRecipe& recipe : {folds, hold_out}) {
+    EXPECT_TRUE(absl::IsCancelled(
+        EstimateRecipeMemory(ExampleEntry(), recipe, GroupedData(), cancelled).status()));
+    EXPECT_TRUE(absl::IsCancelled(
+        EstimateRecipeSeconds(ExampleEntry(), recipe, GroupedData(), {}, cancelled).status()));
+  }
+}
+
+TEST(RecipeSplitsTest, EstimateOfManyGroupsEndsSoonAfterACancellation) {
+  constexpr Index kRows = kSanitized ? 20'000 : 2'000'000;
+  Dataset data = ClassificationData(kRows, 1, 2, 1);
+  Vector groups(kRows);
+  for (Index i = 0; i < kRows; ++i) {
+    groups(i) = static_cast<double>(7919 * i % kRows);
+  }
+  data.role_columns.push_back(NumericColumn(ColumnRole::kGroup, "patient", groups));
+  for (const ValidationKind kind : {ValidationKind::kHoldOut, ValidationKind::kFolds}) {
+    const TrainingRecipe recipe = WithValidation(kind);
+    const auto estimate = [&](RunContext& context) {
+      return EstimateRecipeMemory(ExampleEntry(), recipe, data, context).status();
+    };
+    const double whole = WholeWork(estimate);
+    for (const double part : {0.1, 0.5, 0.8}) {
+      EXPECT_LE(WorkAfterCancel(part * whole, estimate), kMostWorkAfterCancel)
+          << part << " of " << whole;
+    }
+  }
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ RunningConditions OnlyRate(WorkKind kind) {
 
 double EstimateSeconds(const TrainingRecipe& recipe, const Dataset& data,
                        const RunningConditions& conditions = EqualRates()) {
-  const auto seconds = EstimateRecipeSeconds(ExampleEntry(), recipe, data, conditions);
+  const auto seconds =
+      EstimateRecipeSeconds(ExampleEntry(), recipe, data, conditions, RunContext());
   EXPECT_TRUE(seconds.ok()) << seconds.status();
   return seconds.value_or(-1);
 }
@@ -66,7 +67,7 @@ TEST(RecipeTimeTest, KernelsThatShareNoDistanceAreTold) {
   recipe.kernels = {OneKernel(1.0), OneKernel(2.0)};
   recipe.kernels[0].per_column = true;
   recipe.kernels[1].bandwidths = {1.0, 2.0, 3.0};
-  const auto shape = ShapeOfRecipe(ExampleEntry(), recipe, data);
+  const auto shape = ShapeOfRecipe(ExampleEntry(), recipe, data, RunContext());
   ASSERT_TRUE(shape.ok()) << shape.status();
   EXPECT_EQ(shape->kernels, 33);
   EXPECT_EQ(shape->lone_kernels, 30);
@@ -142,8 +143,10 @@ TEST(RecipeTimeTest, RefusesWhatTheMemoryEstimateRefuses) {
   const Dataset data = ClassificationData(200, 3, 4, 1);
   TrainingRecipe recipe = ExampleRecipe();
   recipe.target = "nothing";
-  const auto seconds = EstimateRecipeSeconds(ExampleEntry(), recipe, data, EqualRates());
-  EXPECT_EQ(seconds.status(), EstimateRecipeMemory(ExampleEntry(), recipe, data).status());
+  const auto seconds =
+      EstimateRecipeSeconds(ExampleEntry(), recipe, data, EqualRates(), RunContext());
+  EXPECT_EQ(seconds.status(),
+            EstimateRecipeMemory(ExampleEntry(), recipe, data, RunContext()).status());
   EXPECT_FALSE(seconds.ok());
 }
 

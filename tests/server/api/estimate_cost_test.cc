@@ -50,6 +50,21 @@ TEST_F(EstimateCostTest, EstimatesAndMakesNoJob) {
   EXPECT_EQ(cost->memory_bytes(), job->memory_estimate_bytes());
 }
 
+// The rows of the data are looked at, which the end of the call ends.
+TEST_F(EstimateCostTest, CancelledCallsSaySoAndMakeNoJob) {
+  StoreClouds(200);
+  v1::TrainRequest request = CloudsRequest();
+  request.mutable_validation()->mutable_folds()->set_count(3);
+  v1::EstimateCostRequest estimate;
+  *estimate.mutable_training() = request;
+  const CancellationToken cancellation;
+  cancellation.Cancel();
+  const TrainingHandlers handlers(context_);
+  EXPECT_TRUE(absl::IsCancelled(handlers.EstimateCost(estimate, cancellation).status()));
+  EXPECT_TRUE(absl::IsCancelled(handlers.Train(request, {}, cancellation).status()));
+  EXPECT_THAT(real_storage_->jobs().ListJobs({}, {})->items, IsEmpty());
+}
+
 TEST_F(EstimateCostTest, RefusesWhatTrainRefuses) {
   ExpectSameError({});
   ExpectSameError(CloudsRequest());  // there is no such data set

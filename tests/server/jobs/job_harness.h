@@ -57,7 +57,8 @@ class TextPlanner final : public JobPlanner {
     plan.dataset_ids = {words[1]};
     return plan;
   }
-  absl::StatusOr<std::string> Complete(std::string_view request, const Dataset&) const override {
+  absl::StatusOr<std::string> Complete(std::string_view request, const Dataset&,
+                                       const RunContext&) const override {
     return std::string(request);
   }
   std::string SummarizeModel(const VersionContext& context, const Model& model) const override {

@@ -55,7 +55,8 @@ class JobScratchTest : public testing::Test {
   }
 
   ScratchChoice Choose(const JobScratch& scratch, int64_t limit) const {
-    const absl::StatusOr<ScratchChoice> choice = scratch.Choose(entry_, {}, data_, limit);
+    const absl::StatusOr<ScratchChoice> choice =
+        scratch.Choose(entry_, {}, data_, limit, RunContext());
     EXPECT_TRUE(choice.ok()) << choice.status();
     return choice.value_or(ScratchChoice());
   }

@@ -146,7 +146,8 @@ TEST_F(ScratchMemoryTest, TablesInFilesCountNothing) {
   for (const ValidationKind validation : {ValidationKind::kNone, ValidationKind::kFolds}) {
     const TrainingRecipe recipe = Recipe(validation);
     const auto estimate = [&](const ScratchSpace* with) {
-      const absl::StatusOr<size_t> bytes = EstimateRecipeMemory(Entry(), recipe, *data, with);
+      const absl::StatusOr<size_t> bytes =
+          EstimateRecipeMemory(Entry(), recipe, *data, RunContext(), with);
       EXPECT_TRUE(bytes.ok()) << bytes.status();
       return static_cast<int64_t>(bytes.value_or(0));
     };
@@ -163,7 +164,7 @@ TEST_F(ScratchMemoryTest, RunsFitIntoTheirEstimate) {
   for (const ValidationKind validation : {ValidationKind::kNone, ValidationKind::kHoldOut}) {
     const TrainingRecipe recipe = Recipe(validation);
     const auto estimate =
-        static_cast<int64_t>(*EstimateRecipeMemory(Entry(), recipe, *data, &space));
+        static_cast<int64_t>(*EstimateRecipeMemory(Entry(), recipe, *data, RunContext(), &space));
     EXPECT_TRUE(TrainsWithin(estimate, recipe, &space)) << "within " << estimate;
     // The limit is no empty word: the table and its training rows alone do not fit into it.
     if (validation == ValidationKind::kHoldOut) {
