@@ -26,15 +26,21 @@ std::shared_ptr<ConnectionLoad> ConnectionLoads::Find(const std::string& peer) c
 CallLoad::CallLoad(std::shared_ptr<ConnectionLoad> load) : load_(std::move(load)) {
   if (load_ != nullptr) {
     ++load_->calls;
+    ++load_->running_calls;
   }
 }
 
 // What was on its way to the call and never became a message is accounted for by it, too.
 CallLoad::~CallLoad() {
-  if (load_ != nullptr && limit_bytes_ > 0) {
-    load_->message_bytes += limit_bytes_;
+  if (load_ == nullptr) {
+    return;
+  }
+  if (limit_bytes_ > 0) {
+    ++(is_cancelled_ ? load_->cancelled_calls : load_->answered_calls);
+    (is_cancelled_ ? load_->cancelled_bytes : load_->message_bytes) += limit_bytes_;
     load_->running_bytes -= limit_bytes_;
   }
+  --load_->running_calls;
 }
 
 void CallLoad::Admit(int64_t limit_bytes) {
@@ -48,12 +54,6 @@ void CallLoad::Admit(int64_t limit_bytes) {
 void CallLoad::Receive(int64_t bytes) {
   if (load_ != nullptr) {
     load_->message_bytes += bytes;
-  }
-}
-
-void CallLoad::Cancel() {
-  if (load_ != nullptr && limit_bytes_ > 0) {
-    ++load_->cancelled_calls;
   }
 }
 

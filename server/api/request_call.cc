@@ -43,7 +43,9 @@ void FinishWith(ServerCall& call, const google::protobuf::Message& answer,
 ServerCall::ServerCall(const RpcEnvironment& environment, grpc::CallbackServerContext* context)
     : environment_(environment),
       context_(context),
-      load_(environment.connections->Find(context->peer())) {}
+      load_(environment.connections->Find(context->peer())) {
+  environment.connections->NoteArrival();
+}
 
 void ServerCall::OnDone() {
   if (context_->IsCancelled()) {

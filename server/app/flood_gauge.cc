@@ -12,8 +12,9 @@ namespace {
 // Headers may have 16 KiB, and as much of a message may come before it is read as a stream's first window has.
 constexpr int64_t kBytesOfACall = int64_t{80} << 10;
 constexpr int64_t kBytesOfAStranger = int64_t{1} << 10;
-// Of TLS, settings and pings.
+// Of TLS, settings and pings; of known callers, those of calls that they give up, too.
 constexpr double kBytesPerSecond = 16 << 10;
+constexpr double kBytesPerSecondOfCallers = 256 << 10;
 constexpr int64_t kMostCredit = int64_t{256} << 10;
 // Calls that have come are begun a moment later; of a large message more comes before its sender hears that it is refused.
 constexpr int64_t kDebtOfStrangers = int64_t{256} << 10;
@@ -24,49 +25,91 @@ constexpr int64_t kDebtOfCallers = int64_t{32} << 20;
 constexpr absl::Duration kKnownFor = absl::Minutes(1);
 // To messages TLS and HTTP/2 add about a hundredth, and of what is sent the other end's frames that make room have less.
 constexpr int64_t kFramingShare = 32;
-// In a second. Callers may set deadlines that are too short, and give up many calls at once.
-constexpr int64_t kCallsOfStrangers = 500;
-constexpr int64_t kCancelledOfCallers = 2000;
+constexpr int64_t kCallsOfStrangers = 500;  // in a second
+// Callers may give up all their streams at once, or set deadlines that are too short.
+constexpr double kCancelledAtOnce = 2000;
+constexpr double kCancelledPerSecond = 500;
+// A connection has at most 1000 streams: of more calls some were reset, and have not ended yet. As
+// many may be about to end while others begin.
+constexpr int64_t kMostRunning = 2000;
+// Calls of all connections that wait to be looked at; each takes some 20 KiB, and its bytes may be
+// thirty. gRPC's few threads begin calls for as long as bytes come, and look at none of them
+// meanwhile. Then each connection must have half of its credit left, which is enough for the headers
+// of a thousand streams; but one with few calls, which may be uploads, not before too many wait.
+constexpr int64_t kManyWaiting = 4000;
+constexpr int64_t kTooManyWaiting = 4 * kManyWaiting;
+constexpr int64_t kUploads = 16;
+constexpr int64_t kCreditInACrowd = kMostCredit / 2;
 
 }  // namespace
 
-const char* FloodGauge::Look(const ConnectionLoad& load, const TcpBytes& bytes, absl::Time now) {
+FloodGauge::Counts FloodGauge::Count(const ConnectionLoad& load, const TcpBytes& bytes) {
+  return {bytes,
+          load.calls,
+          load.admitted_calls,
+          load.answered_calls,
+          load.cancelled_calls,
+          load.message_bytes,
+          load.cancelled_bytes};
+}
+
+void FloodGauge::Settle(const Counts& counts, bool is_crowded, absl::Time now) {
+  const bool is_first = looked_ == absl::InfinitePast();
+  const double seconds = is_first ? 0 : absl::ToDoubleSeconds(now - looked_);
+  credit_bytes_ = is_first ? kMostCredit : credit_bytes_;
+  const int64_t admitted = counts.admitted_calls - last_.admitted_calls;
+  const int64_t strangers = counts.calls - last_.calls - admitted;
+  // In a crowd to calls that are reset nothing more has come than their headers.
+  const int64_t messages = counts.message_bytes - last_.message_bytes +
+                           (is_crowded ? 0 : counts.cancelled_bytes - last_.cancelled_bytes);
+  credit_bytes_ +=
+      (counts.answered_calls - last_.answered_calls) * kBytesOfACall +
+      strangers * (is_crowded ? 0 : kBytesOfAStranger) + messages + messages / kFramingShare +
+      (counts.bytes.acknowledged - last_.bytes.acknowledged) / kFramingShare +
+      static_cast<int64_t>((now < known_until_ ? kBytesPerSecondOfCallers : kBytesPerSecond) *
+                           seconds);
+  credit_bytes_ -= counts.bytes.received - last_.bytes.received;
+  credit_bytes_ = std::min(credit_bytes_, kMostCredit);
+  cancelled_calls_ = std::max(cancelled_calls_ - kCancelledPerSecond * seconds, 0.0) +
+                     static_cast<double>(counts.cancelled_calls - last_.cancelled_calls);
+  last_ = counts;
+  looked_ = now;
+}
+
+int64_t FloodGauge::MostDebt(const Counts& counts, int64_t running_bytes, absl::Time now) const {
+  const int64_t stranger_calls = counts.calls - counts.admitted_calls - stranger_calls_;
+  const bool few_calls = counts.calls > 0 && stranger_calls < kFewCalls;
+  return running_bytes + running_bytes / kFramingShare +
+         (now < known_until_ ? kDebtOfCallers
+          : few_calls        ? kDebtOfFewCalls
+                             : kDebtOfStrangers);
+}
+
+const char* FloodGauge::Look(const ConnectionLoad& load, const TcpBytes& bytes,
+                             int64_t waiting_calls, absl::Time now) {
   // What messages may still bring is read before what they have brought: a message that ends in between counts twice.
   const int64_t running_bytes = load.running_bytes;
-  const Counts counts = {bytes, load.calls, load.admitted_calls, load.message_bytes};
+  const int64_t running_calls = load.running_calls;
+  const Counts counts = Count(load, bytes);
   if (running_bytes > 0 || counts.admitted_calls != last_.admitted_calls) {
     known_until_ = now + kKnownFor;
   }
-  const int64_t messages = counts.message_bytes - last_.message_bytes;
-  const double seconds = std::min(absl::ToDoubleSeconds(now - looked_), 16.0);
-  const int64_t admitted = counts.admitted_calls - last_.admitted_calls;
-  const int64_t strangers = counts.calls - last_.calls - admitted;
-  credit_bytes_ += admitted * kBytesOfACall + strangers * kBytesOfAStranger + messages +
-                   messages / kFramingShare +
-                   (bytes.acknowledged - last_.bytes.acknowledged) / kFramingShare +
-                   static_cast<int64_t>(kBytesPerSecond * seconds);
-  credit_bytes_ -= bytes.received - last_.bytes.received;
-  credit_bytes_ = std::min(credit_bytes_, kMostCredit);
-  last_ = counts;
-  looked_ = now;
+  const bool has_uploads = counts.calls > 0 && running_calls <= kUploads;
+  const bool is_crowded = waiting_calls > (has_uploads ? kTooManyWaiting : kManyWaiting);
+  Settle(counts, is_crowded, now);
   const int64_t stranger_calls = counts.calls - counts.admitted_calls;
   if (now - second_ >= absl::Seconds(1)) {
     second_ = now;
     stranger_calls_ = stranger_calls;
-    cancelled_calls_ = load.cancelled_calls;
   }
   if (stranger_calls - stranger_calls_ > kCallsOfStrangers) {
     return "its calls are refused without end";
   }
-  if (load.cancelled_calls - cancelled_calls_ > kCancelledOfCallers) {
+  if (cancelled_calls_ > kCancelledAtOnce || running_calls > kMostRunning) {
     return "it resets its calls without end";
   }
-  const bool few_calls = counts.calls > 0 && stranger_calls - stranger_calls_ < kFewCalls;
-  const int64_t debt = running_bytes + running_bytes / kFramingShare +
-                       (now < known_until_ ? kDebtOfCallers
-                        : few_calls        ? kDebtOfFewCalls
-                                           : kDebtOfStrangers);
-  return credit_bytes_ < -debt ? "it sends what belongs to no call" : nullptr;
+  const int64_t least_credit = is_crowded ? kCreditInACrowd : -MostDebt(counts, running_bytes, now);
+  return credit_bytes_ < least_credit ? "it sends what belongs to no call" : nullptr;
 }
 
 TcpBytes BytesOfSocket(int socket) {

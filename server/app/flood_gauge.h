@@ -16,20 +16,33 @@ struct TcpBytes {
   int64_t acknowledged = 0;  // of what was sent
 };
 
-// Of one connection. Bytes that come earn nothing: each call earns the bytes of its headers and of what may be on its way before
-// anybody reads, and messages earn their own; so does what is sent, as the other end makes room for more. A debt is what came and belongs to nothing.
+// Of one connection. Bytes that come earn nothing: each answered call earns the bytes of its headers
+// and of what may be on its way before anybody reads, and messages earn their own; so does what is
+// sent, as the other end makes room for more. A debt is what came and belongs to nothing, such as
+// calls that are reset.
 class FloodGauge {
  public:
-  // To be called again and again. Answers what is wrong, null: nothing.
-  const char* Look(const ConnectionLoad& load, const TcpBytes& bytes, absl::Time now);
+  // To be called again and again. `waiting_calls`: those of all connections that gRPC has begun and
+  // nobody has looked at yet. Answers what is wrong, null: nothing.
+  const char* Look(const ConnectionLoad& load, const TcpBytes& bytes, int64_t waiting_calls,
+                   absl::Time now);
 
  private:
   struct Counts {
     TcpBytes bytes;
     int64_t calls = 0;
     int64_t admitted_calls = 0;
+    int64_t answered_calls = 0;
+    int64_t cancelled_calls = 0;
     int64_t message_bytes = 0;
+    int64_t cancelled_bytes = 0;
   };
+
+  static Counts Count(const ConnectionLoad& load, const TcpBytes& bytes);
+  // What came and went since the last look.
+  void Settle(const Counts& counts, bool is_crowded, absl::Time now);
+  // How much may have come that belongs to nothing.
+  int64_t MostDebt(const Counts& counts, int64_t running_bytes, absl::Time now) const;
 
   Counts last_;
   int64_t credit_bytes_ = 0;
@@ -37,8 +50,8 @@ class FloodGauge {
   absl::Time known_until_ = absl::InfinitePast();
   // The second that is counted, and what there were before.
   absl::Time second_ = absl::InfinitePast();
-  int64_t cancelled_calls_ = 0;
   int64_t stranger_calls_ = 0;
+  double cancelled_calls_ = 0;  // less those that time has forgiven
 };
 
 // Zeros: nobody knows.

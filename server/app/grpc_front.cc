@@ -10,6 +10,29 @@
 #include "server/app/transport.h"
 
 namespace mercer::server {
+namespace {
+
+// Counts the calls that gRPC begins: it asks for a context as soon as the headers of a call have
+// come. All contexts are its own.
+class BeginCounter final : public grpc::ContextAllocator {
+ public:
+  // `connections` outlives it.
+  explicit BeginCounter(ConnectionLoads& connections) : connections_(connections) {}
+
+  grpc::CallbackServerContext* NewCallbackServerContext() override {
+    connections_.NoteBegin();
+    return nullptr;
+  }
+  grpc::GenericCallbackServerContext* NewGenericCallbackServerContext() override {
+    connections_.NoteBegin();
+    return nullptr;
+  }
+
+ private:
+  ConnectionLoads& connections_;
+};
+
+}  // namespace
 
 GrpcFront::GrpcFront(const RpcEnvironment& environment)
     : health_(environment, {std::begin(kServices), std::end(kServices)}),
@@ -24,6 +47,7 @@ absl::StatusOr<std::unique_ptr<GrpcFront>> GrpcFront::Open(
       Listener::Open(options.listen, LimitsOfConnections(IsLoopback(options.listen)),
                      *environment.connections, environment.log));
   const std::unique_ptr<grpc::ServerBuilder> builder = NewServerBuilder(options);
+  builder->SetContextAllocator(std::make_unique<BeginCounter>(*environment.connections));
   auto acceptor = builder->experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
   for (const std::unique_ptr<grpc::Service>& service : services) {

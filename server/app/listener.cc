@@ -87,7 +87,8 @@ std::vector<std::string> OpenConnections::BreakOffFloods(absl::Time now) {
     const char* const flood =
         connection.is_broken
             ? nullptr
-            : connection.gauge.Look(*connection.load, BytesOfSocket(connection.socket), now);
+            : connection.gauge.Look(*connection.load, BytesOfSocket(connection.socket),
+                                    loads_.waiting_calls(), now);
     if (flood != nullptr) {
       connection.is_broken = true;
       BreakOff(connection, now);
@@ -99,7 +100,12 @@ std::vector<std::string> OpenConnections::BreakOffFloods(absl::Time now) {
 }
 
 void OpenConnections::BreakOff(const Connection& connection, absl::Time now) {
-  shutdown(connection.socket, SHUT_RDWR);
+  // gRPC would still read all that has come, and begin its calls: megabytes of resets. A socket that
+  // is connected to nothing has lost it.
+  const sockaddr nothing = {.sa_family = AF_UNSPEC, .sa_data = {}};
+  if (connect(connection.socket, &nothing, sizeof(nothing)) != 0) {
+    shutdown(connection.socket, SHUT_RDWR);
+  }
   std::erase_if(shut_out_, [now](const auto& entry) { return now > entry.second.end + kForgiven; });
   ShutOut& shut_out = shut_out_[connection.host];
   if (now >= shut_out.end) {

@@ -29,6 +29,13 @@ std::string Literal(absl::string_view name, absl::string_view value) {
                       std::string(1, static_cast<char>(value.size())), value);
 }
 
+// One that is (RFC 7541, 6.2.1).
+std::string KeptLiteral(absl::string_view name, absl::string_view value) {
+  std::string literal = Literal(name, value);
+  literal[0] = '\x40';
+  return literal;
+}
+
 }  // namespace
 
 Http2Client::Http2Client(const std::string& address) {
@@ -62,6 +69,16 @@ std::string Http2Client::CallHeaders(absl::string_view path, absl::string_view t
       Literal("content-type", "application/grpc"), Literal("te", "trailers"),
       token.empty() ? "" : Literal("authorization", absl::StrCat("Bearer ", token)));
 }
+
+std::string Http2Client::KeptHeaders(absl::string_view path, absl::string_view token) {
+  return absl::StrCat(
+      "\x83\x86", KeptLiteral(":path", path), KeptLiteral(":authority", "localhost"),
+      KeptLiteral("content-type", "application/grpc"), KeptLiteral("te", "trailers"),
+      KeptLiteral("authorization", absl::StrCat("Bearer ", token)));
+}
+
+// The table's own entries come first, 61 of them; then the latest that was kept.
+std::string Http2Client::HeadersAgain() { return "\x83\x86\xc2\xc1\xc0\xbf\xbe"; }
 
 std::string Http2Client::ResetCalls(absl::string_view headers, uint32_t piece) {
   std::string bytes;

@@ -22,6 +22,9 @@ class Http2Client {
   static std::string Frame(Type type, uint8_t flags, uint32_t stream, absl::string_view payload);
   // The block of headers of a call. Without a token: a stranger's.
   static std::string CallHeaders(absl::string_view path, absl::string_view token = "");
+  // The same, of a connection's first call, for the server to keep; and the few bytes that then say all of it.
+  static std::string KeptHeaders(absl::string_view path, absl::string_view token);
+  static std::string HeadersAgain();
   // A hundred calls that are reset as soon as they begin, the `piece`th hundred of a connection.
   static std::string ResetCalls(absl::string_view headers, uint32_t piece);
 

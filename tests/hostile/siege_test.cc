@@ -93,7 +93,6 @@ TEST_P(SiegeTest, KnownCallersGoOn) {
   // A percentile of a few calls says something on a machine at rest, as by night.
   ExpectNearlyAsSoon(peace, figures, IsThorough() && !machine_is_busy());
   RecordProperty("slowest_health_ms", static_cast<int>(SlowestHealth(figures)));
-  RecordProperty("peak_mib", static_cast<int>(server().PeakBytes() >> 20));
   ExpectPeakWithin(int64_t{512} << 20);
 }
 

@@ -1,6 +1,8 @@
 // What a connection may send without being taken for a flood.
 #include "server/app/flood_gauge.h"
 
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace mercer::server {
@@ -14,12 +16,27 @@ class FloodGaugeTest : public testing::Test {
   const char* LookAfter(int64_t bytes) {
     bytes_.received += bytes;
     now_ += absl::Milliseconds(50);
-    return gauge_.Look(*load_, bytes_, now_);
+    return gauge_.Look(*load_, bytes_, waiting_calls_, now_);
+  }
+
+  // Admitted calls, which may have large messages.
+  std::vector<CallLoad> Begin(int calls) {
+    std::vector<CallLoad> begun;
+    for (int i = 0; i < calls; ++i) {
+      begun.emplace_back(load_).Admit(64 * kMiB);
+    }
+    return begun;
+  }
+  void GiveUp(int calls) {
+    for (CallLoad& call : Begin(calls)) {
+      call.Cancel();
+    }
   }
 
   const std::shared_ptr<ConnectionLoad> load_ = std::make_shared<ConnectionLoad>();
   FloodGauge gauge_;
   TcpBytes bytes_;
+  int64_t waiting_calls_ = 0;
   absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
 };
 
@@ -90,18 +107,77 @@ TEST_F(FloodGaugeTest, CallsWithoutEndOfStrangersAreAFlood) {
 }
 
 TEST_F(FloodGaugeTest, CallersMayGiveUpMoreThanStrangersMayCall) {
-  const auto give_up = [this](int calls) {
-    for (int i = 0; i < calls; ++i) {
-      CallLoad call(load_);
-      call.Admit(64 << 10);
-      call.Cancel();
-    }
-  };
   EXPECT_EQ(LookAfter(100), nullptr);
-  give_up(1500);
+  GiveUp(1500);
   EXPECT_EQ(LookAfter(1500 * 100), nullptr);
-  give_up(1500);
+  GiveUp(1500);
   EXPECT_NE(LookAfter(1500 * 100), nullptr);
+}
+
+TEST_F(FloodGaugeTest, DeadlinesThatAreTooShortAreNone) {
+  for (int look = 0; look < 100'000; ++look) {
+    GiveUp(24);  // 480 in a second, without end
+    ASSERT_EQ(LookAfter(24 * 500), nullptr) << look;
+  }
+}
+
+TEST_F(FloodGaugeTest, EndOfAThousandStreamsNowAndThenIsNone) {
+  for (int i = 0; i < 1000; ++i) {
+    GiveUp(1000);
+    ASSERT_EQ(LookAfter(1000 * 13), nullptr) << i;
+    for (int look = 0; look < 80; ++look) {
+      ASSERT_EQ(LookAfter(0), nullptr);
+    }
+  }
+}
+
+// As where the server is slow to begin them.
+TEST_F(FloodGaugeTest, SlowResetsAreAFloodWithinSeconds) {
+  int looks = 0;
+  for (bool is_flood = false; !is_flood; ++looks) {
+    GiveUp(50);  // 1,000 in a second
+    is_flood = LookAfter(50 * 200) != nullptr;
+  }
+  EXPECT_LE(looks, 100);
+}
+
+// As where the server has begun calls that are reset, and comes to end none of them.
+TEST_F(FloodGaugeTest, MoreCallsThanStreamsAreAFlood) {
+  const std::vector<CallLoad> streams = Begin(2000);
+  EXPECT_EQ(LookAfter(2000 * 100), nullptr);
+  const std::vector<CallLoad> more = Begin(1);
+  EXPECT_NE(LookAfter(100), nullptr);
+}
+
+// As where it has begun some of them, and others wait.
+TEST_F(FloodGaugeTest, CallsThatWaitInACrowdAreAFlood) {
+  const std::vector<CallLoad> calls = Begin(100);
+  EXPECT_EQ(LookAfter(8000 * 30), nullptr);
+  waiting_calls_ = 8000;
+  EXPECT_NE(LookAfter(0), nullptr);
+}
+
+TEST_F(FloodGaugeTest, InACrowdCallsThatAreGivenUpEarnNothing) {
+  waiting_calls_ = 8000;
+  const std::vector<CallLoad> calls = Begin(100);
+  EXPECT_EQ(LookAfter(100'000), nullptr);
+  GiveUp(100);
+  EXPECT_NE(LookAfter(100'000), nullptr);
+}
+
+TEST_F(FloodGaugeTest, AThousandCallsThatBeginInACrowdAreNone) {
+  waiting_calls_ = 8000;
+  EXPECT_EQ(LookAfter(1000 * 100), nullptr);
+  const std::vector<CallLoad> calls = Begin(1000);
+  EXPECT_EQ(LookAfter(0), nullptr);
+}
+
+TEST_F(FloodGaugeTest, AnUploadInACrowdIsNoneUntilTooManyWait) {
+  waiting_calls_ = 8000;
+  const std::vector<CallLoad> uploads = Begin(4);
+  EXPECT_EQ(LookAfter(60 * kMiB), nullptr);
+  waiting_calls_ = 20'000;
+  EXPECT_NE(LookAfter(0), nullptr);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "server/app/listener.h"
 
+#include <cerrno>
 #include <memory>
 #include <netinet/in.h>
 #include <string>
@@ -137,6 +138,39 @@ TEST_F(ListenerTest, ListensOnWhenTheSystemHasHadNoRoomForAConnection) {
   EXPECT_EQ(read(client, &byte, 1), 1) << "who waited is served";
   close(client);
   EXPECT_TRUE(Connects());
+}
+
+// gRPC would begin the calls in it.
+TEST(OpenConnectionsTest, WhatHasComeOverAConnectionThatIsBrokenOffIsLost) {
+  const auto sockets = ListeningSockets::Open("127.0.0.1:0", absl::ZeroDuration());
+  ASSERT_TRUE(sockets.ok()) << sockets.status();
+  const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(sockets->port()));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  int server = -1;
+  while ((server = accept4(sockets->sockets()[0], nullptr, nullptr, SOCK_CLOEXEC)) < 0) {
+  }
+  ConnectionLoads loads;
+  OpenConnections connections(loads);
+  connections.Add(server, "host", "peer");
+  absl::Time now = absl::FromUnixSeconds(1'800'000'000);
+  std::string piece(1000, 'x');
+  ASSERT_EQ(send(client, piece.data(), piece.size(), MSG_NOSIGNAL), 1000);
+  // All but the last piece is read.
+  while (connections.BreakOffFloods(now += absl::Milliseconds(1)).empty()) {
+    ASSERT_EQ(send(client, piece.data(), piece.size(), MSG_NOSIGNAL), 1000);
+    ASSERT_EQ(recv(server, piece.data(), piece.size(), MSG_WAITALL), 1000);
+  }
+  EXPECT_TRUE(connections.IsShutOut("host", now));
+  char byte = 0;
+  EXPECT_LT(recv(server, &byte, 1, MSG_DONTWAIT), 0);
+  EXPECT_LT(recv(client, &byte, 1, 0), 0);
+  EXPECT_EQ(errno, ECONNRESET);
+  close(client);
+  close(server);
 }
 
 TEST_F(ListenerTest, APortThatIsTakenIsRefused) {
