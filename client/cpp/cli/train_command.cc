@@ -55,14 +55,14 @@ absl::StatusOr<ExitCode> Train(Session& session, const TrainFlags& flags,
   if (session.json()) {
     session.PrintJson(job);
   } else {
-    session.out() << job.name() << " queued" << std::endl;
+    session.out() << job.name() << " queued\n"
+                  << FormatWarnings(job.request().decisions(), session.terminal()) << std::flush;
   }
   if (flags.watch) {
     return WatchToTheEnd(session, job.name());
   }
   if (!session.json()) {
-    session.out() << FormatWarnings(job.request().decisions(), session.terminal())
-                  << "Watch it: mercer watch " << job.name() << std::endl;
+    session.out() << "Watch it: mercer watch " << job.name() << std::endl;
   }
   return ExitCode::kOk;
 }

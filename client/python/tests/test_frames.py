@@ -92,6 +92,13 @@ def test_unseen_categories(towns):
     assert np.mean(takes.predict(new) == theirs.predict(zeros)) > 0.95
 
 
+def test_numbers_that_were_read_as_texts_are_told(towns):
+    frame, labels = towns
+    commas = frame.assign(age=[f"{age:.1f}".replace(".", ",") for age in frame["age"]])
+    with pytest.warns(UserWarning, match="KernelSVC: Column 'age' holds numbers with a comma, which are read as texts"):
+        KernelSVC().fit(commas, labels)
+
+
 def test_missing_cells(towns):
     frame, labels = towns
     holes = frame.copy()

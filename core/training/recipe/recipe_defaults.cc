@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "core/data/splits/split_columns.h"
 #include "core/training/recipe/recipe_checks.h"
 #include "core/training/recipe/recipe_problem.h"
+#include "core/training/recipe/warnings.h"
 #include "core/training/targets/output_coding.h"
 
 namespace mercer {
@@ -148,6 +150,11 @@ absl::StatusOr<CompletedRecipe> CompleteRecipe(const LearnerEntry& entry,
     MERCER_RETURN_IF_ERROR(DecideKind(entry, *target, context, completed));
   }
   MERCER_RETURN_IF_ERROR(DecidePath(entry, dataset, context, completed));
+  MERCER_ASSIGN_OR_RETURN(std::vector<TrainingWarning> warnings,
+                          FindDataWarnings(completed.recipe, dataset, *target, context));
+  completed.decisions.insert(completed.decisions.end(),
+                             std::make_move_iterator(warnings.begin()),
+                             std::make_move_iterator(warnings.end()));
   return completed;
 }
 

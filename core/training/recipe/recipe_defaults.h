@@ -19,7 +19,8 @@ inline constexpr int kFoldsOfDefaultPath = 3;
 
 struct CompletedRecipe {
   TrainingRecipe recipe;
-  // A line for everything that was decided otherwise than before there were rules.
+  // A line for everything that was decided otherwise than before there were rules, and for what the
+  // user should know of the data before the training.
   std::vector<TrainingWarning> decisions;
 };
 

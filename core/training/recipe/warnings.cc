@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -11,10 +12,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include "core/base/process/polled_sort.h"
+#include "core/base/status/status_macros.h"
 #include "core/data/table/reader_errors.h"
+#include "core/data/table/text_kind.h"
 #include "core/training/recipe/recipe_phases.h"
 #include "core/training/run/evaluation.h"
 #include "core/training/run/run_training.h"
+#include "core/training/targets/label_names.h"
 
 namespace mercer {
 namespace {
@@ -23,6 +28,10 @@ namespace {
 constexpr Index kMinRowsOfIdentifier = 20;
 constexpr Index kFirstRows = 512;  // that most columns are ruled out by
 constexpr size_t kMostNamed = 10;  // columns, by warnings of one kind
+// A class with fewer rows can hardly be learned, and its part of a split not measured. Data of few
+// rows are an example, whose classes may well be small.
+constexpr int kFewRowsOfClass = 5;
+constexpr size_t kMinRowsOfClasses = 50;
 
 std::string Shown(double value) { return absl::StrFormat("%.4g", value); }
 
@@ -273,7 +282,82 @@ void CheckIdentifiers(const TrainingRecipe& recipe, const Dataset& dataset,
   }
 }
 
+void CheckTexts(const ColumnSchema& column, bool is_target,
+                std::vector<TrainingWarning>& warnings) {
+  const TextKind kind = column.categorical ? KindOfTexts(column.categories) : TextKind::kCategories;
+  if (kind == TextKind::kCategories || warnings.size() >= kMostNamed) {
+    return;
+  }
+  const bool dates = kind == TextKind::kDates;
+  const char* remedy = "write them with a point.";
+  if (dates) {
+    remedy = "write them as numbers, as days since the first, or upload the column as ignored.";
+  } else if (kind == TextKind::kNumbersWithThousands) {
+    remedy = "write them without the comma if it groups thousands, with a point if it does not.";
+  }
+  const std::string different = absl::StrCat(column.categories.size());
+  warnings.push_back(
+      {WarningCode::kTextColumn,
+       absl::StrCat("Column ", Quoted(column.name), " holds ",
+                    dates ? "dates" : "numbers with a comma", ", which are read as texts: each of ",
+                    different, " is a ", is_target ? "class" : "category", " of its own; ", remedy),
+       {{"column", column.name}, {"different_values", different}}});
+}
+
+std::string ClassName(const RoleColumn& target, double value) {
+  return target.schema.categorical ? target.schema.categories[static_cast<size_t>(value)]
+                                   : FormatLabel(value);
+}
+
+absl::Status CheckClasses(const RoleColumn& target, const RunContext& context,
+                          std::vector<TrainingWarning>& warnings) {
+  std::vector<double> known;
+  std::copy_if(target.values.begin(), target.values.end(), std::back_inserter(known),
+               [](double value) { return !std::isnan(value); });
+  MERCER_RETURN_IF_ERROR(SortPolled(known, std::less<>(), context));
+  int64_t classes = 0;
+  int64_t rare = 0;
+  double first_rare = 0;
+  for (auto begin = known.begin(); begin != known.end(); ++classes) {
+    const auto end = std::upper_bound(begin, known.end(), *begin);
+    if (end - begin < kFewRowsOfClass) {
+      first_rare = rare == 0 ? *begin : first_rare;
+      ++rare;
+    }
+    begin = end;
+  }
+  if (rare == 0 || known.size() < kMinRowsOfClasses) {
+    return absl::OkStatus();
+  }
+  const std::string few = absl::StrCat(rare);
+  warnings.push_back(
+      {WarningCode::kRareClasses,
+       absl::StrCat(few, " of ", classes, " classes", rare == 1 ? " has" : " have",
+                    " fewer than ", kFewRowsOfClass, " rows, among them ",
+                    Quoted(ClassName(target, first_rare)),
+                    ": too few to learn them, or to measure how well."),
+       {{"classes", absl::StrCat(classes)}, {"rare_classes", few}}});
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+absl::StatusOr<std::vector<TrainingWarning>> FindDataWarnings(const TrainingRecipe& recipe,
+                                                              const Dataset& dataset,
+                                                              const RoleColumn& target,
+                                                              const RunContext& context) {
+  std::vector<TrainingWarning> warnings;
+  CheckTexts(target.schema, /*is_target=*/true, warnings);
+  for (const FeatureBlock& block : dataset.blocks) {
+    for (size_t c = 0; IsUsed(recipe, block) && c < block.columns.size(); ++c) {
+      CheckTexts(block.columns[c], /*is_target=*/false, warnings);
+    }
+  }
+  if (recipe.kind == TargetKind::kClassification) {
+    MERCER_RETURN_IF_ERROR(CheckClasses(target, context, warnings));
+  }
+  return warnings;
+}
 
 std::vector<TrainingWarning> FindWarnings(const TrainingRecipe& recipe, const Dataset& dataset,
                                           const Model& model) {

@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+
+#include "core/base/process/run_context.h"
 #include "core/data/table/dataset.h"
 #include "core/training/model/model.h"
 #include "core/training/recipe/recipe.h"
@@ -21,6 +24,8 @@ enum class WarningCode : uint8_t {
   kOptionChosen = 5,      // the request left an option open that validation has to choose
   kValidationEnded = 6,   // the training ended before its validation was through
   kConstantColumn = 7,    // a column has one value, and so no kernel of its own
+  kTextColumn = 8,        // numbers or dates that were read as texts
+  kRareClasses = 9,       // classes of very few rows
 };
 
 struct TrainingWarning {
@@ -33,5 +38,13 @@ struct TrainingWarning {
 // the first rows of every feature, and all of those that may be identifiers.
 std::vector<TrainingWarning> FindWarnings(const TrainingRecipe& recipe, const Dataset& dataset,
                                           const Model& model);
+
+// What can be said of the data before anything is trained: columns of texts that are no categories,
+// and rare classes of `target`. Reads the target, and some of the categories of each column. Errors:
+// kCancelled.
+absl::StatusOr<std::vector<TrainingWarning>> FindDataWarnings(const TrainingRecipe& recipe,
+                                                              const Dataset& dataset,
+                                                              const RoleColumn& target,
+                                                              const RunContext& context);
 
 }  // namespace mercer

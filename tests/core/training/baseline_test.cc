@@ -197,6 +197,73 @@ TEST(WarningsTest, TextsOfTheirOwnInEveryRowAreTold) {
   EXPECT_TRUE(WarningsOf(few).empty());
 }
 
+std::vector<TrainingWarning> DataWarnings(const TrainingRecipe& recipe, const Dataset& data,
+                                          const RoleColumn& target) {
+  return *FindDataWarnings(recipe, data, target, RunContext());
+}
+
+TEST(DataWarningsTest, NumbersAndDatesThatWereReadAsTextsAreTold) {
+  TrainingRecipe recipe = ExampleRecipe();
+  for (const auto& [texts, says] :
+       {std::pair(std::vector<std::string>{"0,5", "1,5", "2"},
+                  "Column 'colour' holds numbers with a comma, which are read as texts: each of 3 "
+                  "is a category of its own; write them with a point."),
+        std::pair(std::vector<std::string>{"1,250", "12,300", "980"},
+                  "Column 'colour' holds numbers with a comma, which are read as texts: each of 3 "
+                  "is a category of its own; write them without the comma if it groups thousands, "
+                  "with a point if it does not."),
+        std::pair(std::vector<std::string>{"2024-01-31", "2024-02-01", "2024-02-02"},
+                  "Column 'colour' holds dates, which are read as texts: each of 3 is a category "
+                  "of its own; write them as numbers, as days since the first, or upload the "
+                  "column as ignored.")}) {
+    Dataset data = ClassificationData(60, 2, 2, 1);
+    AddColours(data, texts);
+    const std::vector<TrainingWarning> warnings =
+        DataWarnings(recipe, data, data.role_columns[0]);
+    ASSERT_EQ(CodesOf(warnings), std::vector<WarningCode>{WarningCode::kTextColumn});
+    EXPECT_EQ(warnings[0].message, says);
+    EXPECT_EQ(warnings[0].values.at("column"), "colour");
+    EXPECT_EQ(warnings[0].values.at("different_values"), "3");
+    data.role_columns[0].schema = {"label", true, texts};
+    EXPECT_NE(
+        DataWarnings(recipe, data, data.role_columns[0])[0].message.find("is a class of its"),
+        std::string::npos);
+    // Columns that are not trained on say nothing.
+    recipe.preprocessing.blocks = {"another"};
+    EXPECT_EQ(DataWarnings(recipe, data, data.role_columns[0]).size(), 1u) << "the target";
+    recipe.preprocessing.blocks.clear();
+  }
+}
+
+TEST(DataWarningsTest, ClassesOfVeryFewRowsAreTold) {
+  const TrainingRecipe recipe = ExampleRecipe();
+  Dataset data = ClassificationData(60, 2, 2, 1);
+  RoleColumn& target = data.role_columns[0];
+  target.schema = {"label", true, {"common", "other", "rare", "once"}};
+  target.values.head(4).setConstant(2);
+  EXPECT_EQ(DataWarnings(recipe, data, target)[0].message,
+            "1 of 3 classes has fewer than 5 rows, among them 'rare': too few to learn them, or "
+            "to measure how well.");
+  target.values(4) = 3;
+  const std::vector<TrainingWarning> both = DataWarnings(recipe, data, target);
+  ASSERT_EQ(CodesOf(both), std::vector<WarningCode>{WarningCode::kRareClasses});
+  EXPECT_EQ(both[0].values.at("classes"), "4");
+  EXPECT_EQ(both[0].values.at("rare_classes"), "2");
+  target.values(4) = 2;
+  EXPECT_TRUE(DataWarnings(recipe, data, target).empty()) << "five rows";
+  // A class that is a number is called as the model calls it.
+  target.schema = {"label", false, {}};
+  target.values.head(4).setConstant(1234567);
+  target.values(4) = 0;
+  EXPECT_NE(DataWarnings(recipe, data, target)[0].message.find("among them '1234567'"),
+            std::string::npos);
+  // Numbers have no classes, and an example of few rows has small ones.
+  target.values(0) = 3;
+  EXPECT_TRUE(DataWarnings(ExampleRecipe(TargetKind::kRegression), data, target).empty());
+  Dataset few = ClassificationData(8, 2, 2, 1);
+  EXPECT_TRUE(DataWarnings(recipe, few, few.role_columns[0]).empty());
+}
+
 TEST(WarningsTest, AColumnWithoutAKernelOfItsOwnIsNamed) {
   Dataset data = ClassificationData(60, 3, 2, 1);
   RowMatrix values = data.blocks[0].values.view();

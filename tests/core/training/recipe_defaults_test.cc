@@ -41,7 +41,7 @@ TEST(OpenTargetTest, ManyDifferentNumbersAreANumber) {
   };
   EXPECT_EQ(Complete(ExampleRecipe(), WithTarget(80, classes(20))).recipe.kind,
             TargetKind::kClassification);
-  const Dataset many = WithTarget(80, classes(21));
+  const Dataset many = WithTarget(210, classes(21));
   const CompletedRecipe completed = Complete(ExampleRecipe(), many);
   EXPECT_EQ(completed.recipe.kind, TargetKind::kRegression);
   ASSERT_EQ(completed.decisions.size(), 1u);
@@ -74,6 +74,14 @@ TEST(OpenTargetTest, MoreNumbersThanClassesAreRefusedWhereClassesAloneAreLearned
             "numbers: choose a learner that learns numbers");
   EXPECT_TRUE(
       CompleteRecipe(entry, ExampleRecipe(), true, WithTarget(1000, numbers), RunContext()).ok());
+}
+
+TEST(OpenTargetTest, WhatTheDataSayBeforeTheTrainingIsAmongTheDecisions) {
+  const Dataset data =
+      WithTarget(60, [](Index row) { return row < 2 ? 2.0 : static_cast<double>(row % 2); });
+  const CompletedRecipe completed = Complete(ExampleRecipe(), data);
+  ASSERT_EQ(completed.decisions.size(), 1u);
+  EXPECT_EQ(completed.decisions[0].code, WarningCode::kRareClasses);
 }
 
 TEST(OpenTargetTest, TextsAndWhatAsksForClassesAreClasses) {

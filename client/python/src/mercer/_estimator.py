@@ -47,6 +47,13 @@ from mercer.models import Model
 Array = npt.NDArray[np.float64]
 Server = Union[None, str, Client]
 
+# What the user of an estimator is warned of; the model's own page tells all.
+WARNINGS = {
+    v1.WARNING_CODE_LIMIT_REACHED: ConvergenceWarning,
+    v1.WARNING_CODE_VALIDATION_ENDED: ConvergenceWarning,
+    v1.WARNING_CODE_TEXT_COLUMN: UserWarning,
+}
+
 PRECOMPUTED = "precomputed"
 # Name of the matrix of a precomputed kernel on the server.
 _GRAM = "kernel"
@@ -210,14 +217,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             self.chosen_weights_ = _by_output(self.model_.feature_weights)
         self.intercept_ = self.model_.bias
         self.certificate_ = self.model_.certificate
-        self._warn_of_limits(model)
+        self._warn(model)
 
-    def _warn_of_limits(self, model: Model) -> None:
-        """Says that the training ended before the gap that was asked for, or before what else it was to do."""
+    def _warn(self, model: Model) -> None:
+        """Says which texts are none, and that training ended before the gap, or what else it was to do."""
         for warning in model.warnings:
-            if warning.code in (v1.WARNING_CODE_LIMIT_REACHED, v1.WARNING_CODE_VALIDATION_ENDED):
+            kind = WARNINGS.get(warning.code)
+            if kind is not None:
                 text = f"{type(self).__name__}: {warning.message}"
-                warnings.warn(text, ConvergenceWarning, stacklevel=6)  # that of the caller of fit
+                warnings.warn(text, kind, stacklevel=6)  # that of the caller of fit
         why = {
             "iteration_limit": f"at max_iter={self.max_iter}; raise it",
             "time_limit": f"at time_limit={self.time_limit}; raise it",
