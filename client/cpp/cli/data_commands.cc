@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/numbers.h"
@@ -181,6 +182,13 @@ absl::StatusOr<ExitCode> Upload(Session& session, const UploadFlags& flags) {
     session.PrintNote(absl::StrCat("cells are taken to be separated by ",
                                    csv.delimiter() == "\t" ? "tabs" : "'" + csv.delimiter() + "'",
                                    "; --delimiter chooses"));
+  }
+  const auto& roles = csv.roles();
+  const bool has_target = std::any_of(roles.begin(), roles.end(), [](const auto& role) {
+    return role.second == v1::COLUMN_ROLE_TARGET;
+  });
+  if (!session.json() && parts.header.parts(0).has_csv() && !has_target) {
+    session.PrintNote("no column is the one to predict; --target COLUMN says which one is");
   }
   return SendUpload(session, std::move(parts));
 }

@@ -46,14 +46,28 @@ TEST_F(InputFlagsTest, TheFirstLineOfAnUploadTellsItsDelimiter) {
       << err_.str();
   EXPECT_EQ(err_.str(), "cells are taken to be separated by ';'; --delimiter chooses\n");
   EXPECT_EQ(server_.state.uploads.back().parts(0).csv().delimiter(), ";");
-  EXPECT_EQ(Run({"data", "upload", Write("b.csv", "x\ty\n1\ta\n")}), 0);
+  EXPECT_EQ(Run({"data", "upload", Write("b.csv", "x\ty\n1\ta\n"), "--target", "y"}), 0);
   EXPECT_EQ(server_.state.uploads.back().parts(0).csv().delimiter(), "\t");
-  EXPECT_EQ(Run({"data", "upload", Write("c.csv", "x;y\n1;a\n"), "--delimiter", ","}), 0);
+  EXPECT_EQ(Run({"data", "upload", Write("c.csv", "x;y\n1;a\n"), "--delimiter", ",", "--role",
+                 "x;y=target"}),
+            0);
   EXPECT_EQ(err_.str(), "");
   EXPECT_EQ(server_.state.uploads.back().parts(0).csv().delimiter(), ",");
   EXPECT_EQ(Run({"data", "upload", Write("d.csv", "x,y\n1,a\n"), "--json"}), 0);
   EXPECT_EQ(err_.str(), "");
   EXPECT_EQ(server_.state.uploads.back().parts(0).csv().delimiter(), ",");
+}
+
+TEST_F(InputFlagsTest, AnUploadWithoutATargetSaysSo) {
+  const std::string file = Write("a.csv", "x,y\n1,a\n");
+  EXPECT_EQ(Run({"data", "upload", file}), 0);
+  EXPECT_EQ(err_.str(), "no column is the one to predict; --target COLUMN says which one is\n");
+  EXPECT_EQ(Run({"data", "upload", file, "--role", "y=target"}), 0);
+  EXPECT_EQ(err_.str(), "");
+  EXPECT_EQ(Run({"data", "upload", file, "--json"}), 0);
+  EXPECT_EQ(err_.str(), "");
+  EXPECT_EQ(Run({"data", "upload", Write("a.svm", "1 1:1\n")}), 0);
+  EXPECT_EQ(err_.str(), "");
 }
 
 // A number is a column, which the target of svmlight cannot be.
