@@ -24,6 +24,7 @@ namespace {
 struct TableWords {
   std::string format;
   std::string target;
+  std::string delimiter;
   std::optional<std::string> header;  // JSON
 };
 
@@ -31,12 +32,14 @@ absl::Status SetTable(const TableWords& words, v1::UploadHeader& header) {
   FieldViolations violations;
   if (words.format.empty() || words.format == "csv") {
     v1::CsvFormat& csv = server::Choose(*header.add_parts(), &v1::UploadPart::mutable_csv);
+    csv.set_delimiter(words.delimiter);
     if (!words.target.empty()) {
       (*csv.mutable_roles())[words.target] = v1::COLUMN_ROLE_TARGET;
     }
   } else if (words.format == "svmlight") {
     server::Choose(*header.add_parts(), &v1::UploadPart::mutable_svmlight);
     violations.Check(words.target.empty(), "target", "is for csv: svmlight knows its target");
+    violations.Check(words.delimiter.empty(), "delimiter", "is for csv");
   } else {
     violations.Add("format", "must be csv or svmlight; other formats take `header`");
   }
@@ -56,6 +59,8 @@ absl::StatusOr<v1::UploadHeader> ParseHeader(const RequestHead& head) {
       words.format = value;
     } else if (name == "target") {
       words.target = value;
+    } else if (name == "delimiter") {
+      words.delimiter = value;
     } else if (name == "header") {
       words.header = value;
     } else {

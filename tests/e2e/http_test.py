@@ -43,6 +43,9 @@ class CurlTest(unittest.TestCase):
             dataset = json.loads(curl(server, "/v1/datasets:upload?datasetId=mail&target=label", "--header", "Content-Type: text/csv",
                                       "--data-binary", f"@{SPAMBASE}"))  # fmt: skip
             self.assertEqual(dataset["rows"], "4601")
+            semicolons = json.loads(curl(server, "/v1/datasets:upload?target=y&delimiter=;", "--header", "Content-Type: text/csv",
+                                         "--data", "a;b;y\n1;2;u\n3;4;v\n"))  # fmt: skip
+            self.assertEqual(semicolons["numColumns"], "2")
             request = {
                 "data": [{"dataset": "datasets/mail"}],
                 "model": "models/spam",
