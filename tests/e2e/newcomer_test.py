@@ -51,6 +51,12 @@ COMMANDS = [
     Command("I do not know the name of my column", ["data", "upload", "MAIL", "--target", "lable"], [r"did you mean 'label'\?"], code=3),
     Command("My table has semicolons", ["data", "upload", "SEMICOLONS", "--target", "y", "--id", "semicolons"], [r"2 feature columns", r"separated by ';'"]),
     Command("My table has holes", ["data", "upload", "HOLES", "--target", "y"], [r"row 2, column 'a': the value is missing", r"--allow-missing", r"--impute"], code=3),
+    Command("My numbers have decimal commas", ["data", "upload", "COMMAS", "--target", "price", "--id", "commas"], [r"price: 0,5"]),
+    Command("My table predicts a number", ["data", "upload", "NUMBERS", "--target", "y", "--id", "numbers"], [r"1200 rows"]),
+    Command("Why is that training so long?", ["train", "commas", "svm", "--dry-run"], [r"'price' holds numbers with a comma, .* is a\s+class of its own;\s+write them with a\s+point"]),
+    Command("I forgot to say what to predict", ["data", "upload", "HOLES", "--allow-missing", "--id", "open"], [r"--target COLUMN"]),
+    Command("Can I say it later?", ["train", "open", "svm", "--target", "y"], [r"no target column: upload it again"], code=3),
+    Command("Can ikl predict a number?", ["train", "numbers", "ikl"], [r"'ikl' learns classes alone, and column 'y' holds 1200 different\s+numbers"], code=3),
     Command("What is in my data, and is something wrong with it?", ["data", "show", "mail"], [r"word_freq_make +features +numeric", r"(?m)^quality"]),
     Command("Which data have I got?", ["data", "list"], [r"datasets/mail +461 +57"]),
     Command("What can be trained?", ["learners"], [r"(?m)^svm +Support vector machine", r"(?m)^lp_mkl "]),
@@ -126,6 +132,8 @@ class NewcomerTest(unittest.TestCase):
             "NEW": self.write("new.csv", [header[:-1], *(row[:-1] for row in rows[3:2500:500])]),
             "SEMICOLONS": self.write("semicolons.csv", [["a", "b", "y"], *([i % 7, i % 5, 2 * (i % 7) - i % 5] for i in range(60))], ";"),
             "HOLES": self.write("holes.csv", [["a", "b", "y"], [1, 2, "p"], ["", 3, "q"], [4, 5, "p"]]),
+            "COMMAS": self.write("commas.csv", [["size", "price"], *([i, f"{i},5"] for i in range(60))], ";"),
+            "NUMBERS": self.write("numbers.csv", [["x", "y"], *([i % 37, i + 0.5] for i in range(1200))]),
             "MODEL": os.path.join(self.folder.name, "spam.model"),
         }
 
