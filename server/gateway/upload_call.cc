@@ -46,6 +46,16 @@ absl::Status SetTable(const TableWords& words, v1::UploadHeader& header) {
   return violations.ToStatus();
 }
 
+// For a header that says itself what comes.
+absl::Status RefuseWords(const TableWords& words) {
+  constexpr char kInTheHeader[] = "is for uploads without a part in `header`: say it there";
+  FieldViolations violations;
+  violations.Check(words.format.empty(), "format", kInTheHeader);
+  violations.Check(words.target.empty(), "target", kInTheHeader);
+  violations.Check(words.delimiter.empty(), "delimiter", kInTheHeader);
+  return violations.ToStatus();
+}
+
 absl::StatusOr<v1::UploadHeader> ParseHeader(const RequestHead& head) {
   const std::optional<Parameters> parameters = ParseQuery(QueryOf(head.target));
   if (!parameters.has_value()) {
@@ -79,6 +89,8 @@ absl::StatusOr<v1::UploadHeader> ParseHeader(const RequestHead& head) {
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   if (header.parts_size() == 0) {
     MERCER_RETURN_IF_ERROR(SetTable(words, header));
+  } else {
+    MERCER_RETURN_IF_ERROR(RefuseWords(words));
   }
   if (head.content_length.has_value() && header.total_bytes() == 0) {
     header.set_total_bytes(static_cast<int64_t>(*head.content_length));

@@ -300,6 +300,25 @@ TEST_F(HttpTest, BadRequestsAreRefusedByName) {
   EXPECT_EQ(ReasonOfReply(other_type), "NOT_JSON");
 }
 
+TEST_F(HttpTest, WordsOfAnUploadThatItCannotHeedAreRefused) {
+  StartBoth();
+  const std::string header = "header=%7B%22parts%22:%5B%7B%22csv%22:%7B%7D%7D%5D%7D&";
+  const std::pair<std::string, std::string> cases[] = {
+      {header + "delimiter=;", "delimiter"},  {header + "format=csv", "format"},
+      {header + "target=y", "target"},        {"format=svmlight&delimiter=;", "delimiter"},
+      {"format=svmlight&target=y", "target"}, {"format=png", "format"},
+  };
+  for (const auto& [query, field] : cases) {
+    HttpClient client(server_->http_port());
+    const HttpReply reply = client.Call("POST", "/v1/datasets:upload?" + query,
+                                        {{"Content-Type", "text/csv"}}, "x;y\n1;2\n");
+    EXPECT_EQ(reply.status, 400) << query;
+    const json details = json::parse(reply.body)["error"]["details"];
+    EXPECT_NE(details.dump().find("\"field\":\"" + field + "\""), std::string::npos)
+        << query << " " << reply.body;
+  }
+}
+
 TEST_F(HttpTest, ABodyAboveTheLimitIsRefused) {
   options_.max_message_bytes = 100'000;
   StartBoth();

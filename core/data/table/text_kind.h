@@ -8,9 +8,9 @@ namespace mercer {
 
 enum class TextKind {
   kCategories,
-  kNumbersWithComma,  // "1,5": the comma stands before the decimals
+  kNumbersWithComma,      // "1,5": the comma stands before the decimals
   kNumbersWithThousands,  // "1,250", as all of them: the comma may group thousands, or be as above
-  kDates,             // "2024-01-31", with a time or without, "31.1.2024", "1/31/24"
+  kDates,                 // "2024-01-31", with a time or without, "31.1.2024", "1/31/24"
 };
 
 // Judges by the first 100 different texts; fewer than three make no pattern.

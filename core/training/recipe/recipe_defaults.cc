@@ -152,8 +152,7 @@ absl::StatusOr<CompletedRecipe> CompleteRecipe(const LearnerEntry& entry,
   MERCER_RETURN_IF_ERROR(DecidePath(entry, dataset, context, completed));
   MERCER_ASSIGN_OR_RETURN(std::vector<TrainingWarning> warnings,
                           FindDataWarnings(completed.recipe, dataset, *target, context));
-  completed.decisions.insert(completed.decisions.end(),
-                             std::make_move_iterator(warnings.begin()),
+  completed.decisions.insert(completed.decisions.end(), std::make_move_iterator(warnings.begin()),
                              std::make_move_iterator(warnings.end()));
   return completed;
 }

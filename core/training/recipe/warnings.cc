@@ -332,9 +332,8 @@ absl::Status CheckClasses(const RoleColumn& target, const RunContext& context,
   const std::string few = absl::StrCat(rare);
   warnings.push_back(
       {WarningCode::kRareClasses,
-       absl::StrCat(few, " of ", classes, " classes", rare == 1 ? " has" : " have",
-                    " fewer than ", kFewRowsOfClass, " rows, among them ",
-                    Quoted(ClassName(target, first_rare)),
+       absl::StrCat(few, " of ", classes, " classes", rare == 1 ? " has" : " have", " fewer than ",
+                    kFewRowsOfClass, " rows, among them ", Quoted(ClassName(target, first_rare)),
                     ": too few to learn them, or to measure how well."),
        {{"classes", absl::StrCat(classes)}, {"rare_classes", few}}});
   return absl::OkStatus();

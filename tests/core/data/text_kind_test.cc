@@ -32,8 +32,9 @@ TEST(TextKindTest, DatesAreNoCategories) {
             TextKind::kDates);
   EXPECT_EQ(KindOfTexts({"31.1.2024", "01.02.24", "1.1.1999"}), TextKind::kDates);
   EXPECT_EQ(KindOfTexts({"1/31/2024", "12/1/24", "1/1/99"}), TextKind::kDates);
-  for (const char* other : {"2024-01-31x", "2024-1-31", "31.1.", "31.1.2024.5", "192.168.0.1",
-                            "1/2/3", "1.2.10", "a.b.2024", "31./1.2024", "311.1.2024", "", "today"}) {
+  for (const char* other :
+       {"2024-01-31x", "2024-1-31", "31.1.", "31.1.2024.5", "192.168.0.1", "1/2/3", "1.2.10",
+        "a.b.2024", "31./1.2024", "311.1.2024", "", "today"}) {
     EXPECT_EQ(KindOfTexts({"2024-01-31", "31.1.2024", other}), TextKind::kCategories) << other;
   }
 }

@@ -218,16 +218,14 @@ TEST(DataWarningsTest, NumbersAndDatesThatWereReadAsTextsAreTold) {
                   "column as ignored.")}) {
     Dataset data = ClassificationData(60, 2, 2, 1);
     AddColours(data, texts);
-    const std::vector<TrainingWarning> warnings =
-        DataWarnings(recipe, data, data.role_columns[0]);
+    const std::vector<TrainingWarning> warnings = DataWarnings(recipe, data, data.role_columns[0]);
     ASSERT_EQ(CodesOf(warnings), std::vector<WarningCode>{WarningCode::kTextColumn});
     EXPECT_EQ(warnings[0].message, says);
     EXPECT_EQ(warnings[0].values.at("column"), "colour");
     EXPECT_EQ(warnings[0].values.at("different_values"), "3");
     data.role_columns[0].schema = {"label", true, texts};
-    EXPECT_NE(
-        DataWarnings(recipe, data, data.role_columns[0])[0].message.find("is a class of its"),
-        std::string::npos);
+    EXPECT_NE(DataWarnings(recipe, data, data.role_columns[0])[0].message.find("is a class of its"),
+              std::string::npos);
     // Columns that are not trained on say nothing.
     recipe.preprocessing.blocks = {"another"};
     EXPECT_EQ(DataWarnings(recipe, data, data.role_columns[0]).size(), 1u) << "the target";
