@@ -55,10 +55,13 @@ class SplitMaker {
     if (recipe_.kind == TargetKind::kClassification) {
       MERCER_ASSIGN_OR_RETURN(const OutputCoding coding,
                               OutputCoding::FromLabels(target_, AllRows(dataset_), recipe_.coding));
+      MERCER_RETURN_IF_ERROR(context_.CheckCancelled());
       classes_ = coding.Classes(target_);
+      MERCER_RETURN_IF_ERROR(context_.CheckCancelled());
     }
     if (tasks_ != nullptr) {
       MERCER_RETURN_IF_ERROR(DivideByTasks());
+      MERCER_RETURN_IF_ERROR(context_.CheckCancelled());
     }
     std::vector<int> codes;
     if (groups_ != nullptr) {
@@ -72,6 +75,7 @@ class SplitMaker {
   // Makes the classes of the splits those of each task apart.
   absl::Status DivideByTasks() {
     MERCER_ASSIGN_OR_RETURN(const TaskCoding coding, TaskCoding::FromAllRows(*tasks_));
+    MERCER_RETURN_IF_ERROR(context_.CheckCancelled());
     const std::vector<int> tasks = coding.Tasks(*tasks_);
     classes_.resize(tasks.size(), 0);
     for (size_t row = 0; row < tasks.size(); ++row) {

@@ -212,6 +212,19 @@ TEST(RecipeSplitsTest, MemoryIsEstimatedFromTheRowsThatTrain) {
   EXPECT_GE(*each - *five, (3000 - 5) * 3000 * sizeof(Index));
 }
 
+// Each pass over the labels of few classes is short; between them a cancelled run ends.
+TEST(RecipeSplitsTest, CancelledSplitsSaySo) {
+  RunContext cancelled;
+  cancelled.cancellation().Cancel();
+  const Dataset data = ClassificationData(60, 2, 2, 1);
+  const TrainingRecipe recipe = WithValidation(ValidationKind::kHoldOut);
+  const auto make = [&](const RunContext& context) {
+    return MakeSplits(ExampleEntry(), recipe, data, data.role_columns[0], context).status();
+  };
+  EXPECT_EQ(make(RunContext()), absl::OkStatus());
+  EXPECT_TRUE(absl::IsCancelled(make(cancelled)));
+}
+
 // What is asked of a recipe before it is a job, for a call that is cancelled.
 TEST(RecipeSplitsTest, CancelledEstimatesSaySo) {
   RunContext cancelled;
