@@ -39,9 +39,32 @@ absl::Status BadField(const std::string& field, const std::string& why) {
   return violations.ToStatus();
 }
 
+// `why` is "invalid value "svm" for type type.googleapis.com/mercer.v1.Learner" where a message of ours is wanted, for which a
+// text is easily taken when it is the name of a field of that message. Empty: something else is wrong.
+std::string ObjectWanted(absl::string_view why, const google::protobuf::DescriptorPool& pool) {
+  const std::string before_type = absl::StrCat(" for type ", kTypePrefix, "/");
+  const size_t end = why.rfind(before_type);
+  if (end == absl::string_view::npos) {
+    return "";
+  }
+  const google::protobuf::Descriptor* type =
+      pool.FindMessageTypeByName(std::string(why.substr(end + before_type.size())));
+  if (type == nullptr || !absl::StartsWith(type->full_name(), "mercer.")) {
+    return "";  // an enum; or a time, which is a text
+  }
+  absl::string_view value = why.substr(0, end);
+  absl::ConsumePrefix(&value, "invalid value \"");
+  absl::ConsumeSuffix(&value, "\"");
+  const google::protobuf::FieldDescriptor* field = type->FindFieldByName(std::string(value));
+  const bool is_object = field != nullptr && field->message_type() != nullptr;
+  return absl::StrCat("must be an object (", type->name(), ")",
+                      is_object ? absl::StrCat(", such as {\"", value, "\": {}}") : "");
+}
+
 // The library says "(path.to) name: Cannot find field." of an unknown field and "(path.to.field): invalid value ..." of a
 // bad value, with positions in lists.
-absl::Status ErrorOfMessage(absl::string_view message) {
+absl::Status ErrorOfMessage(absl::string_view message,
+                            const google::protobuf::DescriptorPool& pool) {
   absl::string_view rest = message;
   std::string path;
   if (absl::ConsumePrefix(&rest, "(")) {
@@ -54,7 +77,8 @@ absl::Status ErrorOfMessage(absl::string_view message) {
     return BadField(absl::StrCat(path, path.empty() ? "" : ".", rest), "unknown field");
   }
   if (!path.empty() && absl::ConsumePrefix(&rest, ": ")) {
-    return BadField(path, std::string(rest));
+    const std::string wanted = ObjectWanted(rest, pool);
+    return BadField(path, wanted.empty() ? std::string(rest) : wanted);
   }
   absl::ConsumePrefix(&rest, ": ");
   return BadJson(std::string(rest.substr(0, rest.find('\n'))));
@@ -82,7 +106,7 @@ absl::Status ReadJson(std::string_view text, google::protobuf::Message& message,
                                {text.data(), text.size()}, &wire);
   if (!status.ok()) {
     const auto said = status.message();
-    return ErrorOfMessage({said.data(), said.size()});
+    return ErrorOfMessage({said.data(), said.size()}, *type.file()->pool());
   }
   if (check != nullptr) {
     MERCER_RETURN_IF_ERROR(check(message, wire));

@@ -46,6 +46,8 @@ class CurlTest(unittest.TestCase):
             semicolons = json.loads(curl(server, "/v1/datasets:upload?target=y&delimiter=;", "--header", "Content-Type: text/csv",
                                          "--data", "a;b;y\n1;2;u\n3;4;v\n"))  # fmt: skip
             self.assertEqual(semicolons["numColumns"], "2")
+            wrong = json.loads(curl(server, "/v1/jobs", *post, '{"learner": "svm"}'))
+            self.assertIn('must be an object (Learner), such as {"svm": {}}', str(wrong))
             request = {
                 "data": [{"dataset": "datasets/mail"}],
                 "model": "models/spam",
