@@ -4,6 +4,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/types/span.h"
 
 namespace mercer::client {
 namespace {
@@ -62,6 +63,22 @@ constexpr Words kRemedies[] = {
     {"csv.categorical", "--categorical COLUMN says that a column holds names"},
     {"preprocessing.imputation", "a model that is trained with 'train --impute' fills them in"},
 };
+
+// By the reason of the error.
+constexpr Words kWaysOut[] = {
+    {"JOB_TOO_LARGE",
+     "exact kernels need memory for the square of the rows; 'train DATA lp_mkl --approximation "
+     "nystrom' and 'train DATA infinite_features' for the rows alone"},
+};
+
+std::string FlagOfPath(absl::Span<const Words> list, const std::string& path) {
+  for (const Words& words : list) {
+    if (path == words.path) {
+      return words.flag;
+    }
+  }
+  return "";
+}
 
 bool GoesOnFrom(const std::string& path, const std::string& prefix) {
   return absl::StartsWith(path, prefix) &&
@@ -128,14 +145,9 @@ std::string FlagOfField(const std::string& path) {
   return absl::StartsWith(field, "rows.columns[") ? ColumnWords(field) : path;
 }
 
-std::string RemedyInFlags(const std::string& path) {
-  for (const Words& words : kRemedies) {
-    if (path == words.path) {
-      return words.flag;
-    }
-  }
-  return "";
-}
+std::string RemedyInFlags(const std::string& path) { return FlagOfPath(kRemedies, path); }
+
+std::string WayOutInFlags(const std::string& reason) { return FlagOfPath(kWaysOut, reason); }
 
 const FieldWords kFlagWords = {&FlagOfField, &RemedyInFlags};
 

@@ -15,7 +15,10 @@ std::string FlagOfField(const std::string& path);
 // Empty for others.
 std::string RemedyInFlags(const std::string& path);
 
-// Both, for FormatError.
+// What helps against an error of that reason, where its message does not say it. Empty for others.
+std::string WayOutInFlags(const std::string& reason);
+
+// The first two, for FormatError.
 extern const FieldWords kFlagWords;
 
 }  // namespace mercer::client

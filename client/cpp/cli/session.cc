@@ -18,7 +18,8 @@ constexpr double kStreamFactor = 10.0;
 
 // What is wrong and what the user can do about it.
 std::string Explain(const absl::Status& status, const std::string& server) {
-  const bool from_server = !ReadErrorReport(status).reason.empty();
+  const std::string reason = ReadErrorReport(status).reason;
+  const bool from_server = !reason.empty();
   if (absl::IsUnavailable(status) && !from_server) {
     return absl::StrCat(
         "no server answers at ", server,
@@ -36,7 +37,8 @@ std::string Explain(const absl::Status& status, const std::string& server) {
                         "\n  give a token with --token-file FILE or MERCER_TOKEN; 'mercer-server "
                         "token' makes one for the server's operator");
   }
-  return FormatError(status, &kFlagWords);
+  const std::string way_out = WayOutInFlags(reason);
+  return absl::StrCat(FormatError(status, &kFlagWords), way_out.empty() ? "" : "\n  ", way_out);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/field_words.h"
 #include "client/cpp/cli/model_text.h"
 #include "client/cpp/cli/text.h"
 #include "client/cpp/cli/train_request.h"
@@ -33,7 +34,10 @@ absl::StatusOr<ExitCode> ReportCost(Session& session, v1::TrainRequest request) 
   session.out() << "time    about " << FormatElapsed(ToDuration(cost.time())) << "\n"
                 << "memory  at most " << FormatBytes(cost.memory_bytes()) << " of "
                 << FormatBytes(cost.memory_budget_bytes())
-                << (cost.fits() ? "" : ": too much for this server, which would refuse the job")
+                << (cost.fits()
+                        ? ""
+                        : ": too much for this server, which would refuse the job;\n        " +
+                              WayOutInFlags("JOB_TOO_LARGE"))
                 << "\n"
                 << FormatWarnings(cost.decisions(), session.terminal()) << std::flush;
   return ExitCode::kOk;

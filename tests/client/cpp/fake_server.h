@@ -57,6 +57,7 @@ struct FakeState {
   std::vector<std::string> dropped_uploads;
   grpc::Status get_upload{grpc::StatusCode::UNIMPLEMENTED, "no such call"};  // its answer
   grpc::Status train_status;  // unless OK, the answer of Train
+  bool fits = true;           // into the memory that EstimateCost answers
   grpc::Status failure{grpc::StatusCode::UNAVAILABLE, "try again"};  // while `failures` > 0
   grpc::Status predict_end;   // the end of a PredictStream whose rows are all answered
   bool says_nothing = false;  // calls are accepted and not answered before Release()
@@ -273,7 +274,7 @@ class FakeTraining : public v1::TrainingService::Service {
     response->set_memory_bytes(int64_t{3} << 20);
     response->set_memory_budget_bytes(int64_t{1} << 30);
     response->mutable_time()->set_seconds(185);
-    response->set_fits(true);
+    response->set_fits(state_.fits);
     return state_.train_status;
   }
 
