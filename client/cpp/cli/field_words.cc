@@ -69,6 +69,7 @@ constexpr Words kWaysOut[] = {
     {"JOB_TOO_LARGE",
      "exact kernels need memory for the square of the rows; 'train DATA lp_mkl --approximation "
      "nystrom' and 'train DATA infinite_features' for the rows alone"},
+    {"DATASET_EXISTS", "--id takes another name, and 'mercer data rm ID' makes this one free"},
 };
 
 std::string FlagOfPath(absl::Span<const Words> list, const std::string& path) {
