@@ -54,7 +54,7 @@ COMMANDS = [
     Command("My table has holes", ["data", "upload", "HOLES", "--target", "y"], [r"row 2, column 'a': the value is missing", r"--allow-missing", r"--impute"], code=3),
     Command("My numbers have decimal commas", ["data", "upload", "COMMAS", "--target", "price", "--id", "commas"], [r"price: 0,5"]),
     Command("My table predicts a number", ["data", "upload", "NUMBERS", "--target", "y", "--id", "numbers"], [r"1200 rows"]),
-    Command("Why is that training so long?", ["train", "commas", "svm", "--dry-run"], [r"'price' holds numbers with a comma, .* is a\s+class of its own;\s+write them with a\s+point"]),
+    Command("Why is that training so long?", ["train", "commas", "svm", "--dry-run"], [r"'price' holds numbers with a comma, .* is a\s+class\s+of\s+its\s+own;\s+write\s+them\s+with\s+a\s+point"]),
     Command("I forgot to say what to predict", ["data", "upload", "HOLES", "--allow-missing", "--id", "open"], [r"--target COLUMN"]),
     Command("Can I say it later?", ["train", "open", "svm", "--target", "y"], [r"no target column: upload it again"], code=3),
     Command("Can ikl predict a number?", ["train", "numbers", "ikl"], [r"'ikl' learns classes alone, and column 'y' holds 1200 different\s+numbers"], code=3),
