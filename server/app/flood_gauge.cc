@@ -79,9 +79,11 @@ void FloodGauge::Settle(const Counts& counts, bool is_crowded, absl::Time now) {
   looked_ = now;
 }
 
-int64_t FloodGauge::MostDebt(const Counts& counts, int64_t running_bytes, absl::Time now) const {
+int64_t FloodGauge::MostDebt(const Counts& counts, int64_t running_bytes, int64_t waiting_calls,
+                             absl::Time now) const {
   const int64_t stranger_calls = counts.calls - counts.admitted_calls - stranger_calls_;
-  const bool few_calls = counts.calls > 0 && stranger_calls < kFewCalls;
+  // The first call of a connection may be among those that wait.
+  const bool few_calls = (counts.calls > 0 || waiting_calls > 0) && stranger_calls < kFewCalls;
   const int64_t messages =
       running_bytes > 0 ? std::max(running_bytes, kLargestMessage) : int64_t{0};
   return messages + messages / kFramingShare +
@@ -113,7 +115,8 @@ const char* FloodGauge::Look(const ConnectionLoad& load, const TcpBytes& bytes,
   if (cancelled_calls_ > kCancelledAtOnce || running_calls > kMostRunning) {
     return "it resets its calls without end";
   }
-  const int64_t least_credit = is_crowded ? kCreditInACrowd : -MostDebt(counts, running_bytes, now);
+  const int64_t least_credit =
+      is_crowded ? kCreditInACrowd : -MostDebt(counts, running_bytes, waiting_calls, now);
   return credit_bytes_ < least_credit ? "it sends what belongs to no call" : nullptr;
 }
 

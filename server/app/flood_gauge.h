@@ -42,7 +42,8 @@ class FloodGauge {
   // What came and went since the last look.
   void Settle(const Counts& counts, bool is_crowded, absl::Time now);
   // How much may have come that belongs to nothing.
-  int64_t MostDebt(const Counts& counts, int64_t running_bytes, absl::Time now) const;
+  int64_t MostDebt(const Counts& counts, int64_t running_bytes, int64_t waiting_calls,
+                   absl::Time now) const;
 
   Counts last_;
   int64_t credit_bytes_ = 0;

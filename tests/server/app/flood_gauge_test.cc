@@ -46,6 +46,12 @@ TEST_F(FloodGaugeTest, BytesOfNoCallAreAFlood) {
   EXPECT_NE(LookAfter(kMiB), nullptr);
 }
 
+TEST_F(FloodGaugeTest, BytesOfACallThatWaitsAreNone) {
+  waiting_calls_ = 1;
+  EXPECT_EQ(LookAfter(2 * kMiB), nullptr);
+  EXPECT_NE(LookAfter(15 * kMiB), nullptr);
+}
+
 TEST_F(FloodGaugeTest, PingsForAYearAreNone) {
   for (int i = 0; i < 100'000; ++i) {
     ASSERT_EQ(LookAfter(17), nullptr);
