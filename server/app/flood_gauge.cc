@@ -16,15 +16,12 @@ constexpr int64_t kBytesOfAStranger = int64_t{1} << 10;
 constexpr double kBytesPerSecond = 16 << 10;
 constexpr double kBytesPerSecondOfCallers = 256 << 10;
 constexpr int64_t kMostCredit = int64_t{256} << 10;
-// Calls that have come are begun a moment later. Of a large message more comes before its sender hears that it is refused: what the
-// systems of both ends keep for a connection, 10 MiB as Linux has it.
+// Calls that have come are begun a moment later; of a large message more comes before its sender hears that it is refused.
 constexpr int64_t kDebtOfStrangers = int64_t{256} << 10;
-constexpr int64_t kDebtOfFewCalls = int64_t{16} << 20;
+constexpr int64_t kDebtOfFewCalls = int64_t{4} << 20;
 constexpr int64_t kFewCalls = 100;  // in a second
 // Windows grow for those who send much. Whoever was admitted keeps his for a while.
 constexpr int64_t kDebtOfCallers = int64_t{32} << 20;
-// gRPC takes in a message of any method up to the largest of all, and then it is seen that the method's own limit is lower.
-constexpr int64_t kLargestMessage = int64_t{64} << 20;
 constexpr absl::Duration kKnownFor = absl::Minutes(1);
 // To messages TLS and HTTP/2 add about a hundredth, and of what is sent the other end's frames that make room have less.
 constexpr int64_t kFramingShare = 32;
@@ -84,9 +81,7 @@ int64_t FloodGauge::MostDebt(const Counts& counts, int64_t running_bytes, int64_
   const int64_t stranger_calls = counts.calls - counts.admitted_calls - stranger_calls_;
   // The first call of a connection may be among those that wait.
   const bool few_calls = (counts.calls > 0 || waiting_calls > 0) && stranger_calls < kFewCalls;
-  const int64_t messages =
-      running_bytes > 0 ? std::max(running_bytes, kLargestMessage) : int64_t{0};
-  return messages + messages / kFramingShare +
+  return running_bytes + running_bytes / kFramingShare +
          (now < known_until_ ? kDebtOfCallers
           : few_calls        ? kDebtOfFewCalls
                              : kDebtOfStrangers);
