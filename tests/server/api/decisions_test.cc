@@ -98,7 +98,9 @@ TEST_F(DecisionsTest, WhoAsksForClassesGetsClasses) {
   request.set_target_kind(v1::TARGET_KIND_CLASSIFICATION);
   const auto job = Train(request);
   ASSERT_TRUE(job.ok()) << job.status();
-  EXPECT_EQ(job->request().decisions_size(), 0);
+  // Nothing had to be decided; what is to be known of the data is told.
+  ASSERT_EQ(job->request().decisions_size(), 1);
+  EXPECT_EQ(job->request().decisions(0).code(), v1::WARNING_CODE_RARE_CLASSES);
   EXPECT_EQ(TrainedModel().coding().classes_size(), 28);
 }
 

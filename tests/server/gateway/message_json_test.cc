@@ -19,7 +19,7 @@ TEST(MessageJsonTest, WhereAnObjectBelongsItsFormIsSaid) {
             R"(learner: must be an object (Learner), such as {"svm": {}})");
   EXPECT_EQ(ViolationOf(R"({"learner": "forest"})"), "learner: must be an object (Learner)");
   EXPECT_EQ(ViolationOf(R"({"learner": {"svm": {"kernels": [3]}}})"),
-            "learner.svm.kernels[0]: must be an object (Kernel)");
+            "learner.svm.kernels[0]: must be an object (KernelGrid)");
 }
 
 TEST(MessageJsonTest, OtherMistakesAreToldByTheirFields) {
