@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 namespace mercer::server {
@@ -98,6 +99,8 @@ const char* FloodGauge::Look(const ConnectionLoad& load, const TcpBytes& bytes,
   }
   const bool has_uploads = counts.calls > 0 && running_calls <= kUploads;
   const bool is_crowded = waiting_calls > (has_uploads ? kTooManyWaiting : kManyWaiting);
+  // What gRPC has not come to read costs it nothing, and may begin with a call.
+  const bool waits_to_be_read = bytes.unread > 0 && bytes.read() <= last_.bytes.read();
   Settle(counts, is_crowded, now);
   const int64_t stranger_calls = counts.calls - counts.admitted_calls;
   if (now - second_ >= absl::Seconds(1)) {
@@ -112,7 +115,8 @@ const char* FloodGauge::Look(const ConnectionLoad& load, const TcpBytes& bytes,
   }
   const int64_t least_credit =
       is_crowded ? kCreditInACrowd : -MostDebt(counts, running_bytes, waiting_calls, now);
-  return credit_bytes_ < least_credit ? "it sends what belongs to no call" : nullptr;
+  return credit_bytes_ < least_credit && !waits_to_be_read ? "it sends what belongs to no call"
+                                                           : nullptr;
 }
 
 TcpBytes BytesOfSocket(int socket) {
@@ -121,9 +125,12 @@ TcpBytes BytesOfSocket(int socket) {
   const bool knows =
       getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
       size >= offsetof(tcp_info, tcpi_bytes_received) + sizeof(info.tcpi_bytes_received);
-  return knows ? TcpBytes{static_cast<int64_t>(info.tcpi_bytes_received),
-                          static_cast<int64_t>(info.tcpi_bytes_acked)}
-               : TcpBytes();
+  int unread = 0;
+  if (!knows || ioctl(socket, FIONREAD, &unread) != 0) {
+    return {};
+  }
+  return {static_cast<int64_t>(info.tcpi_bytes_received), unread,
+          static_cast<int64_t>(info.tcpi_bytes_acked)};
 }
 
 }  // namespace mercer::server

@@ -13,7 +13,10 @@ namespace mercer::server {
 // Of a TCP connection, since it was made.
 struct TcpBytes {
   int64_t received = 0;
+  int64_t unread = 0;        // of them, those that the system still keeps
   int64_t acknowledged = 0;  // of what was sent
+
+  int64_t read() const { return received - unread; }
 };
 
 // Of one connection. Bytes that come earn nothing: each answered call earns the bytes of its headers

@@ -52,6 +52,15 @@ TEST_F(FloodGaugeTest, BytesOfACallThatWaitsAreNone) {
   EXPECT_NE(LookAfter(3 * kMiB), nullptr);
 }
 
+// The threads that read may be busy with others.
+TEST_F(FloodGaugeTest, BytesThatNobodyHasReadAreNone) {
+  bytes_.unread = 6 * kMiB;
+  EXPECT_EQ(LookAfter(6 * kMiB), nullptr);
+  EXPECT_EQ(LookAfter(0), nullptr);
+  bytes_.unread = 5 * kMiB;
+  EXPECT_NE(LookAfter(0), nullptr);
+}
+
 TEST_F(FloodGaugeTest, PingsForAYearAreNone) {
   for (int i = 0; i < 100'000; ++i) {
     ASSERT_EQ(LookAfter(17), nullptr);
