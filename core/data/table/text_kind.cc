@@ -20,7 +20,7 @@ std::string PatternOf(std::string_view text) {
     pattern.erase(0, 1);
   }
   std::replace_if(
-      pattern.begin(), pattern.end(), [](char c) { return absl::ascii_isdigit(c) != 0; }, '0');
+      pattern.begin(), pattern.end(), [](unsigned char c) { return absl::ascii_isdigit(c); }, '0');
   return pattern;
 }
 
