@@ -43,9 +43,7 @@ void FinishWith(ServerCall& call, const google::protobuf::Message& answer,
 ServerCall::ServerCall(const RpcEnvironment& environment, grpc::CallbackServerContext* context)
     : environment_(environment),
       context_(context),
-      load_(environment.connections->Find(context->peer())) {
-  environment.connections->NoteArrival();
-}
+      load_(environment.connections->Find(context->peer())) {}
 
 void ServerCall::OnDone() {
   if (context_->IsCancelled()) {
