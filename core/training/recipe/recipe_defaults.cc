@@ -124,9 +124,8 @@ absl::Status DecidePath(const LearnerEntry& entry, const Dataset& dataset,
     recipe.validation = ValidationOfPath(recipe, dataset, context);
     const bool divides = CheckRows(entry, recipe, dataset, context).ok();
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    if (!divides) {
-      return absl::
-          OkStatus();  // too few rows to choose by, or an error that the training will tell
+    if (!divides) {  // too few rows to choose by, or an error that the training will tell
+      return absl::OkStatus();
     }
   }
   const std::string values = absl::StrJoin(path->values, ", ");

@@ -211,11 +211,16 @@ absl::StatusOr<std::vector<Split>> MakeSplits(const LearnerEntry& entry,
   return SplitMaker(recipe, dataset, target, tasks, context).Make();
 }
 
-absl::StatusOr<size_t> CountDifferent(const Vector& values, const RunContext& context) {
+absl::StatusOr<std::vector<double>> SortedKnown(const Vector& values, const RunContext& context) {
   std::vector<double> known;
   std::copy_if(values.begin(), values.end(), std::back_inserter(known),
                [](double value) { return !std::isnan(value); });
   MERCER_RETURN_IF_ERROR(SortPolled(known, std::less<>(), context));
+  return known;
+}
+
+absl::StatusOr<size_t> CountDifferent(const Vector& values, const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(std::vector<double> known, SortedKnown(values, context));
   return static_cast<size_t>(std::unique(known.begin(), known.end()) - known.begin());
 }
 

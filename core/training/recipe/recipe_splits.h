@@ -23,6 +23,9 @@ absl::StatusOr<std::vector<Split>> MakeSplits(const LearnerEntry& entry,
 absl::Status CheckFoldCount(const TrainingRecipe& recipe, const Dataset& dataset,
                             const RunContext& context);
 
+// The numbers that are not missing, in ascending order. Errors: kCancelled.
+absl::StatusOr<std::vector<double>> SortedKnown(const Vector& values, const RunContext& context);
+
 // How many different numbers there are; missing ones do not count. Errors: kCancelled.
 absl::StatusOr<size_t> CountDifferent(const Vector& values, const RunContext& context);
 

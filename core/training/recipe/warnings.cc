@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -12,11 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-#include "core/base/process/polled_sort.h"
 #include "core/base/status/status_macros.h"
 #include "core/data/table/reader_errors.h"
 #include "core/data/table/text_kind.h"
 #include "core/training/recipe/recipe_phases.h"
+#include "core/training/recipe/recipe_splits.h"
 #include "core/training/run/evaluation.h"
 #include "core/training/run/run_training.h"
 #include "core/training/targets/label_names.h"
@@ -311,10 +310,7 @@ std::string ClassName(const RoleColumn& target, double value) {
 
 absl::Status CheckClasses(const RoleColumn& target, const RunContext& context,
                           std::vector<TrainingWarning>& warnings) {
-  std::vector<double> known;
-  std::copy_if(target.values.begin(), target.values.end(), std::back_inserter(known),
-               [](double value) { return !std::isnan(value); });
-  MERCER_RETURN_IF_ERROR(SortPolled(known, std::less<>(), context));
+  MERCER_ASSIGN_OR_RETURN(const std::vector<double> known, SortedKnown(target.values, context));
   int64_t classes = 0;
   int64_t rare = 0;
   double first_rare = 0;
