@@ -72,9 +72,9 @@ constexpr Words kWaysOut[] = {
     {"DATASET_EXISTS", "--id takes another name, and 'mercer data rm ID' makes this one free"},
 };
 
-std::string FlagOfPath(absl::Span<const Words> list, const std::string& path) {
+std::string TextOf(absl::Span<const Words> list, const std::string& key) {
   for (const Words& words : list) {
-    if (path == words.path) {
+    if (key == words.path) {
       return words.flag;
     }
   }
@@ -146,9 +146,9 @@ std::string FlagOfField(const std::string& path) {
   return absl::StartsWith(field, "rows.columns[") ? ColumnWords(field) : path;
 }
 
-std::string RemedyInFlags(const std::string& path) { return FlagOfPath(kRemedies, path); }
+std::string RemedyInFlags(const std::string& path) { return TextOf(kRemedies, path); }
 
-std::string WayOutInFlags(const std::string& reason) { return FlagOfPath(kWaysOut, reason); }
+std::string WayOutInFlags(const std::string& reason) { return TextOf(kWaysOut, reason); }
 
 const FieldWords kFlagWords = {&FlagOfField, &RemedyInFlags};
 

@@ -220,7 +220,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         self._warn(model)
 
     def _warn(self, model: Model) -> None:
-        """Says which texts are none, and that training ended before the gap, or what else it was to do."""
+        """Warns of columns of numbers or dates that are read as texts, and of a training that ended before all that it was to do."""
         for warning in model.warnings:
             kind = WARNINGS.get(warning.code)
             if kind is not None:
