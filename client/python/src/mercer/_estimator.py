@@ -220,7 +220,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         self._warn(model)
 
     def _warn(self, model: Model) -> None:
-        """Warns of columns of numbers or dates that are read as texts, and of a training that ended before all that it was to do."""
+        """Warns of numbers or dates that are read as texts, and of a training that ended too early."""
         for warning in model.warnings:
             kind = WARNINGS.get(warning.code)
             if kind is not None:
