@@ -53,16 +53,24 @@ class CancellableUnary final : public RequestCall {
       std::declval<const CallRecord&>(), std::declval<const Request&>(),
       std::declval<const CancellationToken&>(), std::declval<const Handler&>()))::value_type;
 
+  // Asked by those that may come when the call has gone.
+  struct Turn {
+    std::atomic<bool> is_posted{false};  // from then on, whoever takes the work ends the call
+    std::atomic<bool> is_taken{false};
+    std::atomic<bool> shall_end{false};  // without waiting for a thread
+  };
+
+  // What Post throws ends the call, as nobody else can have ended it by then.
   void Begin() override {
-    // May run when the call has gone. What it throws ends the call, as nobody else can have ended it before has_begun_.
-    executor_.Post([this, taken = taken_] {
-      if (!taken->exchange(true)) {
+    const std::shared_ptr<Turn> turn = turn_;  // the call may have gone before Post returns
+    executor_.Post([this, turn] {
+      if (!turn->is_taken.exchange(true)) {
         Work();
       }
     });
-    has_begun_ = true;
-    if (cancellation_.cancelled()) {
-      EndSoon();
+    turn->is_posted = true;
+    if (turn->shall_end && !turn->is_taken.exchange(true)) {
+      Work();  // ends at once now
     }
   }
 
@@ -76,8 +84,9 @@ class CancellableUnary final : public RequestCall {
 
   void EndSoon() {
     cancellation_.Cancel();
-    if (has_begun_ && !taken_->exchange(true)) {
-      Work();  // ends at once now
+    turn_->shall_end = true;
+    if (turn_->is_posted && !turn_->is_taken.exchange(true)) {
+      Work();
     }
   }
 
@@ -105,8 +114,7 @@ class CancellableUnary final : public RequestCall {
   const Handler& handler_;
   const AtDrain at_drain_;
   const CancellationToken cancellation_;
-  const std::shared_ptr<std::atomic<bool>> taken_ = std::make_shared<std::atomic<bool>>(false);
-  std::atomic<bool> has_begun_{false};
+  const std::shared_ptr<Turn> turn_ = std::make_shared<Turn>();
   Request request_;
   Response response_;
 };

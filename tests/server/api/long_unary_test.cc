@@ -23,6 +23,33 @@ class HeldModelRpcs final : public RpcService {
   }
 };
 
+// Whose work is done, and the call gone, before Post returns.
+class EagerExecutor final : public Executor {
+ public:
+  explicit EagerExecutor(CallTracker& calls) : calls_(calls) {}
+
+  void Post(absl::AnyInvocable<void()> work) override {
+    work();
+    EXPECT_TRUE(calls_.WaitForCalls(absl::InfiniteDuration()));
+    absl::SleepFor(absl::Milliseconds(50));  // its memory is given back soon after it has ended
+  }
+
+ private:
+  CallTracker& calls_;
+};
+
+// Answers at once.
+class EagerTrainingRpcs final : public RpcService {
+ public:
+  EagerTrainingRpcs(const RpcEnvironment& environment, Executor& executor) : RpcService(environment) {
+    LongUnary<v1::TrainRequest>(
+        "TrainingService/Train", executor,
+        [](const v1::TrainRequest&, const CancellationToken&) -> absl::StatusOr<v1::Job> {
+          return v1::Job();
+        });
+  }
+};
+
 class LongUnaryTest : public ApiTest {
  protected:
   LongUnaryTest() {
@@ -66,6 +93,24 @@ TEST_F(LongUnaryTest, DrainEndsACallThatWaits) {
       CallAndEnd([this](grpc::ClientContext&) { environment_.calls->Drain(); });
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(ReasonOf(status), "DRAINING");
+}
+
+// Shown by a sanitizer: a call is touched no more once its work is posted.
+TEST_F(LongUnaryTest, CallMayHaveGoneBeforePostReturns) {
+  EagerExecutor executor(*environment_.calls);
+  EagerTrainingRpcs service(environment_, executor);
+  grpc::ServerBuilder builder;
+  builder.RegisterService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  grpc::ClientContext context;
+  // So large that another thread than gRPC's own, which would keep the call, posts its work.
+  v1::TrainRequest request = CloudsRequest();
+  request.mutable_learner()->mutable_lp_mkl()->mutable_kernels(0)->mutable_bandwidths()->Resize(
+      20'000, 1);
+  v1::Job response;
+  const grpc::Status status = v1::TrainingService::NewStub(server->InProcessChannel({}))
+                                  ->Train(&context, request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
 }  // namespace
