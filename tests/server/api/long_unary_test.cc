@@ -41,7 +41,8 @@ class EagerExecutor final : public Executor {
 // Answers at once.
 class EagerTrainingRpcs final : public RpcService {
  public:
-  EagerTrainingRpcs(const RpcEnvironment& environment, Executor& executor) : RpcService(environment) {
+  EagerTrainingRpcs(const RpcEnvironment& environment, Executor& executor)
+      : RpcService(environment) {
     LongUnary<v1::TrainRequest>(
         "TrainingService/Train", executor,
         [](const v1::TrainRequest&, const CancellationToken&) -> absl::StatusOr<v1::Job> {
