@@ -1,5 +1,6 @@
 #include "server/api/request_call.h"
 
+#include <memory>
 #include <utility>
 
 #include <grpcpp/impl/codegen/proto_utils.h>
@@ -51,6 +52,7 @@ void ServerCall::OnDone() {
   }
   Leave();
   tracked_.reset();  // the hooks need what derives from this
+  Discard();
   delete this;
 }
 
@@ -97,13 +99,28 @@ void RequestCall::OnReadDone(bool ok) {
     return;
   }
   if (ok && bytes_.Length() > kQuickBytes) {
-    PostOrEnd(*environment_.io, [this] { Take(); });
+    PostOrEnd(*environment_.io, [this] { TakeLarge(); });
   } else if (ok) {
     Take();
   } else {
     End(context_->IsCancelled() ? CallCancelledError()
                                 : WithReason(absl::InvalidArgumentError("the call has no request"),
                                              "MALFORMED_MESSAGE"));
+  }
+}
+
+// What takes long is done in the background, where no other call waits for it.
+void RequestCall::TakeLarge() {
+  const absl::Status status = RunSafely(call_.method(), [this] {
+    takes_long_ = RequestIntake::TakesLong(bytes_, request_);
+    return absl::OkStatus();
+  });
+  if (!status.ok()) {
+    End(status);
+  } else if (takes_long_) {
+    PostOrEnd(*environment_.intake, [this] { Take(); });
+  } else {
+    Take();
   }
 }
 
@@ -116,6 +133,17 @@ void RequestCall::Take() {
   });
   if (!status.ok()) {
     End(status);
+  }
+}
+
+// What was long to make is long to destroy, and gRPC's own threads are here.
+void RequestCall::Discard() {
+  if (takes_long_) {
+    RunNeeded("the end of a request", [this] {
+      std::unique_ptr<google::protobuf::Message> request(request_.New());
+      request->GetReflection()->Swap(request.get(), &request_);
+      environment_.intake->Post([request = std::move(request), share = intake_.TakeShare()] {});
+    }).IgnoreError();  // destroyed here then
   }
 }
 

@@ -35,8 +35,10 @@ class ServerCall : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBu
   void Track(DrainHooks hooks = DrainHooks()) {
     tracked_.emplace(*environment_.calls, std::move(hooks));
   }
-  // The last that is called; hooks may run still.
+  // The last that is called while hooks may still run.
   virtual void Leave() {}
+  // The very last.
+  virtual void Discard() {}
   // Ends the call, once.
   virtual void End(const absl::Status& status) { Finish(ToGrpcStatus(status)); }
   // Runs `work` on `executor`. What finds no memory to be posted, or throws, would never come back to the call: End is told why,
@@ -97,12 +99,16 @@ class RequestCall : public ServerCall {
   CallRecord call_;
 
  private:
+  // Many bytes are there.
+  void TakeLarge();
   // The bytes are there.
   void Take();
+  void Discard() final;
   void EndLate();
 
   google::protobuf::Message& request_;
   RequestIntake intake_;
+  bool takes_long_ = false;
   StreamSteps reading_;
 };
 

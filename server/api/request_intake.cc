@@ -9,6 +9,12 @@
 #include "server/api/parsed_bytes.h"
 
 namespace mercer::server {
+namespace {
+
+// About a millisecond.
+constexpr int64_t kQuickFields = 20'000;
+
+}  // namespace
 
 absl::Status RequestTooLarge(const char* what, int64_t bytes, int64_t limit_bytes) {
   return WithReason(
@@ -28,10 +34,10 @@ absl::Status RequestIntake::Parse(grpc::ByteBuffer& bytes, google::protobuf::Mes
   }
   grpc::ByteBuffer copy = bytes;  // of references
   grpc::ProtoBufferReader reader(&copy);
-  const int64_t parsed = ParsedBytes(message, reader);
   const int64_t all = environment_.request_memory_bytes;
+  const int64_t parsed = ParsedBytes(message, reader, all);
   if (parsed > all) {
-    return RequestTooLarge("takes in memory", parsed, all);
+    return RequestTooLarge("takes in memory at least", parsed, all);
   }
   share_ = environment_.request_memory->TryToTake(parsed, all);
   if (share_ == nullptr) {
@@ -50,6 +56,13 @@ absl::Status RequestIntake::Parse(grpc::ByteBuffer& bytes, google::protobuf::Mes
         "MALFORMED_MESSAGE");
   }
   return absl::OkStatus();
+}
+
+bool RequestIntake::TakesLong(const grpc::ByteBuffer& bytes,
+                              const google::protobuf::Message& message) {
+  grpc::ByteBuffer copy = bytes;  // of references
+  grpc::ProtoBufferReader reader(&copy);
+  return HasMoreFields(message, reader, kQuickFields);
 }
 
 }  // namespace mercer::server

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "absl/status/status.h"
 #include <google/protobuf/message.h>
@@ -13,7 +14,7 @@
 
 namespace mercer::server {
 
-// kResourceExhausted, reason REQUEST_TOO_LARGE. `what`: "has", "takes in memory".
+// kResourceExhausted, reason REQUEST_TOO_LARGE. `what`: "has", "takes in memory at least".
 absl::Status RequestTooLarge(const char* what, int64_t bytes, int64_t limit_bytes);
 
 // Of one call. Not thread-safe.
@@ -29,6 +30,10 @@ class RequestIntake {
   // one, or the end of this. Errors: kInvalidArgument (MALFORMED_MESSAGE), kResourceExhausted (REQUEST_TOO_LARGE, or
   // REQUESTS_FILL_MEMORY: others take what is left).
   absl::Status Parse(grpc::ByteBuffer& bytes, google::protobuf::Message& message);
+  // Whether that, and what comes after it, takes longer than calls that wait for a processor like to wait. Quick to tell.
+  static bool TakesLong(const grpc::ByteBuffer& bytes, const google::protobuf::Message& message);
+  // What the parsed message takes counts for as long as the share is kept.
+  ParseBudget::Share TakeShare() { return std::move(share_); }
 
  private:
   const RpcEnvironment& environment_;

@@ -47,6 +47,7 @@ struct RpcEnvironment {
   Executor* io = nullptr;           // for what waits for SQL and files
   Executor* watching = nullptr;     // for what streams tell their watchers, in the background
   Executor* compute = nullptr;      // for the parsing of uploads
+  Executor* intake = nullptr;       // for requests with many fields, in the background
   Executor* submission = nullptr;   // for Train, which may read a whole data set
   Executor* predictions = nullptr;  // for predictions that are much work
   Ticker* ticker = nullptr;

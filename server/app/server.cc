@@ -47,6 +47,8 @@ constexpr int kComputeThreads = 2;
 // Tell watchers what is new, in the background: thousands of messages at the moment of one change must not keep the call
 // waiting that has made it.
 constexpr int kWatchThreads = 1;
+// Read requests with many fields, in the background: a few megabytes may have millions.
+constexpr int kIntakeThreads = 2;
 // The first Train on a data set since the start reads the whole file; no other call waits for it.
 constexpr int kSubmissionThreads = 4;
 // How long calls may take to end after a drain has told them to. A stream that has not ended after the
@@ -124,6 +126,7 @@ class Server::Impl {
     submission_.reset();
     predictions_.reset();
     io_for_calls_.reset();
+    intake_.reset();
     services_.clear();
     jobs_.reset();
     if (feed_ticker_ != nullptr) {
@@ -317,6 +320,7 @@ class Server::Impl {
     watching_ = MakePool(kWatchThreads, PoolPriority::kBackground);
     io_for_calls_ = MakePool(kIoThreads);
     compute_ = MakePool(kComputeThreads);
+    intake_ = MakePool(kIntakeThreads, PoolPriority::kBackground);
     submission_ = MakePool(kSubmissionThreads);
     hub_ = std::make_unique<ProgressHub>(storage_.get(), watching_.get());
     feed_ = std::make_unique<JobFeed>(storage_.get(), watching_.get());
@@ -366,6 +370,7 @@ class Server::Impl {
     environment_.io = io_for_calls_.get();
     environment_.watching = watching_.get();
     environment_.compute = compute_.get();
+    environment_.intake = intake_.get();
     environment_.submission = submission_.get();
     environment_.predictions = predictions_.get();
     environment_.ticker = ticker_.get();
@@ -444,6 +449,7 @@ class Server::Impl {
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<ThreadPool> io_for_calls_;
   std::unique_ptr<ThreadPool> compute_;
+  std::unique_ptr<ThreadPool> intake_;
   std::unique_ptr<ThreadPool> submission_;
   std::unique_ptr<ThreadPool> predictions_;
   std::unique_ptr<GrpcFront> grpc_;

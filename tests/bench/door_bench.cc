@@ -58,6 +58,7 @@ class HereExecutor final : public Executor {
 struct Door {
   explicit Door(const ServerOptions& options, Executor& executor) {
     environment.io = &executor;
+    environment.intake = &executor;
     services.push_back(std::make_unique<DoorService>(environment, executor));
     auto opened =
         GrpcFront::Open(options, grpc::InsecureServerCredentials(), environment, services);

@@ -115,6 +115,14 @@ void MessagesThatBecomeLarge(const HostileServer& server, const Over& over) {
          .headers = TokenOf(server)});
 }
 
+// Each just small enough to be parsed, and destroyed.
+void MessagesThatFillMemory(const HostileServer& server, const Over& over) {
+  Calls(server, over,
+        {.path = "/mercer.v1.PredictionService/Predict",
+         .message = MessageOf("\x12\x80\x80\x80\x02" + EmptyParts(size_t{4} << 20)),
+         .headers = TokenOf(server)});
+}
+
 void BadTexts(const HostileServer& server, const Over& over) {
   Calls(server, over,
         {.path = kGetJob, .message = MessageOf("\x0a\x01\xff"), .headers = TokenOf(server)});
@@ -152,6 +160,8 @@ const std::vector<Attack>& Attacks() {
       {"CompressedMessages", CompressedMessages},
       {"LargeMessagesOfStrangers", LargeMessagesOfStrangers},
       {"MessagesThatBecomeLarge", MessagesThatBecomeLarge},
+      // Beside the 512 MiB that requests may take.
+      {"MessagesThatFillMemory", MessagesThatFillMemory, int64_t{768} << 20},
       {"BadTexts", BadTexts},
       {"ChunkExtensions", ChunkExtensions},
       {"BodiesOfStrangers", BodiesOfStrangers},

@@ -93,7 +93,7 @@ TEST_P(SiegeTest, KnownCallersGoOn) {
   // A percentile of a few calls says something on a machine at rest, as by night.
   ExpectNearlyAsSoon(peace, figures, IsThorough() && !machine_is_busy());
   RecordProperty("slowest_health_ms", static_cast<int>(SlowestHealth(figures)));
-  ExpectPeakWithin(int64_t{512} << 20);
+  ExpectPeakWithin(GetParam().most_bytes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Attacks, SiegeTest, testing::ValuesIn(Attacks()),

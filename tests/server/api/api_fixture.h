@@ -129,6 +129,7 @@ class ApiTest : public testing::Test {
         hub_io_(2),
         io_(4),
         compute_(2),
+        intake_(2),
         submission_(2),
         predictions_(2),
         ticker_(absl::Seconds(10)) {
@@ -157,6 +158,7 @@ class ApiTest : public testing::Test {
     environment_.io = &io_;
     environment_.watching = &hub_io_;
     environment_.compute = &compute_;
+    environment_.intake = &intake_;
     environment_.submission = &submission_;
     environment_.predictions = &predictions_;
     environment_.ticker = &ticker_;
@@ -264,6 +266,7 @@ class ApiTest : public testing::Test {
   RpcEnvironment environment_;
   ThreadPool io_;
   ThreadPool compute_;
+  ThreadPool intake_;
   ThreadPool submission_;
   ThreadPool predictions_;
   Ticker ticker_;

@@ -17,6 +17,7 @@ class FailedPostsTest : public ApiTest {
     environment_.io = &failing_io_;
     environment_.watching = &failing_watching_;
     environment_.compute = &failing_compute_;
+    environment_.intake = &failing_intake_;
     environment_.predictions = &failing_predictions_;
     context_.backup_folder = folder_;
     services_.push_back(MakeAdminService(environment_, context_));
@@ -55,6 +56,7 @@ class FailedPostsTest : public ApiTest {
   FailingExecutor failing_io_{io_};
   FailingExecutor failing_watching_{hub_io_};
   FailingExecutor failing_compute_{compute_};
+  FailingExecutor failing_intake_{intake_};
   FailingExecutor failing_predictions_{predictions_};
 };
 
@@ -77,6 +79,29 @@ TEST_F(FailedPostsTest, UnaryCallWithALargeRequest) {
     v1::PredictResponse response;
     return prediction_->Predict(&context, rows, &response);
   });
+}
+
+TEST_F(FailedPostsTest, RequestWithManyFields) {
+  TrainClouds();
+  Serve();
+  v1::PredictRequest rows = CloudsRows("models/clouds", 30'000);
+  for (int i = 0; i < 30'000; ++i) {
+    rows.mutable_rows()->add_tasks("");
+  }
+  const auto code = [&] {
+    Context context;
+    v1::PredictResponse response;
+    return prediction_->Predict(&context, rows, &response).error_code();
+  };
+  const StatusCode usual = code();
+  ASSERT_NE(usual, StatusCode::RESOURCE_EXHAUSTED);
+  failing_intake_.FailAfter(0);
+  EXPECT_EQ(code(), StatusCode::RESOURCE_EXHAUSTED);
+  // Its destruction is posted when it has been answered.
+  failing_intake_.FailAfter(1);
+  EXPECT_EQ(code(), usual);
+  EXPECT_TRUE(environment_.calls->WaitForCalls(absl::InfiniteDuration()));
+  EXPECT_TRUE(failing_intake_.has_failed());
 }
 
 TEST_F(FailedPostsTest, PredictionsInAStream) {

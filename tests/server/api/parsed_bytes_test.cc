@@ -71,6 +71,36 @@ TEST(ParsedBytesTest, CountsWhatGrows) {
   ExpectCounted<v1::GetJobRequest>(Repeated("\xc2\x3e\x05hello", 10'000));
 }
 
+TEST(ParsedBytesTest, ReadsNoFurtherThanItMust) {
+  const std::string parts = Repeated(std::string("\x0a\x00", 2), 100'000);
+  google::protobuf::io::ArrayInputStream stream(parts.data(), static_cast<int>(parts.size()),
+                                                /*block_size=*/64);
+  const int64_t counted = ParsedBytes(v1::TrainRequest(), stream, 10'000);
+  EXPECT_GT(counted, 10'000);
+  EXPECT_LT(counted, 11'000);
+  EXPECT_LT(stream.ByteCount(), 1000);
+}
+
+bool HasMore(const google::protobuf::Message& message, int64_t fields) {
+  const std::string bytes = message.SerializeAsString();
+  google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
+  return HasMoreFields(message, stream, fields);
+}
+
+TEST(ParsedBytesTest, CountsTheFieldsOfAllMessages) {
+  v1::TrainRequest request;
+  EXPECT_FALSE(HasMore(request, 0));
+  auto& learner = *request.mutable_learner()->mutable_lp_mkl();
+  for (int i = 0; i < 10; ++i) {
+    learner.add_kernels()->set_type(v1::KERNEL_TYPE_GAUSSIAN);
+  }
+  EXPECT_TRUE(HasMore(request, 21));
+  EXPECT_FALSE(HasMore(request, 22));  // the learner, its options, ten kernels and their types
+  v1::Matrix numbers;
+  numbers.mutable_values()->Resize(1000, 1.5);
+  EXPECT_FALSE(HasMore(numbers, 1));
+}
+
 TEST(ParsedBytesTest, BytesWithoutSenseAreCountedAsFarAsTheyGo) {
   for (const char* bytes :
        {"\x0a\x7f", "\x0b", "\x0c", "\xff\xff\xff", "\x0a\xff\xff\xff\xff\x0f"}) {
