@@ -78,6 +78,8 @@ struct ProblemShape {
   Index source_columns = 0;      // columns of all sets together, after preprocessing
   Index outputs = 1;             // sub-problems: classes, pairs, tasks
   Index tasks = 1;               // that share the rows out among them
+  // Classes that are each told from all the others; 1 of two classes, of pairs of them, and of numbers.
+  Index classes_against_rest = 1;
   // The columns of all sets of columns together, by the distance of a pair that they are for.
   WorkCount pair_columns;
   Index lone_kernels = 0;      // that share their distance with no other

@@ -214,6 +214,8 @@ absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const Trai
     MERCER_RETURN_IF_ERROR(CheckOneOutput(shape.outputs));
     shape.tasks = coding.num_tasks();
     shape.outputs = shape.tasks;
+  } else if (recipe.coding != CodingChoice::kOneVsOne) {
+    shape.classes_against_rest = shape.outputs;
   }
   return shape;
 }
