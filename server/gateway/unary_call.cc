@@ -158,7 +158,15 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
     if (bytes <= kQuickBytes) {
       work();
     } else {
-      context_.workers->Post(std::move(work));
+      // Work that waits may begin a call, which the gateway must not end before.
+      RunningCalls& running = context_.channel.running();
+      running.Begin();
+      const std::shared_ptr<RunningCalls> counted(&running,
+                                                  [](RunningCalls* calls) { calls->End(); });
+      context_.workers->Post([counted, work = std::move(work)]() mutable {
+        const Work last = std::move(work);  // and what it holds goes before it is counted no more
+        last();
+      });
     }
   }
 
