@@ -117,16 +117,19 @@ ModelCache::LoadedOr ModelCache::ReadAndKeep(const VersionRecord& record) {
 
 void ModelCache::Insert(std::shared_ptr<const LoadedModel> loaded) {
   const int64_t bytes = static_cast<int64_t>(loaded->predictor->MemoryBytes());
+  Entries added;  // what may find no memory comes before anything has changed
+  added.emplace_front(std::move(loaded), bytes);
+  const std::string& name = added.front().loaded->name;
   Entries removed;
   {
     absl::MutexLock lock(&mutex_);
-    if (bytes > budget_bytes_ || by_name_.contains(loaded->name)) {
+    if (bytes > budget_bytes_ || by_name_.contains(name)) {
       return;
     }
     Evict(bytes, removed);
+    by_name_[name] = added.begin();
+    entries_.splice(entries_.begin(), added);
     bytes_ += bytes;
-    entries_.emplace_front(std::move(loaded), bytes);
-    by_name_[entries_.front().loaded->name] = entries_.begin();
   }
   Free(std::move(removed));
 }
@@ -145,7 +148,7 @@ void ModelCache::Free(Entries removed) {
 }
 
 void ModelCache::Evict(int64_t bytes, Entries& removed) {
-  while (bytes_ + bytes > budget_bytes_) {
+  while (bytes_ + bytes > budget_bytes_ && !entries_.empty()) {
     const auto last = std::prev(entries_.end());
     if (last->used.exchange(false, std::memory_order_relaxed)) {
       entries_.splice(entries_.begin(), entries_, last);

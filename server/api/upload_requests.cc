@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/memory/memory_reserve.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/access/ownership.h"
@@ -123,6 +124,8 @@ absl::StatusOr<CreatedDataset> UploadRequests::CreateOnce(DatasetStore& datasets
   }
   MERCER_RETURN_IF_ERROR(CheckQuota(datasets, record, max_stored_bytes));
   MERCER_ASSIGN_OR_RETURN(DatasetRecord stored, datasets.CreateDataset(std::move(record)));
+  const ScopedAllocations scope(
+      Allocations::kNeeded);  // without its keys it would not be found again
   for (const std::string& key : keys) {
     ids_[key] = stored.id;
   }

@@ -61,8 +61,8 @@ absl::Status UploadSpace::Take(int64_t bytes, const std::string& caller,
     return Exceeded(absl::StrCat("of ", caller, " "), "--upload-space-per-caller", limits.of_caller,
                     {{"caller", caller}});
   }
+  taken_by_[caller] = has + bytes;  // first, as it may find no memory
   taken_ += bytes;
-  taken_by_[caller] = has + bytes;
   return absl::OkStatus();
 }
 

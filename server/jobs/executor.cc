@@ -11,17 +11,24 @@ namespace mercer::server {
 ThreadPool::ThreadPool(int num_threads, std::function<void(const absl::Status&)> on_error,
                        PoolPriority priority)
     : on_error_(std::move(on_error)) {
-  for (int i = 0; i < num_threads; ++i) {
-    threads_.emplace_back([this, priority] {
-      if (priority == PoolPriority::kBackground) {
-        EnterBackground();
-      }
-      Run();
-    });
+  try {
+    for (int i = 0; i < num_threads; ++i) {
+      threads_.emplace_back([this, priority] {
+        if (priority == PoolPriority::kBackground) {
+          EnterBackground();
+        }
+        Run();
+      });
+    }
+  } catch (...) {  // the system has no more threads
+    Stop();
+    throw;
   }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { Stop(); }
+
+void ThreadPool::Stop() {
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;

@@ -37,6 +37,7 @@ class ThreadPool final : public Executor {
   void Post(absl::AnyInvocable<void()> work) override ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasWorkOrStops() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || !queue_.empty();

@@ -5,6 +5,7 @@
 
 #include <spdlog/logger.h>
 
+#include "core/base/memory/memory_reserve.h"
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
@@ -16,6 +17,7 @@
 namespace mercer::server {
 
 void GivenUpJobs::GiveUp(const JobRecord& job, const absl::Status& why) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // nobody else ends a job that is claimed
   std::list<GivenUp> given_up;
   given_up.push_back({job, why});
   const auto& log = environment_.dependencies.log;

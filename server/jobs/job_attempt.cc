@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include <spdlog/logger.h>
 
+#include "core/base/memory/memory_reserve.h"
 #include "core/base/process/crash_note.h"
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
@@ -423,12 +424,13 @@ absl::Status JobAttempt::StoreEnd() {
     Log("cannot store the end of the attempt", ended.status());
     return ended.status();
   }
-  LogEnd();
+  const ScopedAllocations scope(Allocations::kNeeded);  // the end is stored: nothing tries again
   // Before watchers hear of the end: who does must not be answered from memory by what is gone.
   if (dependencies_.on_versions_deleted && !ended->deleted_versions.empty()) {
     dependencies_.on_versions_deleted(job_.model_name, ended->deleted_versions);
   }
   dependencies_.hub->Publish(job_.id, ended->events);
+  LogEnd();
   const auto deleted =
       DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, ended->released_blobs);
   if (!deleted.ok()) {

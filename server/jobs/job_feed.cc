@@ -296,8 +296,8 @@ void JobFeed::Impl::Changed(const std::string& job_id, JobChange change) {
       return;  // who begins to watch reads all jobs later than this
     }
     if (change == JobChange::kState) {
-      held_.erase(job_id);
       changed_.insert(job_id);
+      held_.erase(job_id);
     } else if (!changed_.contains(job_id)) {
       held_.insert(job_id);
     }
@@ -381,6 +381,7 @@ absl::Status JobFeed::Impl::Read(const std::string& job_id) {
 }
 
 void JobFeed::Impl::Put(JobRecord job) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // half a change would last
   const std::string id = job.id;
   Entry& entry = entries_[id];
   const bool same_state = entry.job != nullptr && entry.job->record.state == job.state &&

@@ -157,9 +157,8 @@ void JobListenerSlot::Tell(const std::string& job_id, JobChange change) {
   absl::MutexLock lock(&mutex_);
   if (listener_) {
     // The change stands, and whoever made it is to be answered, whatever comes of this.
-    RunSafely("telling of a job", [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    RunNeeded("telling of a job", [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
       listener_(job_id, change);
-      return absl::OkStatus();
     }).IgnoreError();
   }
 }
