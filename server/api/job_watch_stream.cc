@@ -53,8 +53,8 @@ void JobWatchStream::Begin() {
     return;
   }
   watch_ = api_.feed->Watch(*std::move(filter), [this] { Pump(); });
-  heartbeat_ = environment_.ticker->Add([this] { Note(&JobWatchStream::heartbeat_due_); });
-  Note(&JobWatchStream::started_);
+  heartbeat_ = environment_.ticker->Add([this] { Pump(nullptr, &JobWatchStream::heartbeat_due_); });
+  Pump(nullptr, &JobWatchStream::started_);
 }
 
 // gRPC's own few threads, which run this, are those that every call waits for: a further message is sent by another.
@@ -67,7 +67,7 @@ void JobWatchStream::OnWriteDone(bool ok) {
   Pump(environment_.watching);
 }
 
-void JobWatchStream::OnCancel() { Note(&JobWatchStream::cancelled_); }
+void JobWatchStream::OnCancel() { Pump(nullptr, &JobWatchStream::cancelled_); }
 
 void JobWatchStream::Leave() {
   if (heartbeat_ != 0) {
@@ -84,19 +84,14 @@ void JobWatchStream::End(const absl::Status& status) {
   RequestCall::End(status);
 }
 
-void JobWatchStream::Note(bool JobWatchStream::*flag) {
-  {
-    absl::MutexLock lock(&mutex_);
-    this->*flag = true;
-  }
-  Pump();
-}
-
-void JobWatchStream::Pump(Executor* writer) {
+void JobWatchStream::Pump(Executor* writer, bool JobWatchStream::*flag) {
   Action action = Action::kNothing;
   absl::Status end;
   {
     absl::MutexLock lock(&mutex_);
+    if (flag != nullptr) {
+      this->*flag = true;
+    }
     action = DecideSafely();
     end = end_;
   }

@@ -32,12 +32,13 @@ class JobWatchStream final : public RequestCall {
   enum class Action : uint8_t { kNothing, kWrite, kFinish };
 
   void Begin() override;
-  void EndForDrain() override { Note(&JobWatchStream::draining_); }
+  void EndForDrain() override { Pump(nullptr, &JobWatchStream::draining_); }
   void CancelForDrain() override { context_->TryCancel(); }
   void Leave() override;
   void End(const absl::Status& status) override ABSL_LOCKS_EXCLUDED(mutex_);
-  // Messages are sent by the current thread, or on `writer`.
-  void Pump(Executor* writer = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Sets `flag`, one of those below, before it decides. Messages are sent by the current thread, or on `writer`.
+  void Pump(Executor* writer = nullptr, bool JobWatchStream::*flag = nullptr)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Decide(), or the end of a stream whose message could not be made.
   Action DecideSafely() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Action Decide() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -47,8 +48,6 @@ class JobWatchStream final : public RequestCall {
   Action WriteBytes(const grpc::Slice* slices, size_t num_slices)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Action EndWith(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Sets `flag`, one of those below, and pumps.
-  void Note(bool JobWatchStream::*flag) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const ApiContext& api_;
   v1::WatchJobsRequest request_;

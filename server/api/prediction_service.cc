@@ -182,6 +182,7 @@ class PredictStreamCall final : public ServerCall {
 
   // A client that does not read cannot be told of the drain.
   void CancelWrite() {
+    is_late_ = true;
     if (writing_) {
       context_->TryCancel();
     }
@@ -202,6 +203,9 @@ class PredictStreamCall final : public ServerCall {
       case Next::kWrite:
         Record(absl::StatusCode::kOk);
         writing_ = true;
+        if (is_late_) {
+          context_->TryCancel();
+        }
         StartWrite(&bytes_);
         return;
       case Next::kPredictBatch:
@@ -282,6 +286,7 @@ class PredictStreamCall final : public ServerCall {
   absl::Time arrival_;
   Index sent_rows_ = 0;
   std::atomic<bool> writing_{false};
+  std::atomic<bool> is_late_{false};  // the drain waits no longer
   StreamSteps steps_;
 };
 

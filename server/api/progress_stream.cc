@@ -59,11 +59,7 @@ void ProgressStream::Begin() {
   job_id_ = *id;
   subscription_ = api_.hub->Subscribe(job_id_, request_.after_sequence(), [this] { Pump(); });
   heartbeat_ = environment_.ticker->Add([this] { Heartbeat(); });
-  {
-    absl::MutexLock lock(&mutex_);
-    started_ = true;
-  }
-  Pump();
+  Pump(nullptr, &ProgressStream::started_);
 }
 
 // gRPC's own few threads, which run this, are those that every call waits for: a further message is sent by another.
@@ -76,13 +72,7 @@ void ProgressStream::OnWriteDone(bool ok) {
   Pump(environment_.watching);
 }
 
-void ProgressStream::OnCancel() {
-  {
-    absl::MutexLock lock(&mutex_);
-    cancelled_ = true;
-  }
-  Pump();
-}
+void ProgressStream::OnCancel() { Pump(nullptr, &ProgressStream::cancelled_); }
 
 void ProgressStream::Leave() {
   if (heartbeat_ != 0) {
@@ -91,19 +81,16 @@ void ProgressStream::Leave() {
   subscription_.reset();  // waits for a wake that is running
 }
 
-void ProgressStream::Heartbeat() {
-  {
-    absl::MutexLock lock(&mutex_);
-    heartbeat_due_ = true;
-  }
-  Pump();
-}
+void ProgressStream::Heartbeat() { Pump(nullptr, &ProgressStream::heartbeat_due_); }
 
-void ProgressStream::Pump(Executor* writer) {
+void ProgressStream::Pump(Executor* writer, bool ProgressStream::*flag) {
   Action action = Action::kNothing;
   absl::Status end;
   {
     absl::MutexLock lock(&mutex_);
+    if (flag != nullptr) {
+      this->*flag = true;
+    }
     action = DecideSafely();
     end = end_;
   }

@@ -36,8 +36,9 @@ class ProgressStream final : public RequestCall {
   // The hub ends the stream after the job's last events.
   void CancelForDrain() override { context_->TryCancel(); }
   void Leave() override;
-  // Messages are sent by the current thread, or on `writer`.
-  void Pump(Executor* writer = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Sets `flag`, one of those below, before it decides. Messages are sent by the current thread, or on `writer`.
+  void Pump(Executor* writer = nullptr, bool ProgressStream::*flag = nullptr)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void End(const absl::Status& status) override ABSL_LOCKS_EXCLUDED(mutex_);
   // Decide(), or the end of a stream whose event could not be made.
   Action DecideSafely() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -91,13 +91,14 @@ RequestCall::RequestCall(const RpcEnvironment& environment, CallRecord call,
       request_(request),
       intake_(environment, call_, load_) {
   reading_.Wait([this] { StartRead(&bytes_); });
-  Track({[this] { EndForDrain(); }, [this] { EndLate(); }});
+  Track({[this] { TellOfDrain(drain_begun_); }, [this] { EndLate(); }});
 }
 
 void RequestCall::OnReadDone(bool ok) {
   if (!reading_.Resume()) {
     return;
   }
+  TellOfDrain(has_come_);
   if (ok && bytes_.Length() > kQuickBytes) {
     PostOrEnd(*environment_.io, [this] { TakeLarge(); });
   } else if (ok) {
@@ -106,6 +107,13 @@ void RequestCall::OnReadDone(bool ok) {
     End(context_->IsCancelled() ? CallCancelledError()
                                 : WithReason(absl::InvalidArgumentError("the call has no request"),
                                              "MALFORMED_MESSAGE"));
+  }
+}
+
+void RequestCall::TellOfDrain(std::atomic<bool>& so) {
+  so = true;
+  if (has_come_ && drain_begun_ && !told_of_drain_.exchange(true)) {
+    EndForDrain();
   }
 }
 

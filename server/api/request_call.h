@@ -1,6 +1,7 @@
 // Calls behind the door: the only way to a CallRecord leads through it, and nothing is read before.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <utility>
 
@@ -90,7 +91,8 @@ class RequestCall : public ServerCall {
   // The request has come; perhaps on one of gRPC's own few threads, so it must be quick. What it throws ends the call, which it must
   // not have ended by then.
   virtual void Begin() = 0;
-  // A drain: the call should end with DrainingError as soon as may be. Called once at most; like OnCancel perhaps before Begin.
+  // A drain: the call should end with DrainingError as soon as may be. Called once at most, when the request has come; like OnCancel
+  // perhaps before Begin.
   virtual void EndForDrain() {}
   // It has not ended in time.
   virtual void CancelForDrain() {}
@@ -104,11 +106,16 @@ class RequestCall : public ServerCall {
   // The bytes are there.
   void Take();
   void Discard() final;
+  // Once both are so: the request has come, before which what derives from this may not be there yet, and a drain has begun.
+  void TellOfDrain(std::atomic<bool>& so);
   void EndLate();
 
   google::protobuf::Message& request_;
   RequestIntake intake_;
   bool takes_long_ = false;
+  std::atomic<bool> has_come_{false};
+  std::atomic<bool> drain_begun_{false};
+  std::atomic<bool> told_of_drain_{false};
   StreamSteps reading_;
 };
 

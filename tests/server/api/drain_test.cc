@@ -67,6 +67,23 @@ TEST_F(DrainTest, OpenStreamsEndAtOnce) {
   ExpectDraining(late->Finish());
 }
 
+TEST_F(DrainTest, CallsThatBeginAfterItEndToo) {
+  TrainClouds();
+  Serve();
+  environment_.calls->Drain();
+  grpc::ClientContext watch_context;
+  auto watch = training_->WatchJobs(&watch_context, v1::WatchJobsRequest());
+  v1::WatchJobsResponse event;
+  while (watch->Read(&event)) {
+  }
+  ExpectDraining(watch->Finish());
+  grpc::ClientContext context;
+  v1::VerifyModelRequest request;
+  request.set_name("models/clouds/versions/1");
+  v1::VerifyModelResponse response;
+  ExpectDraining(models_->VerifyModel(&context, request, &response));
+}
+
 TEST_F(DrainTest, ExportWhoseEveryByteWasSentEndsWell) {
   TrainClouds();
   HeldExecutor held;
