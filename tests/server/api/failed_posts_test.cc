@@ -100,8 +100,9 @@ TEST_F(FailedPostsTest, RequestWithManyFields) {
   // Its destruction is posted when it has been answered.
   failing_intake_.FailAfter(1);
   EXPECT_EQ(code(), usual);
-  EXPECT_TRUE(environment_.calls->WaitForCalls(absl::InfiniteDuration()));
-  EXPECT_TRUE(failing_intake_.has_failed());
+  while (!failing_intake_.has_failed()) {  // soon after the client has its answer
+    absl::SleepFor(absl::Milliseconds(1));
+  }
 }
 
 TEST_F(FailedPostsTest, PredictionsInAStream) {

@@ -3,6 +3,8 @@
 
 #include <thread>
 
+#include "absl/synchronization/notification.h"
+
 #include "server/api/rpc_service.h"
 #include "tests/server/api/api_fixture.h"
 
@@ -23,19 +25,22 @@ class HeldModelRpcs final : public RpcService {
   }
 };
 
-// Whose work is done, and the call gone, before Post returns.
+// Whose work is done, and the call gone, before Post returns. Posted to once.
 class EagerExecutor final : public Executor {
  public:
   explicit EagerExecutor(CallTracker& calls) : calls_(calls) {}
+  ~EagerExecutor() override { returned_.WaitForNotification(); }
 
   void Post(absl::AnyInvocable<void()> work) override {
     work();
     EXPECT_TRUE(calls_.WaitForCalls(absl::InfiniteDuration()));
     absl::SleepFor(absl::Milliseconds(50));  // its memory is given back soon after it has ended
+    returned_.Notify();
   }
 
  private:
   CallTracker& calls_;
+  absl::Notification returned_;
 };
 
 // Answers at once.
