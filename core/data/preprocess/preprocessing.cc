@@ -209,43 +209,6 @@ class BlockMapper {
   std::vector<SourceColumn> sources_;
 };
 
-void SaveColumn(const ColumnTransform& column, ByteWriter& writer) {
-  writer.WriteString(column.name);
-  writer.WriteBool(column.categorical);
-  writer.WriteStrings(column.categories);
-  writer.WriteDouble(column.fill);
-  writer.WriteDouble(column.offset);
-  writer.WriteDouble(column.factor);
-}
-
-ColumnTransform LoadColumn(ByteReader& reader) {
-  ColumnTransform column;
-  column.name = reader.ReadString();
-  column.categorical = reader.ReadBool();
-  column.categories = reader.ReadStrings();
-  column.fill = reader.ReadDouble();
-  column.offset = reader.ReadDouble();
-  column.factor = reader.ReadDouble();
-  const bool finite =
-      std::isfinite(column.fill) && std::isfinite(column.offset) && std::isfinite(column.factor);
-  const bool fill_exists =
-      column.fill >= 0 && column.fill < static_cast<double>(column.categories.size());
-  if (!finite || (column.categorical && !fill_exists)) {
-    reader.Fail();
-  }
-  return column;
-}
-
-template <typename Enum>
-Enum LoadEnum(ByteReader& reader, Enum last) {
-  const uint8_t value = reader.ReadUint8();
-  if (value > static_cast<uint8_t>(last)) {
-    reader.Fail();
-    return Enum{};
-  }
-  return static_cast<Enum>(value);
-}
-
 }  // namespace
 
 absl::StatusOr<PreparedData> Preprocessing::Apply(const Dataset& dataset,
@@ -309,44 +272,6 @@ Index Preprocessing::num_outputs() const {
     }
   }
   return static_cast<Index>(count);
-}
-
-void Preprocessing::Save(ByteWriter& writer) const {
-  writer.WriteUint8(static_cast<uint8_t>(options_.scaling));
-  writer.WriteUint8(static_cast<uint8_t>(options_.imputation));
-  writer.WriteUint8(static_cast<uint8_t>(options_.unseen_category));
-  writer.WriteStrings(options_.blocks);
-  writer.WriteUint64(blocks_.size());
-  for (const BlockTransform& block : blocks_) {
-    writer.WriteString(block.name);
-    writer.WriteUint64(block.columns.size());
-    for (const ColumnTransform& column : block.columns) {
-      SaveColumn(column, writer);
-    }
-  }
-  writer.WriteStrings(squares_);
-}
-
-absl::StatusOr<Preprocessing> Preprocessing::Load(ByteReader& reader) {
-  Preprocessing result;
-  result.options_.scaling = LoadEnum(reader, Scaling::kUnitNorm);
-  result.options_.imputation = LoadEnum(reader, Imputation::kMeanOrMostFrequent);
-  result.options_.unseen_category = LoadEnum(reader, UnseenCategory::kAllZeros);
-  result.options_.blocks = reader.ReadStrings();
-  const uint64_t num_blocks = reader.ReadUint64();
-  for (uint64_t b = 0; b < num_blocks && reader.ok(); ++b) {
-    BlockTransform& block = result.blocks_.emplace_back();
-    block.name = reader.ReadString();
-    const uint64_t num_columns = reader.ReadUint64();
-    for (uint64_t i = 0; i < num_columns && reader.ok(); ++i) {
-      block.columns.push_back(LoadColumn(reader));
-    }
-  }
-  result.squares_ = reader.ReadStrings();
-  if (!reader.ok()) {
-    return absl::DataLossError("the preprocessing of the model is damaged");
-  }
-  return result;
 }
 
 }  // namespace mercer

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/process/run_context.h"
 #include "core/data/preprocess/prepared_data.h"
 #include "core/data/table/dataset.h"
@@ -33,6 +33,12 @@ struct PreprocessingOptions {
   UnseenCategory unseen_category = UnseenCategory::kRefuse;
   // Names of the blocks in use; empty means all.
   std::vector<std::string> blocks;
+
+  static void VisitFields(auto& visit, auto& self) {
+    visit(UpTo(self.scaling, Scaling::kUnitNorm),
+          UpTo(self.imputation, Imputation::kMeanOrMostFrequent),
+          UpTo(self.unseen_category, UnseenCategory::kAllZeros), self.blocks);
+  }
 };
 
 // What one column of the data set becomes.
@@ -43,11 +49,22 @@ struct ColumnTransform {
   double fill = 0;    // replaces a missing value (categorical: index into categories)
   double offset = 0;  // numeric: (x - offset) * factor
   double factor = 1;
+
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.name, self.categorical, self.categories, Finite(self.fill), Finite(self.offset),
+          Finite(self.factor));
+    visit.Require([&] {
+      const auto categories = static_cast<double>(self.categories.size());
+      return !self.categorical || (self.fill >= 0 && self.fill < categories);
+    });
+  }
 };
 
 struct BlockTransform {
   std::string name;
   std::vector<ColumnTransform> columns;
+
+  static void VisitFields(auto& visit, auto& self) { visit(self.name, self.columns); }
 };
 
 // A category that training did not know.
@@ -92,8 +109,9 @@ class Preprocessing {
   // Number of output columns of all blocks.
   Index num_outputs() const;
 
-  void Save(ByteWriter& writer) const;
-  static absl::StatusOr<Preprocessing> Load(ByteReader& reader);
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.options_, self.blocks_, self.squares_);
+  }
 
  private:
   PreprocessingOptions options_;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
 
 namespace mercer {
@@ -35,6 +35,8 @@ enum class CertificateScope : uint8_t {
 struct OutputBounds {
   double primal = 0;
   double dual = 0;
+
+  static void VisitFields(auto& visit, auto& self) { visit(self.primal, self.dual); }
 };
 
 // Totals are sums over outputs (classes, pairs, tasks).
@@ -48,13 +50,16 @@ struct Certificate {
   std::vector<OutputBounds> outputs;  // one per output when there are several
 
   double gap() const { return primal - dual; }
+
+  static void VisitFields(auto& visit, auto& self) {
+    visit(UpTo(self.kind, CertificateKind::kNone),
+          UpTo(self.scope, CertificateScope::kListedFeatures), self.primal, self.dual,
+          self.accuracy, self.worst_accuracy, self.outputs);
+  }
 };
 
 Certificate MakeGapCertificate(double primal, double dual);
 // The sum of the certificates of separate outputs.
 Certificate SumCertificates(const std::vector<Certificate>& parts);
-
-void SaveCertificate(const Certificate& certificate, ByteWriter& writer);
-Certificate LoadCertificate(ByteReader& reader);
 
 }  // namespace mercer

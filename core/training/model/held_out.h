@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
 #include "core/data/table/dataset.h"
 #include "core/training/targets/output_coding.h"
@@ -18,6 +18,11 @@ struct Prediction;
 struct ConfusionMatrix {
   std::vector<std::string> classes;  // sorted; empty: there is no matrix
   std::vector<int64_t> counts;       // rows of class r that were predicted as c: [r * classes + c]
+
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.classes, self.counts);
+    visit.Require([&] { return self.counts.size() == self.classes.size() * self.classes.size(); });
+  }
 };
 
 // How well values tell one class, the positive one, from the others: what becomes of the rows when
@@ -35,6 +40,16 @@ struct ClassCurve {
   std::vector<double> precisions;
   double area_under_roc = 0;     // of all thresholds, not of those kept alone
   double average_precision = 0;  // sum over all thresholds of precision times gain in recall
+
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.label, self.positives, self.negatives, self.thresholds, self.true_positive_rates,
+          self.false_positive_rates, self.precisions, self.area_under_roc, self.average_precision);
+    visit.Require([&] {
+      const size_t count = self.thresholds.size();
+      return self.true_positive_rates.size() == count &&
+             self.false_positive_rates.size() == count && self.precisions.size() == count;
+    });
+  }
 };
 
 // The curve of these values. `positive` says which rows are of the class: some, but not all. Values
@@ -52,6 +67,15 @@ struct Residuals {
   // residuals.
   std::vector<double> bounds;
   std::vector<int64_t> counts;  // of all rows, in each interval
+
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.predicted, self.actual, self.bounds, self.counts);
+    visit.Require([&] {
+      const size_t bounds = self.bounds.size();
+      return self.predicted.size() == self.actual.size() &&
+             self.counts.size() == (bounds == 0 ? 0 : bounds - 1);
+    });
+  }
 };
 
 // The residuals of these rows, one entry for each; there is at least one.
@@ -62,6 +86,10 @@ struct MetricSpread {
   std::string name;               // "folds.accuracy"
   double standard_deviation = 0;  // of the sample: divided by one less than the number of folds
   int64_t folds = 0;              // >= 2
+
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.name, self.standard_deviation, self.folds);
+  }
 };
 
 // What is kept of the predictions for rows that a model was not trained on. Each row counts once,
@@ -74,11 +102,12 @@ struct HeldOut {
   std::vector<ClassCurve> curves;
   Residuals residuals;
   std::vector<MetricSpread> spreads;
-};
 
-void WriteHeldOut(const HeldOut& held_out, ByteWriter& writer);
-// Reads it. Vectors whose lengths contradict each other mark the input as damaged.
-HeldOut ReadHeldOut(ByteReader& reader);
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.rows, self.folds, self.sampled_rows, self.confusion, self.curves, self.residuals,
+          self.spreads);
+  }
+};
 
 // Predictions for rows as they are collected, fold by fold.
 struct HeldOutRows {
@@ -88,8 +117,9 @@ struct HeldOutRows {
   std::vector<double> truth;   // the target, or the position of the class
   std::vector<double> values;  // for each of these rows one for each curve, NaN where there is none
 
-  void Save(ByteWriter& writer) const;
-  static HeldOutRows Load(ByteReader& reader);
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.rows, self.confusion, self.truth, self.values);
+  }
 };
 
 // Which numbers of predictions are kept for which classes and rows: the same whatever the folds

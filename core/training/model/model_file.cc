@@ -150,11 +150,11 @@ std::string SaveModel(const Model& model) {
   writer.WriteString(model.learner);
   WriteOptionValues(model.options, writer);
   writer.WriteString(model.target);
-  model.preprocessing.Save(writer);
+  WriteFields(model.preprocessing, writer);
   model.coding.Save(writer);
   WriteFunction(model.function, writer);
   WriteSummary(model.summary, writer);
-  SaveCertificate(model.certificate, writer);
+  WriteFields(model.certificate, writer);
   WriteEnum(model.stop_reason, writer);
   WriteMetrics(model.metrics, writer);
   writer.WriteInt64(model.num_training_rows);
@@ -169,7 +169,7 @@ std::string SaveModel(const Model& model) {
     model.tasks.Save(writer);
   }
   if (version > kVersionWithoutHeldOut) {
-    WriteHeldOut(model.held_out, writer);
+    WriteFields(model.held_out, writer);
   }
   return FramePayload(kMagic, version, writer.bytes());
 }
@@ -182,15 +182,13 @@ absl::StatusOr<Model> LoadModel(std::string_view bytes) {
   model.learner = reader.ReadString();
   model.options = ReadOptionValues(reader);
   model.target = reader.ReadString();
-  absl::StatusOr<Preprocessing> preprocessing = Preprocessing::Load(reader);
-  if (!preprocessing.ok()) {
-    return Inconsistent(std::string(preprocessing.status().message()));
+  if (!ReadFields(reader, model.preprocessing)) {
+    return Inconsistent("the preprocessing of the model is damaged");
   }
-  model.preprocessing = *std::move(preprocessing);
   model.coding = OutputCoding::Load(reader);
   model.function = ReadFunction(reader);
   model.summary = ReadSummary(reader);
-  model.certificate = LoadCertificate(reader);
+  ReadFields(reader, model.certificate);
   model.stop_reason = ReadEnum(StopReason::kObjectiveZero, reader);
   model.metrics = ReadMetrics(reader);
   model.num_training_rows = reader.ReadInt64();
@@ -204,7 +202,7 @@ absl::StatusOr<Model> LoadModel(std::string_view bytes) {
     model.tasks = TaskCoding::Load(reader);
   }
   if (FormatVersion(bytes) > kVersionWithoutHeldOut) {
-    model.held_out = ReadHeldOut(reader);
+    ReadFields(reader, model.held_out);
   }
   if (!reader.AtEnd()) {
     return Inconsistent("its content is inconsistent");

@@ -203,9 +203,7 @@ absl::Status AddInputs(const RecipeRun& run, const std::vector<Index>& rows, Rec
                 : made.preprocessing;
   MERCER_ASSIGN_OR_RETURN(PreparedData prepared, applied.Apply(*run.dataset, context));
   if (!run.dataset_digest.empty()) {
-    ByteWriter writer;
-    applied.Save(writer);
-    prepared.cache_key = absl::StrCat(run.dataset_digest, "/", ContentHash(writer.bytes()));
+    prepared.cache_key = absl::StrCat(run.dataset_digest, "/", ContentHash(SaveFields(applied)));
   }
   MERCER_ASSIGN_OR_RETURN(prepared.tasks, made.tasks.ReadTasks(*run.dataset, ""));
   made.inputs = std::make_shared<const PreparedData>(std::move(prepared));

@@ -90,10 +90,7 @@ std::string EncodeProgress(const RecipeProgress& progress, std::string_view run_
       writer.WriteDoubles(of_folds);
     }
   }
-  writer.WriteUint64(progress.held_out.size());
-  for (const HeldOutRows& of_value : progress.held_out) {
-    of_value.Save(writer);
-  }
+  WriteFields(progress.held_out, writer);
   writer.WriteInt64(progress.best);
   writer.WriteString(progress.last_point);
   writer.WriteUint64(progress.others.size());
@@ -139,10 +136,7 @@ absl::StatusOr<RecipeProgress> DecodeProgress(std::string_view state,
       }
     }
   }
-  const uint64_t held_out = reader.ReadUint64();
-  for (uint64_t i = 0; i < held_out && reader.ok(); ++i) {
-    progress.held_out.push_back(HeldOutRows::Load(reader));
-  }
+  ReadFields(reader, progress.held_out);
   progress.best = reader.ReadInt64();
   progress.last_point = reader.ReadString();
   const uint64_t others = reader.ReadUint64();

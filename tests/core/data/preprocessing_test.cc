@@ -361,26 +361,46 @@ TEST(PreprocessingTest, SavedFormLoadsAndMapsAlike) {
       Scaling::kMinMax, Imputation::kMeanOrMostFrequent, UnseenCategory::kAllZeros, {"features"}};
   const auto fitted = Preprocessing::Fit(dataset, {0, 1, 2}, options, RunContext());
   ASSERT_TRUE(fitted.ok()) << fitted.status();
-  ByteWriter writer;
-  fitted->Save(writer);
-  ByteReader reader(writer.bytes());
-  const auto loaded = Preprocessing::Load(reader);
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
-  EXPECT_TRUE(reader.AtEnd());
-  EXPECT_EQ(loaded->options().scaling, options.scaling);
-  EXPECT_EQ(loaded->options().imputation, options.imputation);
-  EXPECT_EQ(loaded->options().unseen_category, options.unseen_category);
-  EXPECT_EQ(loaded->options().blocks, options.blocks);
+  const std::string saved = SaveFields(*fitted);
+  Preprocessing loaded;
+  ASSERT_TRUE(LoadFields(saved, loaded));
+  EXPECT_EQ(loaded.options().scaling, options.scaling);
+  EXPECT_EQ(loaded.options().imputation, options.imputation);
+  EXPECT_EQ(loaded.options().unseen_category, options.unseen_category);
+  EXPECT_EQ(loaded.options().blocks, options.blocks);
   const Dataset rows = Csv("a,c\n2,w\nNA,NA\n3,y\n");
-  EXPECT_EQ(loaded->Apply(rows, RunContext())->blocks[0].values.view(),
+  EXPECT_EQ(loaded.Apply(rows, RunContext())->blocks[0].values.view(),
             fitted->Apply(rows, RunContext())->blocks[0].values.view());
-  ByteWriter again;
-  loaded->Save(again);
-  EXPECT_EQ(again.bytes(), writer.bytes());
-  for (size_t size = 0; size < writer.bytes().size(); ++size) {
-    ByteReader cut(std::string_view(writer.bytes()).substr(0, size));
-    EXPECT_FALSE(Preprocessing::Load(cut).ok()) << size;
+  EXPECT_EQ(SaveFields(loaded), saved);
+  for (size_t size = 0; size < saved.size(); ++size) {
+    Preprocessing cut;
+    EXPECT_FALSE(LoadFields(std::string_view(saved).substr(0, size), cut)) << size;
   }
+}
+
+// The bytes of docs/formats/model.md.
+TEST(PreprocessingTest, SavedFormIsThatOfTheFormat) {
+  ByteWriter writer;
+  writer.WriteUint8(2);  // kMinMax
+  writer.WriteUint8(1);
+  writer.WriteUint8(0);
+  writer.WriteStrings({"features"});
+  writer.WriteUint64(1);  // blocks
+  writer.WriteString("features");
+  writer.WriteUint64(1);  // columns
+  writer.WriteString("a");
+  writer.WriteBool(false);
+  writer.WriteStrings({});
+  for (const double value : {3.0, 1.0, 0.25}) {  // fill, offset, factor
+    writer.WriteDouble(value);
+  }
+  writer.WriteStrings({});  // square blocks
+  Preprocessing loaded;
+  ASSERT_TRUE(LoadFields(writer.bytes(), loaded));
+  EXPECT_EQ(SaveFields(loaded), writer.bytes());
+  const auto applied = loaded.Apply(Csv("a\n5\nNA\n"), RunContext());
+  ASSERT_TRUE(applied.ok()) << applied.status();
+  EXPECT_EQ(applied->blocks[0].values.view(), (RowMatrix(2, 1) << 1.0, 0.5).finished());
 }
 
 TEST(PreprocessingTest, RowOfAModelDoesNotDependOnItsNeighbours) {
@@ -408,11 +428,8 @@ TEST(PreprocessingTest, AnotherRuleForUnseenCategoriesIsThatOfAnotherFit) {
   options.unseen_category = UnseenCategory::kAllZeros;
   const auto zeros = Preprocessing::Fit(dataset, {0, 1}, options, RunContext());
   ASSERT_TRUE(refusing.ok() && zeros.ok());
-  ByteWriter expected;
-  zeros->Save(expected);
-  ByteWriter copied;
-  refusing->WithUnseenCategory(UnseenCategory::kAllZeros).Save(copied);
-  EXPECT_EQ(copied.bytes(), expected.bytes());
+  EXPECT_EQ(SaveFields(refusing->WithUnseenCategory(UnseenCategory::kAllZeros)),
+            SaveFields(*zeros));
 }
 
 // A table of numbers, of which some are missing, and of columns of categories.

@@ -286,6 +286,40 @@ TEST(HeldOutTest, AFoldThatDoesNotKnowAClassHasNoValueForIt) {
   EXPECT_EQ(held_out.curves[0].area_under_roc, 0.5);  // above high, below middle
 }
 
+// The bytes of docs/formats/model.md.
+TEST(HeldOutTest, SavedFormIsThatOfTheFormat) {
+  ByteWriter writer;
+  for (const int64_t count : {5, 0, 5}) {  // rows, folds, sampled rows
+    writer.WriteInt64(count);
+  }
+  writer.WriteStrings({"no", "yes"});
+  writer.WriteIndices({2, 1, 0, 2});
+  writer.WriteUint64(1);  // curves
+  writer.WriteString("yes");
+  writer.WriteInt64(2);
+  writer.WriteInt64(3);
+  for (const double value : {0.7, 1.0, 0.5, 0.25}) {  // threshold, the two rates, precision
+    writer.WriteDoubles({value});
+  }
+  writer.WriteDouble(0.9);
+  writer.WriteDouble(0.8);
+  writer.WriteDoubles({1.5});  // residuals
+  writer.WriteDoubles({2.5});
+  writer.WriteDoubles({-1.0, 1.0});
+  writer.WriteIndices({5});
+  writer.WriteUint64(1);  // spreads
+  writer.WriteString("folds.accuracy");
+  writer.WriteDouble(0.01);
+  writer.WriteInt64(5);
+  HeldOut held_out;
+  ASSERT_TRUE(LoadFields(writer.bytes(), held_out));
+  EXPECT_EQ(held_out.confusion.counts, (std::vector<int64_t>{2, 1, 0, 2}));
+  EXPECT_EQ(held_out.curves[0].precisions, (std::vector<double>{0.25}));
+  EXPECT_EQ(held_out.residuals.counts, (std::vector<int64_t>{5}));
+  EXPECT_EQ(held_out.spreads[0].folds, 5);
+  EXPECT_EQ(SaveFields(held_out), writer.bytes());
+}
+
 TEST(HeldOutTest, RowsBeyondTheLimitAreSampled) {
   const Index rows = 2 * HeldOutPlan::kMaxValues + 1;
   RoleColumn target{ColumnRole::kTarget, {"y", false, {}}, Vector::Zero(rows)};
