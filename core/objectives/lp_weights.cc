@@ -193,13 +193,6 @@ Vector OverRelaxedWeights(ConstVectorRef weights, ConstVectorRef energies, doubl
   return ratios.pow(1.0 / p) / std::pow(ratios.sum(), 1.0 / p);
 }
 
-double BestRayScale(double linear, double curvature, double largest) {
-  if (!(linear > 0)) {
-    return 0;
-  }
-  return curvature > 0 ? std::min(linear / curvature, largest) : largest;
-}
-
 absl::StatusOr<std::optional<Vector>> MinimizeWeightModel(const WeightModel& model, double p,
                                                           const RunContext& context) {
   const Index m = model.start.size();

@@ -42,9 +42,6 @@ Vector WeightsFromNorms(ConstVectorRef norms, double p, ConstVectorRef current);
 // fixed point. `current` as above.
 Vector OverRelaxedWeights(ConstVectorRef weights, ConstVectorRef energies, double p);
 
-// The scale >= 0, at most `largest`, that maximises scale * linear - scale^2 * curvature / 2.
-double BestRayScale(double linear, double curvature, double largest);
-
 // The minimiser of the model over d >= 0, |d|_p <= 1, scaled to |d|_p = 1; 1 <= p < inf. By a
 // primal-dual interior point method (Mehrotra's predictor and corrector) with a slack for the norm,
 // so that steps may leave its curved boundary and come back. Cost: 10 to 30 factorisations of order

@@ -75,7 +75,9 @@ absl::StatusOr<Answer> SolveCertificate(const json& fixture) {
 
   const double linear = loss->DualValue(point.targets, point.costs, point.dual);
   const double curvature = LpNorm(energies, DualExponent(p));
-  const double scale = BestRayScale(linear, curvature, LargestScale(point.dual, point.costs(0)));
+  // The best multiple t of the dual: it maximises t * linear - t^2 * curvature / 2 within the box.
+  const double largest = LargestScale(point.dual, point.costs(0));
+  const double scale = linear > 0 ? std::min(linear / curvature, largest) : 0.0;
   const double lower = scale * linear - 0.5 * scale * scale * curvature;
   const BiasInterval bias =
       loss->ExactBias(point.targets, point.costs, point.scores, RunContext()).value();

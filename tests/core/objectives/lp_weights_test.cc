@@ -104,13 +104,6 @@ TEST(LpWeightsTest, OverRelaxedStepKeepsTheFixedPointOfTheClosedForm) {
   }
 }
 
-TEST(LpWeightsTest, RayScaleMaximisesTheConcaveParabola) {
-  EXPECT_DOUBLE_EQ(BestRayScale(2.0, 4.0, 10.0), 0.5);
-  EXPECT_DOUBLE_EQ(BestRayScale(2.0, 0.1, 3.0), 3.0);
-  EXPECT_DOUBLE_EQ(BestRayScale(2.0, 0.0, 3.0), 3.0);
-  EXPECT_DOUBLE_EQ(BestRayScale(-1.0, 1.0, 3.0), 0.0);
-}
-
 double ModelValue(const WeightModel& model, const Vector& weights) {
   const Vector moved = weights - model.start;
   return -0.5 * model.energies.dot(moved) + 0.5 * moved.dot(model.hessian * moved);
