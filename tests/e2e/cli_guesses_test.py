@@ -3,6 +3,7 @@
 
 import csv
 import os
+import re
 import sys
 import unittest
 
@@ -34,8 +35,10 @@ class CliGuessesTest(command_line_lib.CommandLineTest):
 
     def test_many_numbers_are_a_number_and_a_line_says_so(self):
         out = self.run_ok("train", "table", "kernel_ridge", "--target", "rings", "--impute", "--model", "rings", "--watch")
-        self.assertIn("note     Column 'rings' holds 28 different numbers", out)
+        self.assertEqual(out.count("note     Column 'rings' holds 28 different numbers"), 1, out)
         self.assertIn("--classes", out)
+        job = re.search(r"^(jobs/\S+) queued", out).group(1)
+        self.assertIn("note     Column 'rings' holds", self.run_ok("watch", job))  # where it was not said before
         self.assertNotIn("28 classes", self.run_ok("show", "rings"))
         self.run_ok("train", "table", "kernel_ridge", "--target", "rings", "--impute", "--classes", "--model", "classes",
                     "--watch")

@@ -30,8 +30,10 @@ void AddImageUpload(CommandLine& line, CLI::App& data);
 // "rm" below `models`.
 void AddModelRemoval(CommandLine& line, CLI::App& models);
 
-// Shows a job's events until its final state, then its end; the exit code says which.
-absl::StatusOr<ExitCode> WatchToTheEnd(Session& session, const std::string& job);
+// Shows a job's events until its final state, then its end; the exit code says which. Of the decisions
+// about its request the first `told_decisions` have been shown, and are not shown again.
+absl::StatusOr<ExitCode> WatchToTheEnd(Session& session, const std::string& job,
+                                       int told_decisions = 0);
 
 // Moves the options of the learner, which the program does not know beforehand, from the arguments
 // of "train" to `line`: words --name=VALUE, or --name and the word behind it unless that begins

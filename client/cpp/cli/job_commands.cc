@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -32,12 +34,14 @@ double TargetGap(const v1::Job& job) {
   return stopping.has_relative_gap() ? stopping.relative_gap() : kDefaultGap;
 }
 
-absl::StatusOr<ExitCode> ReportSuccess(Session& session, const v1::Job& job) {
+absl::StatusOr<ExitCode> ReportSuccess(Session& session, const v1::Job& job, int told_decisions) {
   if (session.json()) {
     return ExitCode::kOk;
   }
-  MERCER_ASSIGN_OR_RETURN(const v1::Model model,
+  MERCER_ASSIGN_OR_RETURN(v1::Model model,
                           session.client().GetModel(job.model(), v1::MODEL_VIEW_SUMMARY));
+  // The model's warnings begin with the decisions of its request.
+  model.mutable_warnings()->DeleteSubrange(0, std::min(told_decisions, model.warnings_size()));
   session.out() << job.model() << "  "
                 << EnumWord(*v1::StopReason_descriptor(), model.stop_reason()) << "\n"
                 << FormatCertificate(model.certificate()) << FormatMetrics(model.metrics())
@@ -47,13 +51,13 @@ absl::StatusOr<ExitCode> ReportSuccess(Session& session, const v1::Job& job) {
 }
 
 // What the final state of a job means for the user and for scripts.
-absl::StatusOr<ExitCode> ReportEnd(Session& session, const v1::Job& job) {
+absl::StatusOr<ExitCode> ReportEnd(Session& session, const v1::Job& job, int told_decisions) {
   if (session.json()) {
     session.PrintJson(job);
   }
   switch (job.state()) {
     case v1::JOB_STATE_SUCCEEDED:
-      return ReportSuccess(session, job);
+      return ReportSuccess(session, job, told_decisions);
     case v1::JOB_STATE_FAILED:
       if (!session.json()) {
         session.err() << "error: " << job.name()
@@ -147,7 +151,8 @@ ExitCode Detach(Session& session, const std::string& job) {
 
 }  // namespace
 
-absl::StatusOr<ExitCode> WatchToTheEnd(Session& session, const std::string& job_name) {
+absl::StatusOr<ExitCode> WatchToTheEnd(Session& session, const std::string& job_name,
+                                       int told_decisions) {
   const std::stop_token interrupt = session.CatchInterrupts();
   const absl::StatusOr<v1::Job> job = session.client().GetJob(job_name);
   if (interrupt.stop_requested()) {
@@ -171,7 +176,7 @@ absl::StatusOr<ExitCode> WatchToTheEnd(Session& session, const std::string& job_
   }
   MERCER_RETURN_IF_ERROR(watched);
   MERCER_ASSIGN_OR_RETURN(const v1::Job ended, session.client().GetJob(job_name));
-  return ReportEnd(session, ended);
+  return ReportEnd(session, ended, told_decisions);
 }
 
 void AddJobCommands(CommandLine& line) {

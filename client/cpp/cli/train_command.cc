@@ -63,7 +63,7 @@ absl::StatusOr<ExitCode> Train(Session& session, const TrainFlags& flags,
                   << FormatWarnings(job.request().decisions(), session.terminal()) << std::flush;
   }
   if (flags.watch) {
-    return WatchToTheEnd(session, job.name());
+    return WatchToTheEnd(session, job.name(), job.request().decisions_size());
   }
   if (!session.json()) {
     session.out() << "Watch it: mercer watch " << job.name() << std::endl;
