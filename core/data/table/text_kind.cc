@@ -5,13 +5,16 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace mercer {
 namespace {
 
 constexpr size_t kMostLookedAt = 100;
 constexpr size_t kFewestTexts = 3;
+constexpr size_t kFewestBesideTexts = 10;  // numbers among names may well be names
 
 // The text with 0 for each digit, without blanks around it and a sign before it: "0,00".
 std::string PatternOf(std::string_view text) {
@@ -34,10 +37,46 @@ bool IsNumberWithComma(const std::string& pattern) {
            std::find_if(comma + 1, pattern.end(), not_digit) == pattern.end()));
 }
 
-// "1,250" and "20".
-bool MayGroupThousands(const std::string& pattern) {
-  const size_t comma = pattern.find(',');
-  return comma == std::string::npos || (comma <= 3 && pattern.size() - comma == 4);
+bool IsDigits(std::string_view pattern) {
+  return !pattern.empty() && pattern.find_first_not_of('0') == std::string_view::npos;
+}
+
+// "1,250", "1,234,567.5" and "20".
+bool MayGroupThousands(std::string_view pattern) {
+  const size_t point = pattern.find('.');
+  if (point != std::string_view::npos && !IsDigits(pattern.substr(point + 1))) {
+    return false;
+  }
+  const std::string_view whole = pattern.substr(0, point);
+  size_t begin = whole.find(',');
+  if (!IsDigits(whole.substr(0, begin)) || (begin != std::string_view::npos && begin > 3)) {
+    return false;
+  }
+  while (begin != std::string_view::npos) {
+    const size_t end = std::min(whole.find(',', begin + 1), whole.size());
+    if (end - begin != 4 || !IsDigits(whole.substr(begin + 1, 3))) {
+      return false;
+    }
+    begin = whole.find(',', begin + 1);
+  }
+  return true;
+}
+
+bool IsNumber(const std::string& pattern) {
+  double value = 0;
+  return !pattern.empty() && (pattern[0] == '0' || pattern[0] == '.') &&
+         absl::SimpleAtod(pattern, &value);
+}
+
+// "$1,250.00", "12.5 %" and "3,50 €".
+bool IsNumberWithUnit(absl::string_view pattern) {
+  bool has_unit = false;
+  for (const char* unit : {"$", "€", "£", "%"}) {
+    has_unit =
+        absl::ConsumePrefix(&pattern, unit) || absl::ConsumeSuffix(&pattern, unit) || has_unit;
+  }
+  const std::string number(absl::StripAsciiWhitespace(pattern));
+  return has_unit && (MayGroupThousands(number) || IsNumberWithComma(number));
 }
 
 bool IsDate(const std::string& pattern) {
@@ -64,6 +103,23 @@ bool IsDate(const std::string& pattern) {
 
 }  // namespace
 
+const char* TextKindName(TextKind kind) {
+  switch (kind) {
+    case TextKind::kDates:
+      return "dates";
+    case TextKind::kNumbersWithComma:
+    case TextKind::kNumbersWithThousands:
+      return "numbers with a comma";
+    case TextKind::kNumbersWithUnit:
+      return "numbers with a unit";
+    case TextKind::kNumbersBesideTexts:
+      return "numbers beside other texts";
+    case TextKind::kCategories:
+      break;
+  }
+  return "categories";
+}
+
 TextKind KindOfTexts(const std::vector<std::string>& categories) {
   if (categories.size() < kFewestTexts) {
     return TextKind::kCategories;
@@ -72,16 +128,30 @@ TextKind KindOfTexts(const std::vector<std::string>& categories) {
   for (size_t i = 0; i < std::min(categories.size(), kMostLookedAt); ++i) {
     patterns.push_back(PatternOf(categories[i]));
   }
+  const auto all = [&](const auto& is) {
+    return std::all_of(patterns.begin(), patterns.end(), is);
+  };
   const bool some_comma = std::any_of(patterns.begin(), patterns.end(), [](const auto& pattern) {
     return absl::StrContains(pattern, ',');
   });
-  if (some_comma && std::all_of(patterns.begin(), patterns.end(), IsNumberWithComma)) {
-    return std::all_of(patterns.begin(), patterns.end(), MayGroupThousands)
-               ? TextKind::kNumbersWithThousands
-               : TextKind::kNumbersWithComma;
+  if (some_comma && all(MayGroupThousands)) {
+    return TextKind::kNumbersWithThousands;
   }
-  const bool dates = std::all_of(patterns.begin(), patterns.end(), IsDate);
-  return dates ? TextKind::kDates : TextKind::kCategories;
+  if (some_comma && all(IsNumberWithComma)) {
+    return TextKind::kNumbersWithComma;
+  }
+  if (all(IsNumberWithUnit)) {
+    return TextKind::kNumbersWithUnit;
+  }
+  if (all(IsDate)) {
+    return TextKind::kDates;
+  }
+  const auto numbers =
+      static_cast<size_t>(std::count_if(patterns.begin(), patterns.end(), IsNumber));
+  const size_t others = patterns.size() - numbers;
+  const bool beside =
+      patterns.size() >= kFewestBesideTexts && others > 0 && 10 * others <= patterns.size();
+  return beside ? TextKind::kNumbersBesideTexts : TextKind::kCategories;
 }
 
 }  // namespace mercer

@@ -10,8 +10,13 @@ enum class TextKind {
   kCategories,
   kNumbersWithComma,      // "1,5": the comma stands before the decimals
   kNumbersWithThousands,  // "1,250", as all of them: the comma may group thousands, or be as above
+  kNumbersWithUnit,       // "$1,250.00", "12.5 %"
+  kNumbersBesideTexts,    // numbers, but for a tenth of them
   kDates,                 // "2024-01-31", with a time or without, "31.1.2024", "1/31/24"
 };
+
+// What the texts are, for people: "numbers with a comma", "dates".
+const char* TextKindName(TextKind kind);
 
 // Judges by the first 100 different texts; fewer than three make no pattern.
 TextKind KindOfTexts(const std::vector<std::string>& categories);

@@ -26,6 +26,38 @@ TEST(TextKindTest, CommasThatMayGroupThousandsAreToldApart) {
   }
 }
 
+TEST(TextKindTest, ThousandsMayBeGroupedTwiceAndHaveDecimals) {
+  EXPECT_EQ(KindOfTexts({"1,234,567", "1,250", "980"}), TextKind::kNumbersWithThousands);
+  EXPECT_EQ(KindOfTexts({"1,234.50", "-12.25", "980"}), TextKind::kNumbersWithThousands);
+  for (const char* other : {"1,234,56", "1,234.", "1,,234", ",234", "1234,567.5", "1,234.5.6"}) {
+    EXPECT_EQ(KindOfTexts({"1,234.50", "1,234,567", other}), TextKind::kCategories) << other;
+  }
+}
+
+TEST(TextKindTest, NumbersWithAUnitAreNoCategories) {
+  EXPECT_EQ(KindOfTexts({"$1,250.00", "$3", "-$2.50"}), TextKind::kNumbersWithUnit);
+  EXPECT_EQ(KindOfTexts({"12 %", "3.5%", "0%"}), TextKind::kNumbersWithUnit);
+  EXPECT_EQ(KindOfTexts({"3,50 €", "€ 7", "12 €"}), TextKind::kNumbersWithUnit);
+  for (const char* other : {"%", "12", "12 kg", "$ a"}) {
+    EXPECT_EQ(KindOfTexts({"1%", "2%", other}), TextKind::kCategories) << other;
+  }
+}
+
+TEST(TextKindTest, ATextAmongNumbersMakesNoCategoriesOfThem) {
+  Texts texts = {"unknown"};
+  for (int i = 0; i < 9; ++i) {
+    texts.push_back(std::to_string(i) + ".5");
+  }
+  EXPECT_EQ(KindOfTexts(texts), TextKind::kNumbersBesideTexts);
+  EXPECT_EQ(KindOfTexts({texts.begin(), texts.end() - 1}), TextKind::kCategories);  // few
+  texts.push_back("12a");
+  EXPECT_EQ(KindOfTexts(texts), TextKind::kCategories);
+  texts.erase(texts.begin());
+  texts.pop_back();
+  texts.push_back("9");
+  EXPECT_EQ(KindOfTexts(texts), TextKind::kCategories);  // somebody wants them as names
+}
+
 TEST(TextKindTest, DatesAreNoCategories) {
   EXPECT_EQ(KindOfTexts({"2024-01-31", "2024-02-01", "1999-12-31"}), TextKind::kDates);
   EXPECT_EQ(KindOfTexts({"2024-01-31 10:00", "2024-02-01T10:00:00Z", "1999-12-31"}),
