@@ -10,6 +10,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/data/table/reader_errors.h"
 #include "core/io/text/csv_cells.h"
+#include "core/io/text/number_parser.h"
 
 namespace mercer {
 namespace {
@@ -79,13 +80,17 @@ class LayoutBuilder {
   absl::StatusOr<size_t> Find(const std::string& name, std::string_view given) const {
     const auto found = index_.find(name);
     if (found == index_.end()) {
-      const char delimiter = OtherDelimiter();
+      const bool other_delimiter = HasOtherDelimiter();
+      const bool data = !other_delimiter && LooksLikeData();
       return HeaderError(
           name,
           absl::StrCat("there is no column ", Quoted(name), ", for which the options give ",
                        std::string(given), "; ", Columns(), DidYouMean(name, Names()),
-                       delimiter == 0 ? "" : "; is it several, between other delimiters?"),
-          delimiter == 0 ? "" : "csv.delimiter");
+                       other_delimiter ? "; is it several, between other delimiters?" : "",
+                       data ? "; is the first line data?" : ""),
+          other_delimiter ? "csv.delimiter"
+          : data          ? "csv.no_header"
+                          : "");
     }
     return found->second;
   }
@@ -117,12 +122,20 @@ class LayoutBuilder {
     return text;
   }
 
-  // What a first line that is one cell seems to be separated by; 0: nothing.
-  char OtherDelimiter() const {
-    const size_t place = layout_.columns.size() == 1
-                             ? layout_.columns[0].name.find_first_of(",;\t|")
-                             : std::string::npos;
-    return place == std::string::npos ? '\0' : layout_.columns[0].name[place];
+  // Whether a first line that is one cell seems to be several.
+  bool HasOtherDelimiter() const {
+    return layout_.columns.size() == 1 &&
+           layout_.columns[0].name.find_first_of(",;\t|") != std::string::npos;
+  }
+
+  // Whether most of the names are numbers.
+  bool LooksLikeData() const {
+    const auto numbers =
+        std::count_if(layout_.columns.begin(), layout_.columns.end(), [](const CsvColumn& column) {
+          double value = 0;
+          return ParseWholeNumber(column.name, &value);
+        });
+    return 2 * static_cast<size_t>(numbers) > layout_.columns.size();
   }
 
   // "name" or "first..last".
@@ -170,14 +183,19 @@ class LayoutBuilder {
 absl::Status CheckName(const std::string& name, size_t number) {
   if (!IsCleanText(name)) {
     return HeaderError(name, absl::StrCat("the name of column ", number,
-                                          " is binary data or not UTF-8: ", Quoted(name)));
+                                          " is binary data or not UTF-8: ", Quoted(name),
+                                          "; save the file as CSV in UTF-8"));
   }
   if (name.find_first_of("\r\n") != std::string::npos) {
     return HeaderError(
         name, absl::StrCat("the name of column ", number, " has a line break: ", Quoted(name)));
   }
   if (name.empty()) {
-    return HeaderError(absl::StrCat(number), absl::StrCat("column ", number, " has no name"));
+    return HeaderError(absl::StrCat(number),
+                       absl::StrCat("column ", number, " has no name; give it one",
+                                    number == 1 ? ", or leave it out: pandas writes its index so, "
+                                                  "unless it is told index=False"
+                                                : ""));
   }
   return absl::OkStatus();
 }

@@ -256,7 +256,9 @@ absl::StatusOr<double> CsvParser::ConvertCategory(size_t i, const CsvCell& cell,
     return found->second;
   }
   if (!IsCleanText(cell.text)) {
-    return CellError(row, name, absl::StrCat("binary data or not UTF-8: ", Quoted(cell.text)));
+    return CellError(
+        row, name,
+        absl::StrCat("binary data or not UTF-8: ", Quoted(cell.text), "; save the file as UTF-8"));
   }
   if (dictionary.categories.size() == kMaxCategories) {
     return CellError(

@@ -32,6 +32,24 @@ TEST(CsvErrorsTest, DuplicateOrEmptyColumnNames) {
   EXPECT_EQ(ErrorOf("a,,b\n1,2,3\n"), "BAD_HEADER column=2");
 }
 
+TEST(CsvErrorsTest, AHeaderThatIsNoneIsToldFromAWrongName) {
+  CsvOptions role;
+  role.roles["kind"] = ColumnRole::kTarget;
+  EXPECT_EQ(ErrorOf("5.1,3.5,setosa\n4.9,3.0,setosa\n", role),
+            "BAD_HEADER column=kind remedy=csv.no_header");
+  EXPECT_EQ(ErrorOf("5.1,width,setosa\n4.9,3.0,setosa\n", role), "BAD_HEADER column=kind");
+}
+
+TEST(CsvErrorsTest, WhatHelpsWithNamesStandsInTheMessage) {
+  const auto message = [](const std::string& text) {
+    return std::string(ReadCsvText(text).status().message());
+  };
+  EXPECT_THAT(message(",a\n0,1\n"), HasSubstr("index=False"));
+  EXPECT_THAT(message("a,\n0,1\n"), HasSubstr("column 2 has no name; give it one"));
+  EXPECT_THAT(message("a\xE9,b\n0,1\n"), HasSubstr("save the file as CSV in UTF-8"));
+  EXPECT_THAT(message("a,b\n0,caf\xE9\n"), HasSubstr("save the file as UTF-8"));
+}
+
 TEST(CsvErrorsTest, TooManyColumns) {
   CsvOptions options;
   options.max_columns = 2;
