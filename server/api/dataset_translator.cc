@@ -231,6 +231,7 @@ CsvOptions ReadCsvFormat(const v1::CsvFormat& format, const std::string& path,
   options.numeric.assign(format.numeric().begin(), format.numeric().end());
   if (!format.missing().empty()) {
     options.missing.assign(format.missing().begin(), format.missing().end());
+    options.usual_marks = false;
   }
   options.allow_missing = format.allow_missing();
   for (int i = 0; i < format.blocks_size(); ++i) {

@@ -11,6 +11,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/shorten.h"
 #include "core/base/status/status_macros.h"
+#include "core/io/text/number_parser.h"
 #include "core/kernels/spec/kernel_formula.h"
 #include "core/training/targets/label_names.h"
 #include "core/training/targets/output_coding.h"
@@ -277,7 +278,7 @@ class RowsReader {
     std::vector<double> values;
     for (const std::string& text : column.texts().values()) {
       double value = std::numeric_limits<double>::quiet_NaN();
-      if (!text.empty() && !absl::SimpleAtod(text, &value)) {
+      if (!text.empty() && !StandsForNoNumber(text) && !absl::SimpleAtod(text, &value)) {
         const std::string row = absl::StrCat(values.size() + 1);
         return WithReason(absl::InvalidArgumentError(
                               absl::StrCat("row ", row, ", column '", column.name(),

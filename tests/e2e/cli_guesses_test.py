@@ -60,6 +60,16 @@ class CliGuessesTest(command_line_lib.CommandLineTest):
         out = self.run_ok("train", "table", "infinite_features", "--target", "kind", "--impute", "--dry-run")
         self.assertIn("note     No lambda was given", out)
 
+    def test_a_dash_among_numbers_is_a_missing_number(self):
+        rows = [[r, "-" if r % 11 == 4 else r % 7, "big" if r % 7 > 3 else "small"] for r in range(ROWS)]
+        dashes = self.write_rows("dashes.csv", [["row", "x", "kind"], *rows])
+        self.assertIn("--allow-missing", self.expect(3, "row 5, column 'x': the value is missing", "data", "upload", dashes))
+        self.run_ok("data", "upload", dashes, "--target", "kind", "--allow-missing", "--id", "dashes")
+        self.assertRegex(self.run_ok("data", "show", "dashes"), r"x +features +numeric +11 ")
+        self.run_ok("train", "dashes", "svm", "--impute", "--model", "dashes", "--watch")
+        new = self.write_rows("new_dashes.csv", [["row", "x"], [0, 6], [1, "-"], [2, "N/A"]])
+        self.assertEqual(len(self.run_ok("predict", "dashes", new).splitlines()), 4)
+
     def test_rows_as_they_are(self):
         rows = [["id", "colour", "x", "z", "subject"], ["a", "red", 2, 3, 7], ["b", "teal", 2, 3, 7], ["c", "blue", 6, 1, 8]]
         new = self.write_rows("new.csv", rows)

@@ -72,6 +72,9 @@ class CsvParser {
 
   static std::vector<Index> Widths(const CsvLayout& layout);
   bool IsMissing(const CsvCell& cell, CsvType type) const;
+  bool StandsForNone(const CsvCell& cell) const {
+    return usual_marks_ && StandsForNoNumber(cell.text);
+  }
   absl::StatusOr<double> ConvertCell(size_t column, const CsvCell& cell, Index row);
   absl::StatusOr<double> ConvertNumber(const CsvColumn& column, const CsvCell& cell,
                                        Index row) const;
@@ -83,6 +86,7 @@ class CsvParser {
   CsvLayout layout_;
   char delimiter_;
   bool allow_missing_;
+  bool usual_marks_;
   bool number_means_missing_ = false;  // a missing mark such as -999 looks like a number
   HashSet<std::string> missing_;
   std::vector<Target> targets_;
@@ -97,6 +101,7 @@ CsvParser::CsvParser(CsvLayout layout, const CsvOptions& options)
     : layout_(std::move(layout)),
       delimiter_(options.delimiter),
       allow_missing_(options.allow_missing),
+      usual_marks_(options.usual_marks),
       missing_(options.missing.begin(), options.missing.end()),
       dictionaries_(layout_.columns.size()),
       max_bytes_(options.max_bytes),
@@ -134,21 +139,27 @@ std::vector<Index> CsvParser::Widths(const CsvLayout& layout) {
 }
 
 // A column without a stated type is numeric when all its cells in the sample are numbers or
-// missing.
+// missing. Marks that may be names are missing only beside numbers.
 void CsvParser::DecideTypes(const Sample& sample) {
+  std::vector<bool> has_number(layout_.columns.size(), false);
+  std::vector<bool> has_mark(layout_.columns.size(), false);
   for (size_t row = 0; row < sample.size(); ++row) {
     CsvCells cells(sample.record(row), delimiter_);
-    for (CsvColumn& column : layout_.columns) {
-      if (cells.AtEnd()) {
-        break;
-      }
+    for (size_t i = 0; i < layout_.columns.size() && !cells.AtEnd(); ++i) {
+      CsvColumn& column = layout_.columns[i];
       const absl::StatusOr<CsvCell> cell = cells.Next();
       if (!cell.ok()) {
         break;  // the parse of this row reports it
       }
       double value = 0;
-      if (column.type == CsvType::kUndecided && !IsMissing(*cell, CsvType::kNumeric) &&
-          !ParseWholeNumber(cell->text, &value)) {
+      if (column.type != CsvType::kUndecided) {
+        continue;
+      }
+      if (ParseWholeNumber(cell->text, &value)) {
+        has_number[i] = true;
+      } else if (StandsForNone(*cell)) {
+        has_mark[i] = true;
+      } else if (!IsMissing(*cell, CsvType::kNumeric)) {
         column.type = CsvType::kCategorical;
       }
     }
@@ -156,7 +167,8 @@ void CsvParser::DecideTypes(const Sample& sample) {
   for (size_t i = 0; i < targets_.size(); ++i) {
     CsvColumn& column = layout_.columns[i];
     if (column.type == CsvType::kUndecided) {
-      column.type = CsvType::kNumeric;
+      const bool names = has_mark[i] && !has_number[i];
+      column.type = names ? CsvType::kCategorical : CsvType::kNumeric;
     }
     targets_[i].try_number = column.type == CsvType::kNumeric && targets_[i].matrix != kNowhere &&
                              !number_means_missing_;
@@ -215,7 +227,8 @@ absl::Status CsvParser::RaggedRow(std::string_view record, Index row) const {
 // A quoted mark is a category of that name, but no number.
 bool CsvParser::IsMissing(const CsvCell& cell, CsvType type) const {
   return cell.text.empty() ||
-         ((type == CsvType::kNumeric || !cell.quoted) && missing_.contains(cell.text));
+         ((type == CsvType::kNumeric || !cell.quoted) && missing_.contains(cell.text)) ||
+         (type == CsvType::kNumeric && StandsForNone(cell));
 }
 
 absl::StatusOr<double> CsvParser::ConvertCell(size_t i, const CsvCell& cell, Index row) {

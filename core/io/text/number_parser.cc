@@ -1,8 +1,10 @@
 #include "core/io/text/number_parser.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <string>
 
@@ -115,6 +117,15 @@ bool ParseWholeNumber(std::string_view text, double* value) {
     return true;
   }
   return false;
+}
+
+bool StandsForNoNumber(std::string_view text) {
+  static constexpr std::string_view kMarks[] = {"-",    "--",   ".",    "n/a",
+                                                "#n/a", "<na>", "null", "none"};
+  return std::any_of(std::begin(kMarks), std::end(kMarks), [&](std::string_view mark) {
+    return absl::EqualsIgnoreCase(absl::string_view(text.data(), text.size()),
+                                  absl::string_view(mark.data(), mark.size()));
+  });
 }
 
 }  // namespace mercer

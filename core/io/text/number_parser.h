@@ -15,4 +15,8 @@ const char* ParseNumber(const char* text, double* value);
 // "-Infinity") count too.
 bool ParseWholeNumber(std::string_view text, double* value);
 
+// Whether `text` is what programs write where a number is missing and what may be a name elsewhere:
+// "-", "N/A", "null", "None", ...
+bool StandsForNoNumber(std::string_view text);
+
 }  // namespace mercer

@@ -54,6 +54,8 @@ struct CsvOptions {
   std::vector<std::string> numeric;
   // Cells that mean "missing", besides the empty cell.
   std::vector<std::string> missing = {"NA", "NaN", "nan", "?"};
+  // Whether in columns of numbers also StandsForNoNumber (number_parser.h) is missing.
+  bool usual_marks = true;
   // False: a missing cell is an error. True: it becomes NaN, for preprocessing to impute.
   bool allow_missing = false;
   // Feature blocks; columns that none names go to the block "features". Empty: one block.
@@ -68,7 +70,7 @@ struct CsvOptions {
 inline constexpr Index kTypeRows = 1000;
 
 // Column types come from the first kTypeRows rows unless stated: a column is numeric when all its
-// known cells are numbers. A later text cell in a column taken for numeric is an error that says
+// known cells are numbers, and one is, or none is known. A later text cell in a column taken for numeric is an error that says
 // how to declare the column categorical. Quotes are those of RFC 4180. Spaces around an unquoted
 // cell are dropped. Columns with the role kIgnored are not kept. Blank lines are allowed at the end
 // only.

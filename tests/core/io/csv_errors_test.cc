@@ -164,7 +164,7 @@ TEST(CsvErrorsTest, InfinitiesAndOverflow) {
 }
 
 TEST(CsvErrorsTest, MissingCells) {
-  for (const char* cell : {"", "NA", "NaN", "nan", "?", " ", "\"\""}) {
+  for (const char* cell : {"", "NA", "NaN", "nan", "?", " ", "\"\"", "-", "n/a", "\"NULL\""}) {
     EXPECT_EQ(ErrorOf(std::string("a,b\n1,2\n3,") + cell + "\n"),
               "BAD_CELL row=2 column=b remedy=csv.allow_missing")
         << cell;

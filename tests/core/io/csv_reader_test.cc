@@ -166,6 +166,28 @@ TEST(CsvReaderTest, MissingCellsBecomeNanOnRequest) {
       << "a quoted mark is text";
 }
 
+// Taken for categories, the numbers of such a column would be names that have nothing to do with
+// each other.
+TEST(CsvReaderTest, MarksBesideNumbersAreMissingNumbersAndBesideNamesNames) {
+  CsvOptions options;
+  options.allow_missing = true;
+  const std::string text = "number,name,mark\n-,-,-\n1.5,red,N/A\nnull,None,-\n2,\"N/A\",-\n";
+  const auto read = ReadCsvText(text, options);
+  ASSERT_TRUE(read.ok()) << read.status();
+  const Dataset& dataset = *read;
+  const std::vector<ColumnSchema>& columns = dataset.blocks[0].columns;
+  EXPECT_FALSE(columns[0].categorical);
+  EXPECT_TRUE(std::isnan(dataset.blocks[0].values.view()(0, 0)));
+  EXPECT_TRUE(std::isnan(dataset.blocks[0].values.view()(2, 0)));
+  EXPECT_EQ(dataset.blocks[0].values.view()(3, 0), 2.0);
+  EXPECT_EQ(columns[1].categories, (std::vector<std::string>{"-", "red", "None", "N/A"}));
+  EXPECT_EQ(columns[2].categories, (std::vector<std::string>{"-", "N/A"}));
+  options.missing = {"none"};
+  options.usual_marks = false;
+  EXPECT_EQ(ReadCsvText(text, options).value().blocks[0].columns[0].categories,
+            (std::vector<std::string>{"-", "1.5", "null", "2"}));
+}
+
 TEST(CsvReaderTest, MissingMarksMayLookLikeNumbers) {
   CsvOptions options;
   options.allow_missing = true;
