@@ -75,6 +75,19 @@ void WriteRepetitions(const Dataset& dataset, const DataQuality& quality,
   }
 }
 
+void WriteUnreadable(const Dataset& dataset, const DataQuality& quality, v1::DataQuality& message) {
+  message.set_num_identifier_columns(quality.num_identifiers);
+  for (const ColumnPlace& place : quality.identifiers) {
+    WritePlace(dataset, place, *message.add_identifier_columns());
+  }
+  message.set_num_text_columns(quality.num_text_columns);
+  for (const DataQuality::TextColumn& column : quality.text_columns) {
+    v1::TextColumn& entry = *message.add_text_columns();
+    WritePlace(dataset, column.column, *entry.mutable_column());
+    entry.set_holds(TextKindName(column.kind));
+  }
+}
+
 void WriteScale(const Dataset& dataset, const DataQuality::Scale& scale, v1::ColumnScale& message) {
   WritePlace(dataset, scale.column, *message.mutable_column());
   message.set_range(scale.range);
@@ -85,6 +98,7 @@ void WriteScale(const Dataset& dataset, const DataQuality::Scale& scale, v1::Col
 void WriteQuality(const Dataset& dataset, const DataQuality& quality, v1::DataQuality& message) {
   WriteCells(dataset, quality, message);
   WriteRepetitions(dataset, quality, message);
+  WriteUnreadable(dataset, quality, message);
   message.set_num_leaking_columns(quality.num_leaks);
   for (const DataQuality::Leak& leak : quality.leaks) {
     v1::LeakingColumn& entry = *message.add_leaking_columns();

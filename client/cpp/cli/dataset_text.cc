@@ -81,6 +81,18 @@ std::string FormatCells(const v1::DataQuality& quality) {
   return text;
 }
 
+std::string FormatUnreadable(const v1::DataQuality& quality) {
+  return absl::StrCat(
+      FormatEntries(quality.num_identifier_columns(),
+                    "columns that look like identifiers of the rows; upload them as ignored",
+                    quality.identifier_columns(), NameOf),
+      FormatEntries(quality.num_text_columns(),
+                    "columns that are read as texts, each value a category of its own",
+                    quality.text_columns(), [](const v1::TextColumn& column) {
+                      return absl::StrCat(NameOf(column.column()), " holds ", column.holds());
+                    }));
+}
+
 std::string FormatRows(const v1::DataQuality& quality) {
   const std::string conflicts =
       quality.num_conflicting_rows() == 0
@@ -161,7 +173,8 @@ std::string FormatDatasetQuality(const v1::Dataset& dataset) {
     return "quality  not known: the data set was stored by an earlier version\n";
   }
   const v1::DataQuality& quality = dataset.quality();
-  std::string text = FormatCells(quality) + FormatRows(quality) + FormatRelations(quality);
+  std::string text = FormatCells(quality) + FormatUnreadable(quality) + FormatRows(quality) +
+                     FormatRelations(quality);
   return text.empty() ? "quality  nothing to remark\n" : "quality\n" + text;
 }
 

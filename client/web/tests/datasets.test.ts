@@ -23,6 +23,10 @@ test('what may be wrong with data, the worst first', () => {
     numDuplicateRows: '1',
     numLeakingColumns: '1',
     leakingColumns: [{ column: { name: 'copy' }, target: { name: 'y' } }],
+    numIdentifierColumns: '1',
+    identifierColumns: [{ name: 'id' }],
+    numTextColumns: '2',
+    textColumns: [{ column: { name: 'day' }, holds: 'dates' }, { column: { name: 'price' }, holds: 'numbers with a comma' }],
     numConstantColumns: '8',
     constantColumns: [1, 2, 3, 4, 5, 6, 7, 8].map((position) => ({ block: 'x', position })),
   });
@@ -30,9 +34,12 @@ test('what may be wrong with data, the worst first', () => {
     ['bad', '1 column gives the target away'],
     ['warn', '7 cells are missing'],
     ['warn', '1 row repeats an earlier one'],
+    ['warn', '1 column looks like an identifier of the rows'],
+    ['warn', '2 columns are read as texts'],
     ['warn', '8 columns are constant'],
   ]);
   assert.equal(findings[0]?.text, 'copy tells y');
-  assert.equal(findings[3]?.text, 'x column 1, x column 2, x column 3, x column 4, x column 5 and 3 more');
+  assert.equal(findings[4]?.text, 'day holds dates, price holds numbers with a comma. Each value is a category of its own.');
+  assert.equal(findings[5]?.text, 'x column 1, x column 2, x column 3, x column 4, x column 5 and 3 more');
   assert.deepEqual(findingsOf({}).map((finding) => finding.tone), ['good']);
 });

@@ -217,6 +217,7 @@ absl::StatusOr<DataQuality> AssessQuality(const Dataset& dataset, quality::Scan&
   quality::FindScales(dataset, scan, result);
   MERCER_RETURN_IF_ERROR(quality::FindNearlyConstant(dataset, scan, is_cancelled, result));
   MERCER_RETURN_IF_ERROR(quality::FindEqualColumns(dataset, scan, is_cancelled, result));
+  MERCER_RETURN_IF_ERROR(quality::FindUnreadable(dataset, is_cancelled, result));
   MERCER_RETURN_IF_ERROR(quality::FindLeaks(dataset, scan, is_cancelled, result));
   MERCER_RETURN_IF_ERROR(quality::FindDuplicateRows(dataset, scan, is_cancelled, result));
   return result;

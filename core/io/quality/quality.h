@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/data/table/dataset.h"
+#include "core/data/table/text_kind.h"
 
 namespace mercer {
 
@@ -62,6 +63,10 @@ struct DataQuality {
     Index target = 0;    // position in role_columns
     bool equal = false;  // else: one value for each class, not the same for all
   };
+  struct TextColumn {
+    ColumnPlace column;
+    TextKind kind = TextKind::kCategories;  // none of these
+  };
   struct Scale {
     ColumnPlace column;
     double range = 0;  // largest minus smallest known value
@@ -83,6 +88,12 @@ struct DataQuality {
   std::vector<EqualColumns> equal_columns;
   int64_t num_leaks = 0;
   std::vector<Leak> leaks;
+  // Dense features that say which row it is (row_identifier.h).
+  int64_t num_identifiers = 0;
+  std::vector<ColumnPlace> identifiers;
+  // Dense features and targets whose categories are numbers or dates, read as texts.
+  int64_t num_text_columns = 0;
+  std::vector<TextColumn> text_columns;
   // The smallest and the largest of numeric dense features that are not constant, when wider apart
   // than kWideScales.
   std::optional<std::pair<Scale, Scale>> scales;

@@ -81,6 +81,8 @@ absl::Status FindEqualColumns(const Dataset& dataset, const Scan& scan,
                               const CancelCheck& is_cancelled, DataQuality& quality);
 absl::Status FindDuplicateRows(const Dataset& dataset, Scan& scan, const CancelCheck& is_cancelled,
                                DataQuality& quality);
+absl::Status FindUnreadable(const Dataset& dataset, const CancelCheck& is_cancelled,
+                            DataQuality& quality);
 absl::Status FindLeaks(const Dataset& dataset, const Scan& scan, const CancelCheck& is_cancelled,
                        DataQuality& quality);
 

@@ -6,13 +6,13 @@
 #include <iterator>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 #include "core/base/status/status_macros.h"
 #include "core/data/table/reader_errors.h"
+#include "core/data/table/row_identifier.h"
 #include "core/data/table/text_kind.h"
 #include "core/training/recipe/recipe_phases.h"
 #include "core/training/recipe/recipe_splits.h"
@@ -23,9 +23,6 @@
 namespace mercer {
 namespace {
 
-// A column of few rows may hold different numbers by chance.
-constexpr Index kMinRowsOfIdentifier = 20;
-constexpr Index kFirstRows = 512;  // that most columns are ruled out by
 constexpr size_t kMostNamed = 10;  // columns, by warnings of one kind
 // A class with fewer rows can hardly be learned, and its part of a split not measured. Data of few
 // rows are an example, whose classes may well be small.
@@ -203,65 +200,10 @@ void CheckValidation(const TrainingRecipe& recipe, const Model& model,
        {{what, absl::StrCat(all)}, {what + "_left_out", absl::StrCat(left_out)}}});
 }
 
-bool IsNamedLikeIdentifier(const std::string& name) {
-  const std::string lower = absl::AsciiStrToLower(name);
-  return lower == "id" || lower == "index" || absl::EndsWith(lower, "_id") ||
-         absl::EndsWith(lower, "-id") || absl::EndsWith(lower, " id") ||
-         (name.size() > 2 && absl::EndsWith(name, "Id"));
-}
-
-bool AreDifferentWholeNumbers(std::vector<double> values) {
-  const auto is_whole = [](double value) {
-    return std::isfinite(value) && value == std::rint(value);
-  };
-  if (!std::all_of(values.begin(), values.end(), is_whole)) {
-    return false;
-  }
-  std::sort(values.begin(), values.end());
-  return std::adjacent_find(values.begin(), values.end()) == values.end();
-}
-
-std::vector<double> FirstValues(const FeatureBlock& block, Index column, Index count) {
-  std::vector<double> values;
-  for (Index row = 0; row < count; ++row) {
-    values.push_back(block.values.view()(row, column));
-  }
-  return values;
-}
-
-// Whether the column numbers the rows: whole numbers, each in one row alone, in the order of the
-// rows, without gaps to speak of, or by the column's name.
-bool NumbersTheRows(const FeatureBlock& block, Index column, const std::string& name) {
-  const Index rows = block.values.rows();
-  if (!AreDifferentWholeNumbers(FirstValues(block, column, std::min(rows, kFirstRows)))) {
-    return false;
-  }
-  const std::vector<double> values = FirstValues(block, column, rows);
-  if (!AreDifferentWholeNumbers(values)) {
-    return false;
-  }
-  const auto [least, most] = std::minmax_element(values.begin(), values.end());
-  return std::is_sorted(values.begin(), values.end()) ||
-         std::is_sorted(values.rbegin(), values.rend()) ||
-         *most - *least < 1.05 * static_cast<double>(rows) || IsNamedLikeIdentifier(name);
-}
-
-bool LooksLikeIdentifier(const FeatureBlock& block, size_t column) {
-  const ColumnSchema& schema = block.columns[column];
-  if (schema.categorical) {
-    return 10 * schema.categories.size() >= 9 * static_cast<size_t>(block.values.rows());
-  }
-  return NumbersTheRows(block, static_cast<Index>(column), schema.name);
-}
-
 void CheckIdentifiers(const TrainingRecipe& recipe, const Dataset& dataset,
                       std::vector<TrainingWarning>& warnings) {
-  Index features = 0;
-  for (const FeatureBlock& block : dataset.blocks) {
-    features += block.num_columns();
-  }
-  if (dataset.rows < kMinRowsOfIdentifier || features < 2) {
-    return;  // an only feature is what there is to learn from
+  if (!MayHoldIdentifiers(dataset)) {
+    return;
   }
   size_t found = 0;
   for (const FeatureBlock& block : dataset.blocks) {

@@ -328,6 +328,36 @@ TEST(QualityTest, WideScalesNameTheirColumns) {
   EXPECT_EQ(quality.scales->second.range, 4990);
 }
 
+TEST(QualityTest, IdentifiersAndTextsThatAreNoCategoriesAreListed) {
+  RowMatrix values = RowMatrix::Zero(30, 4);
+  for (Index row = 0; row < 30; ++row) {
+    values.row(row) << 0.5 * static_cast<double>(row % 7), 100.0 + static_cast<double>(row),
+        static_cast<double>(row), static_cast<double>(row % 3);
+  }
+  Dataset dataset;
+  dataset.rows = 30;
+  dataset.blocks = {DenseBlock("x", values)};
+  std::vector<ColumnSchema>& columns = dataset.blocks[0].columns;
+  columns[2].categorical = true;  // dates, each in one row
+  for (int day = 1; day <= 30; ++day) {
+    columns[2].categories.push_back("2024-06-" + std::to_string(day + 100).substr(1));
+  }
+  columns[3].categorical = true;
+  columns[3].categories = {"red", "green", "blue"};
+  const ColumnSchema commas{"y", true, {"1,5", "2,5", "3,5"}};
+  dataset.role_columns = {{ColumnRole::kGroup, commas, values.col(3)},
+                          {ColumnRole::kTarget, commas, values.col(3)}};
+  const DataQuality quality = Assess(dataset);
+  EXPECT_EQ(quality.num_identifiers, 1);
+  EXPECT_THAT(quality.identifiers, ElementsAre(ColumnPlace{0, 1}));
+  EXPECT_EQ(quality.num_text_columns, 2);
+  ASSERT_EQ(quality.text_columns.size(), 2u);
+  EXPECT_EQ(quality.text_columns[0].column, (ColumnPlace{0, 2}));
+  EXPECT_EQ(quality.text_columns[0].kind, TextKind::kDates);
+  EXPECT_EQ(quality.text_columns[1].column, (ColumnPlace{kRoleColumns, 1}));
+  EXPECT_EQ(quality.text_columns[1].kind, TextKind::kNumbersWithComma);
+}
+
 TEST(QualityTest, EndsSoonAfterItIsCancelled) {
   Dataset dataset;
   dataset.rows = 2'000'000;

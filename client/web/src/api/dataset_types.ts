@@ -44,6 +44,10 @@ export interface DataQuality {
   equalColumns?: { column?: ColumnPlace; equalTo?: ColumnPlace }[];
   numLeakingColumns?: Int64;
   leakingColumns?: { column?: ColumnPlace; target?: ColumnPlace; equal?: boolean }[];
+  numIdentifierColumns?: Int64;
+  identifierColumns?: ColumnPlace[];
+  numTextColumns?: Int64;
+  textColumns?: { column?: ColumnPlace; holds?: string }[];
   smallestScale?: { column?: ColumnPlace; range?: Real };
   largestScale?: { column?: ColumnPlace; range?: Real };
 }

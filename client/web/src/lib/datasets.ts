@@ -48,6 +48,10 @@ export function findingsOf(quality: DataQuality): Finding[] {
   const missing = (quality.missing ?? []).map((cells) => `${placeName(cells.column)} (${formatInteger(cells.count)})`);
   add('warn', quality.numMissingCells, (n) => counted(n, 'cell is missing', 'cells are missing'), `${some(missing, Number(quality.numMissingColumns ?? 0))}. A training must be told to fill them.`);
   add('warn', quality.numDuplicateRows, (n) => counted(n, 'row repeats', 'rows repeat') + ' an earlier one', 'Held-out rows may then be known from training.');
+  const identifiers = (quality.identifierColumns ?? []).map(placeName);
+  add('warn', quality.numIdentifierColumns, (n) => counted(n, 'column looks like an identifier', 'columns look like identifiers') + ' of the rows', `${some(identifiers, Number(quality.numIdentifierColumns ?? 0))}. Nothing is learned from them for other rows: upload them as ignored.`);
+  const texts = (quality.textColumns ?? []).map((each) => `${placeName(each.column)} holds ${each.holds}`);
+  add('warn', quality.numTextColumns, (n) => counted(n, 'column is read as texts', 'columns are read as texts'), `${some(texts, Number(quality.numTextColumns ?? 0))}. Each value is a category of its own.`);
   const constant = (quality.constantColumns ?? []).map(placeName);
   add('warn', quality.numConstantColumns, (n) => counted(n, 'column is constant', 'columns are constant'), some(constant, Number(quality.numConstantColumns ?? 0)));
   const nearly = (quality.nearlyConstantColumns ?? []).map((column) => placeName(column.column));
