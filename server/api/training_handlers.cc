@@ -1,6 +1,7 @@
 #include "server/api/training_handlers.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 #include "core/base/memory/memory_reserve.h"
 #include "core/base/status/errors.h"
@@ -87,6 +88,26 @@ const LearnerEntry* TrainingHandlers::FindLearner(std::string_view name) const {
   return nullptr;
 }
 
+std::string TrainingHandlers::LessMemoryAdvice() const {
+  std::vector<std::string> ways;
+  for (const LearnerEntry* entry : context_.learners) {
+    if (!entry->linear_memory.empty()) {
+      ways.push_back(entry->linear_memory);
+    }
+  }
+  return absl::StrCat("less memory, growing with the rows and not with their square, is taken by ",
+                      absl::StrJoin(ways, ", "));
+}
+
+absl::Status TrainingHandlers::WithAdvice(const absl::Status& status) const {
+  if (GetReason(status) != "JOB_TOO_LARGE") {
+    return status;
+  }
+  const std::string message = absl::StrCat(status.message(), "; ", LessMemoryAdvice());
+  return WithReason(absl::Status(status.code(), message), GetReason(status),
+                    GetErrorMetadata(status));
+}
+
 absl::StatusOr<JobSubmission> TrainingHandlers::MakeSubmission(
     const v1::TrainRequest& request) const {
   const auto check = [this](const v1::TrainRequest& asked) {
@@ -132,7 +153,8 @@ absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request,
   submission.trace_id = info.trace_id;
   const absl::StatusOr<CreatedJob> created = context_.jobs->Submit(submission, cancellation);
   if (!created.ok()) {
-    return AboutDataset(WithRequestPaths(created.status(), ChosenLearner(request)), request);
+    return WithAdvice(
+        AboutDataset(WithRequestPaths(created.status(), ChosenLearner(request)), request));
   }
   return WriteJob(created->job, {});
 }
@@ -221,6 +243,9 @@ absl::StatusOr<v1::EstimateCostResponse> TrainingHandlers::EstimateCost(
   response.set_memory_bytes(cost->memory_bytes);
   response.set_memory_budget_bytes(cost->memory_budget_bytes);
   response.set_fits(cost->memory_bytes <= cost->memory_budget_bytes);
+  if (!response.fits()) {
+    response.set_advice(LessMemoryAdvice());
+  }
   SetDuration(cost->time, response.mutable_time());
   MERCER_ASSIGN_OR_RETURN(const v1::TrainRequest completed, DecodeTrainRequest(cost->request));
   *response.mutable_decisions() = completed.decisions();

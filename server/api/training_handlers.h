@@ -38,6 +38,10 @@ class TrainingHandlers {
   absl::StatusOr<JobSubmission> MakeSubmission(const v1::TrainRequest& request) const;
   absl::StatusOr<v1::Job> ReadJob(const std::string& id) const;
   const LearnerEntry* FindLearner(std::string_view name) const;
+  // Names the learners that may fit where another is too large.
+  std::string LessMemoryAdvice() const;
+  // A refusal for the memory of a training, with that advice; other errors as they are.
+  absl::Status WithAdvice(const absl::Status& status) const;
 
   const ApiContext& context_;
 };

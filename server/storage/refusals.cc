@@ -25,7 +25,8 @@ absl::Status DatasetNotFound(const std::string& id) {
 
 absl::Status DatasetExists(const std::string& id) {
   return WithReason(
-      absl::AlreadyExistsError(absl::StrCat("there is a data set '", id, "' already")),
+      absl::AlreadyExistsError(absl::StrCat("there is a data set '", id,
+                                            "' already; take another id, or delete it first")),
       "DATASET_EXISTS", {{"dataset", id}});
 }
 

@@ -71,6 +71,21 @@ class CurlTest(unittest.TestCase):
                 self.assertRegex(line, r'\A(# (HELP|TYPE) \w+ .+|\w+(\{(\w+="[^"]*",?)+\})? [-+.\w]+)\Z')
             self.assertEqual(server.stop(), 0)
 
+    def test_refusals_say_what_helps(self):
+        with Server("--memory-budget", "50000") as server:
+            post = ("--header", "Content-Type: application/json", "--data")
+            rows = "".join(f"{i % 17},{i % 5},{'ab'[i % 3 > 0]}\n" for i in range(240))
+            upload = ("/v1/datasets:upload?datasetId=few&target=y", "--header", "Content-Type: text/csv", "--data-binary")
+            self.assertEqual(json.loads(curl(server, *upload, "a,b,y\n" + rows))["rows"], "240")
+            taken = json.loads(curl(server, *upload, "a,c,y\n" + rows))["error"]
+            self.assertEqual(taken["message"], "there is a data set 'few' already; take another id, or delete it first")
+            training = {"data": [{"dataset": "datasets/few"}], "learner": {"svm": {}}}
+            refused = json.loads(curl(server, "/v1/jobs", *post, json.dumps(training)))["error"]
+            self.assertEqual(refused["details"][0]["reason"], "JOB_TOO_LARGE")
+            cost = json.loads(curl(server, "/v1/jobs:estimate", *post, json.dumps({"training": training})))
+            self.assertIn("lp_mkl with approximation=nystrom", cost["advice"])
+            self.assertTrue(refused["message"].endswith("; " + cost["advice"]), refused["message"])
+
     def test_an_interrupted_upload_stores_nothing(self):
         with Server() as server:
             port = int(pathlib.Path(server.folder, "data/http_port").read_text())

@@ -49,7 +49,7 @@ COMMANDS = [
     Command("Which commands are there?", ["--help"], [r"(?m)^  train ", r"(?m)^  predict ", r"Exit codes"]),
     Command("How does my table get in?", ["data", "upload", "MAIL", "--target", "label", "--id", "mail"], [r"461 rows, 57 feature columns", r"target  label: -1 \(279\), 1 \(182\)"]),
     Command("I do not know the name of my column", ["data", "upload", "MAIL", "--target", "lable"], [r"did you mean 'label'\?"], code=3),
-    Command("What if that name is taken?", ["data", "upload", "MAIL", "--target", "label", "--id", "mail"], [r"--id takes another name, and 'mercer data rm ID'"], code=5),
+    Command("What if that name is taken?", ["data", "upload", "MAIL", "--target", "label", "--id", "mail"], [r"take another id, or delete it first", r"--id takes another id, and 'mercer data rm ID'"], code=5),
     Command("My table has semicolons", ["data", "upload", "SEMICOLONS", "--target", "y", "--id", "semicolons"], [r"2 feature columns", r"separated by ';'"]),
     Command("My table has holes", ["data", "upload", "HOLES", "--target", "y"], [r"row 2, column 'a': the value is missing", r"--allow-missing", r"--impute"], code=3),
     Command("My numbers have decimal commas", ["data", "upload", "COMMAS", "--target", "price", "--id", "commas"], [r"price: 0,5"]),

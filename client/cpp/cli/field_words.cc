@@ -64,12 +64,9 @@ constexpr Words kRemedies[] = {
     {"preprocessing.imputation", "a model that is trained with 'train --impute' fills them in"},
 };
 
-// By the reason of the error.
+// By the reason of the error: which words of this program do what its message advises.
 constexpr Words kWaysOut[] = {
-    {"JOB_TOO_LARGE",
-     "exact kernels need memory for the square of the rows; 'train DATA lp_mkl --approximation "
-     "nystrom' and 'train DATA infinite_features' for the rows alone"},
-    {"DATASET_EXISTS", "--id takes another name, and 'mercer data rm ID' makes this one free"},
+    {"DATASET_EXISTS", "--id takes another id, and 'mercer data rm ID' deletes a data set"},
 };
 
 std::string TextOf(absl::Span<const Words> list, const std::string& key) {

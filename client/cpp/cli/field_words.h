@@ -15,7 +15,7 @@ std::string FlagOfField(const std::string& path);
 // Empty for others.
 std::string RemedyInFlags(const std::string& path);
 
-// What helps against an error of that reason, where its message does not say it. Empty for others.
+// What does here what the message of an error of that reason advises. Empty for others.
 std::string WayOutInFlags(const std::string& reason);
 
 // The first two, for FormatError.

@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 
 #include "client/cpp/cli/commands.h"
-#include "client/cpp/cli/field_words.h"
 #include "client/cpp/cli/model_text.h"
 #include "client/cpp/cli/text.h"
 #include "client/cpp/cli/train_request.h"
@@ -17,6 +16,7 @@ namespace mercer::client {
 namespace {
 
 constexpr char kName[] = "train";
+constexpr int kAdviceIndent = 8;  // of the values of a cost
 
 constexpr char kLearnerHelp[] =
     "Options of the learner: --NAME VALUE or --NAME=VALUE, as 'mercer learners LEARNER' lists "
@@ -37,7 +37,8 @@ absl::StatusOr<ExitCode> ReportCost(Session& session, v1::TrainRequest request) 
                 << (cost.fits()
                         ? ""
                         : ": too much for this server, which would refuse the job;\n        " +
-                              WayOutInFlags("JOB_TOO_LARGE"))
+                              Wrap(Printable(cost.advice()), session.terminal().width,
+                                   kAdviceIndent))
                 << "\n"
                 << FormatWarnings(cost.decisions(), session.terminal()) << std::flush;
   return ExitCode::kOk;

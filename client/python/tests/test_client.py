@@ -132,6 +132,14 @@ def test_an_id_with_other_content_is_refused(client, rings):
     with pytest.raises(mercer.AlreadyExistsError) as caught:
         client.upload(features + 1, labels, id="mine")
     assert caught.value.reason == "DATASET_EXISTS"
+    assert "take another id, or delete it first" in str(caught.value)
+
+
+def test_a_training_that_is_too_large_says_what_takes_less_memory(rings):
+    with mercer.local(flags=["--memory-budget", "50000"]) as small, pytest.raises(mercer.LimitError) as caught:
+        small.train(small.upload(*rings), "svm")
+    assert caught.value.reason == "JOB_TOO_LARGE"
+    assert "lp_mkl with approximation=nystrom" in str(caught.value)
 
 
 def test_large_uploads_go_on_where_they_broke_off(client):

@@ -119,6 +119,9 @@ struct LearnerEntry {
   std::string name;     // "lp_mkl"
   std::string title;    // "lp-norm multiple kernel learning"
   std::string summary;  // one paragraph: what it does, when to use it, cost, source
+  // How to train it so that memory grows with the rows and not with their square:
+  // "lp_mkl with approximation=nystrom"; empty: there is no such way.
+  std::string linear_memory = {};
   std::vector<OptionField> fields = {};
   bool classification = true;
   bool regression = false;

@@ -275,6 +275,7 @@ class FakeTraining : public v1::TrainingService::Service {
     response->set_memory_budget_bytes(int64_t{1} << 30);
     response->mutable_time()->set_seconds(185);
     response->set_fits(state_.fits);
+    response->set_advice(state_.fits ? "" : "less is taken by lp_mkl with approximation=nystrom");
     return state_.train_status;
   }
 

@@ -120,7 +120,9 @@ class Upload:
             return None  # who may upload need not be allowed to ask
         if dataset.labels[_CONTENT_LABEL] != self.content:
             raise errors.AlreadyExistsError(
-                f"datasets/{name} has other content", code="ALREADY_EXISTS", reason="DATASET_EXISTS"
+                f"there is datasets/{name} with other content already; take another id, or delete it first",
+                code="ALREADY_EXISTS",
+                reason="DATASET_EXISTS",
             )
         return dataset
 

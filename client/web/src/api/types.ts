@@ -190,6 +190,7 @@ export interface CostEstimate {
   memoryBudgetBytes?: Int64;
   fits?: boolean;
   decisions?: Warning[];
+  advice?: string;
 }
 
 export interface ServerInfo {

@@ -59,7 +59,7 @@ export function EstimatePanel({ estimate, ready }: { estimate: Estimate; ready: 
                 ['of', `${formatBytes(value.memoryBudgetBytes)} for all jobs`],
               ]}
             />
-            {value.fits ? null : <p class="field-error">More than this server has. Use fewer rows or kernels.</p>}
+            {value.fits ? null : <p class="field-error">More than this server has: {value.advice}.</p>}
             <Notices texts={warningsOf(undefined, value)} />
             <p class="sub">The time is usually right within a factor of 3; waiting in the queue is not counted.</p>
           </>
