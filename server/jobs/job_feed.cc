@@ -13,11 +13,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 
-#include "core/base/memory/memory_reserve.h"
 #include "core/base/numeric/hash_table.h"
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "server/jobs/posted_work.h"
 #include "server/jobs/wake_slot.h"
 
 namespace mercer::server {
@@ -25,8 +25,6 @@ namespace {
 
 using JobPointer = std::shared_ptr<const WatchedJob>;
 
-// Watchers that one piece of work wakes.
-constexpr size_t kPortion = 64;
 // Of the jobs that a watcher has read and not taken, unless it is one.
 constexpr size_t kPageBytes = size_t{1} << 20;
 // Of a job beside its request, which is there twice, read and written: the record, its entry and its numbers.
@@ -107,17 +105,17 @@ absl::Status TooSlow() {
 
 }  // namespace
 
-class JobFeed::Impl : public std::enable_shared_from_this<JobFeed::Impl> {
+class JobFeed::Impl {
  public:
   Impl(JobStore* jobs, Executor* executor, Options options)
-      : jobs_(jobs), executor_(executor), options_(options) {}
+      : jobs_(jobs), options_(options), posted_(std::make_shared<PostedWork>(executor)) {}
 
   WatcherPointer Subscribe(JobFilter filter, std::function<void()> wake);
   void Unsubscribe(const WatcherPointer& watcher);
   NextJob Next(const WatcherPointer& watcher);
   void Changed(const std::string& job_id, JobChange change);
   void Tick(size_t part, size_t parts);
-  void WaitForWork();
+  void WaitForWork() { posted_->Wait(); }
   int64_t num_watches() const;
 
  private:
@@ -132,12 +130,8 @@ class JobFeed::Impl : public std::enable_shared_from_this<JobFeed::Impl> {
   void WakeWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
   // Posts ReadChanged, where there is something to read and nobody reads.
   void BeginReading() ABSL_LOCKS_EXCLUDED(mutex_);
-  // False: it is not to be had, and whoever waits for it must ask again.
-  bool Post(absl::AnyInvocable<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return posted_ == 0; }
 
   JobStore* const jobs_;
-  Executor* const executor_;
   const Options options_;
   mutable absl::Mutex mutex_;
   std::vector<WatcherPointer> watchers_ ABSL_GUARDED_BY(mutex_);
@@ -151,7 +145,7 @@ class JobFeed::Impl : public std::enable_shared_from_this<JobFeed::Impl> {
   std::set<std::string> held_ ABSL_GUARDED_BY(mutex_);     // to be read at the next tick
   int64_t audience_ ABSL_GUARDED_BY(mutex_) = 0;           // how often the last watcher has left
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
-  int64_t posted_ ABSL_GUARDED_BY(mutex_) = 0;
+  const std::shared_ptr<PostedWork> posted_;
 };
 
 namespace {
@@ -223,7 +217,7 @@ NextJob JobFeed::Impl::Next(const WatcherPointer& watcher) {
     watcher->waiting = true;
     fetch = !std::exchange(watcher->fetching, true);
   }
-  if (fetch && !Post([this, watcher] { FetchPage(watcher); })) {
+  if (fetch && !posted_->Post([this, watcher] { FetchPage(watcher); })) {
     absl::MutexLock lock(&mutex_);
     watcher->fetching = false;  // a heartbeat asks again
   }
@@ -325,7 +319,7 @@ void JobFeed::Impl::BeginReading() {
       return;
     }
   }
-  if (!Post([this] { ReadChanged(); })) {
+  if (!posted_->Post([this] { ReadChanged(); })) {
     absl::MutexLock lock(&mutex_);
     reading_ = false;  // the next change or tick begins again
   }
@@ -421,54 +415,17 @@ void JobFeed::Impl::DropOldest() {
 }
 
 void JobFeed::Impl::WakeWaiting() {
-  std::vector<std::vector<WatcherPointer>> portions;
+  std::vector<std::shared_ptr<WakeSlot>> waiting;
   {
     absl::MutexLock lock(&mutex_);
     for (const WatcherPointer& watcher : watchers_) {
       // One that waits for a page is woken by it.
-      if (watcher->fetching || !std::exchange(watcher->waiting, false)) {
-        continue;
+      if (!watcher->fetching && std::exchange(watcher->waiting, false)) {
+        waiting.emplace_back(watcher, &watcher->wake);
       }
-      if (portions.empty() || portions.back().size() == kPortion) {
-        portions.emplace_back();
-      }
-      portions.back().push_back(watcher);
     }
   }
-  for (std::vector<WatcherPointer>& portion : portions) {
-    // Those that are not told ask again at their heartbeats.
-    Post([portion = std::move(portion)] {
-      for (const WatcherPointer& watcher : portion) {
-        RunNeeded("telling a watcher", [&watcher] {
-          watcher->wake.Run();
-        }).IgnoreError();  // one that fails costs the others nothing
-      }
-    });
-  }
-}
-
-bool JobFeed::Impl::Post(absl::AnyInvocable<void()> work) {
-  {
-    absl::MutexLock lock(&mutex_);
-    ++posted_;
-  }
-  const absl::Status posted = RunNeeded("telling watchers of jobs", [&] {
-    executor_->Post([self = shared_from_this(), work = std::move(work)]() mutable {
-      RunNeeded("telling watchers of jobs", [&work] { work(); }).IgnoreError();
-      absl::MutexLock lock(&self->mutex_);
-      --self->posted_;
-    });
-  });
-  if (!posted.ok()) {
-    absl::MutexLock lock(&mutex_);
-    --posted_;
-  }
-  return posted.ok();
-}
-
-void JobFeed::Impl::WaitForWork() {
-  absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(this, &Impl::IsIdle));
+  posted_->Wake(waiting);  // those that are not told ask again at their heartbeats
 }
 
 int64_t JobFeed::Impl::num_watches() const {

@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/memory/memory_reserve.h"
 #include "core/base/numeric/hash_table.h"
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
+#include "server/jobs/posted_work.h"
 #include "server/jobs/wake_slot.h"
 
 namespace mercer::server {
@@ -65,11 +65,11 @@ struct Channel {
   }
 
   // Those that wait, which are then no longer waiting.
-  std::vector<ProgressWatcherPointer> TakeWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    std::vector<ProgressWatcherPointer> waiting;
+  std::vector<std::shared_ptr<WakeSlot>> TakeWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    std::vector<std::shared_ptr<WakeSlot>> waiting;
     for (const ProgressWatcherPointer& watcher : watchers) {
       if (std::exchange(watcher->waiting, false)) {
-        waiting.push_back(watcher);
+        waiting.emplace_back(watcher, &watcher->wake);
       }
     }
     return waiting;
@@ -150,33 +150,28 @@ Fetched ReadLog(Storage& storage, const std::string& job_id, int64_t cursor, int
 class ProgressHub::Impl : public std::enable_shared_from_this<ProgressHub::Impl> {
  public:
   Impl(Storage* storage, Executor* executor, Options options)
-      : storage_(storage), executor_(executor), options_(options) {}
+      : storage_(storage), options_(options), posted_(std::make_shared<PostedWork>(executor)) {}
 
   std::unique_ptr<ProgressSubscription> Subscribe(const std::string& job_id, int64_t after_sequence,
                                                   std::function<void()> wake);
   void Publish(const std::string& job_id, const std::vector<EventRecord>& events);
   void Close();
-  void WaitForWork();
+  void WaitForWork() { posted_->Wait(); }
   int64_t num_subscriptions() const;
 
   NextEvent Next(const ChannelPointer& channel, const ProgressWatcherPointer& watcher);
   void Unsubscribe(const ChannelPointer& channel, const ProgressWatcherPointer& watcher);
 
  private:
-  // False: it is not to be had, and whoever waits for it must look again.
-  bool Post(absl::AnyInvocable<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
   void Fetch(const ChannelPointer& channel, const ProgressWatcherPointer& watcher);
-  void Wake(std::vector<ProgressWatcherPointer> watchers);
-  bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return posted_ == 0; }
 
   Storage* const storage_;
-  Executor* const executor_;
   const Options options_;
   mutable absl::Mutex mutex_;  // taken before the mutex of a channel
   HashMap<std::string, ChannelPointer> channels_ ABSL_GUARDED_BY(mutex_);
   int64_t num_subscriptions_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t posted_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  const std::shared_ptr<PostedWork> posted_;
 };
 
 namespace {
@@ -274,7 +269,7 @@ NextEvent ProgressHub::Impl::Next(const ChannelPointer& channel,
     fetch = (behind || !watcher->complete) && !watcher->fetching;
     watcher->fetching = watcher->fetching || fetch;
   }
-  if (fetch && !Post([this, channel, watcher] { Fetch(channel, watcher); })) {
+  if (fetch && !posted_->Post([this, channel, watcher] { Fetch(channel, watcher); })) {
     absl::MutexLock lock(&channel->mutex);
     watcher->fetching = false;  // a heartbeat looks again
   }
@@ -331,7 +326,7 @@ void ProgressHub::Impl::Publish(const std::string& job_id, const std::vector<Eve
       decoded.push_back(std::make_shared<const JobEvent>(*std::move(event)));
     }
   }
-  std::vector<ProgressWatcherPointer> waiting;
+  std::vector<std::shared_ptr<WakeSlot>> waiting;
   {
     absl::MutexLock lock(&channel->mutex);
     for (EventPointer& event : decoded) {
@@ -339,66 +334,22 @@ void ProgressHub::Impl::Publish(const std::string& job_id, const std::vector<Eve
     }
     waiting = channel->TakeWaiting();
   }
-  Wake(std::move(waiting));
+  posted_->Wake(waiting);
 }
 
 void ProgressHub::Impl::Close() {
-  std::vector<ProgressWatcherPointer> waiting;
+  std::vector<std::shared_ptr<WakeSlot>> waiting;
   {
     absl::MutexLock lock(&mutex_);
     closed_ = true;
     for (const auto& [job_id, channel] : channels_) {
       absl::MutexLock channel_lock(&channel->mutex);
       channel->closed = true;
-      const std::vector<ProgressWatcherPointer> more = channel->TakeWaiting();
+      const std::vector<std::shared_ptr<WakeSlot>> more = channel->TakeWaiting();
       waiting.insert(waiting.end(), more.begin(), more.end());
     }
   }
-  Wake(std::move(waiting));
-}
-
-// In portions, so that several threads of the executor share the work.
-void ProgressHub::Impl::Wake(std::vector<ProgressWatcherPointer> watchers) {
-  constexpr size_t kWokenTogether = 128;
-  for (size_t begin = 0; begin < watchers.size(); begin += kWokenTogether) {
-    const size_t end = std::min(watchers.size(), begin + kWokenTogether);
-    std::vector<ProgressWatcherPointer> portion(
-        watchers.begin() + static_cast<std::ptrdiff_t>(begin),
-        watchers.begin() + static_cast<std::ptrdiff_t>(end));
-    Post([portion = std::move(portion)] {
-      for (const ProgressWatcherPointer& watcher : portion) {
-        RunNeeded("telling a watcher", [&watcher] {
-          watcher->wake.Run();
-        }).IgnoreError();  // one that fails costs the others nothing
-      }
-    });
-  }
-}
-
-bool ProgressHub::Impl::Post(absl::AnyInvocable<void()> work) {
-  {
-    absl::MutexLock lock(&mutex_);
-    ++posted_;
-  }
-  const absl::Status posted = RunNeeded("telling watchers", [&] {
-    executor_->Post([self = shared_from_this(), work = std::move(work)]() mutable {
-      RunNeeded("telling watchers", [&work] {
-        work();
-      }).IgnoreError();  // a watcher is told again when the next event comes
-      absl::MutexLock lock(&self->mutex_);
-      --self->posted_;
-    });
-  });
-  if (!posted.ok()) {
-    absl::MutexLock lock(&mutex_);
-    --posted_;
-  }
-  return posted.ok();
-}
-
-void ProgressHub::Impl::WaitForWork() {
-  absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(this, &Impl::IsIdle));
+  posted_->Wake(waiting);
 }
 
 int64_t ProgressHub::Impl::num_subscriptions() const {
