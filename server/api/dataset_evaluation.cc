@@ -104,11 +104,12 @@ absl::StatusOr<Prediction> PredictAll(const Predictor& predictor, const Dataset&
   return all;
 }
 
-void CountRows(const Model& model, const RoleColumn& target, const Vector* weights,
-               Evaluation& evaluation) {
-  const std::vector<int> classes = model.coding.kind() == CodingKind::kRegression
-                                       ? std::vector<int>()
-                                       : model.coding.Classes(target);
+absl::Status CountRows(const Model& model, const RoleColumn& target, const Vector* weights,
+                       const RunContext& context, Evaluation& evaluation) {
+  std::vector<int> classes;
+  if (model.coding.kind() != CodingKind::kRegression) {
+    MERCER_ASSIGN_OR_RETURN(classes, model.coding.Classes(target, context));
+  }
   for (Index row = 0; row < target.values.size(); ++row) {
     if (!std::isnan(target.values(row)) && (weights == nullptr || (*weights)(row) > 0)) {
       ++evaluation.rows;
@@ -116,6 +117,7 @@ void CountRows(const Model& model, const RoleColumn& target, const Vector* weigh
           !classes.empty() && classes[static_cast<size_t>(row)] < 0 ? 1 : 0;
     }
   }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -140,7 +142,8 @@ absl::StatusOr<Evaluation> EvaluateDataset(const Predictor& predictor, const Dat
     evaluation.weight_column = column->schema.name;
   }
   const Vector* const counts = evaluation.weight_column.empty() ? nullptr : &weights;
-  CountRows(model, *target, counts, evaluation);
+  const RunContext context(cancellation, 1, nullptr);
+  MERCER_RETURN_IF_ERROR(CountRows(model, *target, counts, context, evaluation));
   if (evaluation.rows == 0) {
     return WithReason(
         absl::InvalidArgumentError(absl::StrCat("no row has a target in column '", model.target,
@@ -150,8 +153,7 @@ absl::StatusOr<Evaluation> EvaluateDataset(const Predictor& predictor, const Dat
   MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
                           PredictAll(predictor, dataset, {false, task}, cancellation));
   MERCER_ASSIGN_OR_RETURN(evaluation.metrics,
-                          EvaluateWeighted(model.coding, prediction, *target, counts,
-                                           RunContext(cancellation, 1, nullptr)));
+                          EvaluateWeighted(model.coding, prediction, *target, counts, context));
   return evaluation;
 }
 

@@ -56,4 +56,23 @@ inline double WorkAfterCancel(double seconds,
   return ProcessorSeconds() - at_cancel;
 }
 
+// Work that takes longer than that ends within it after a cancellation.
+inline void ExpectEndsSoon(const std::function<absl::Status(RunContext&)>& work) {
+  const double whole = WholeWork(work);
+  if (whole < kMostWorkAfterCancel) {
+    return;  // it may end by itself
+  }
+  for (const double part : {0.05, 0.3, 0.6}) {
+    EXPECT_LE(WorkAfterCancel(part * whole, work), kMostWorkAfterCancel) << part << " of " << whole;
+  }
+}
+
+// The same, and work that was cancelled before says so.
+inline void ExpectIsPolled(const std::function<absl::Status(RunContext&)>& work) {
+  RunContext cancelled;
+  cancelled.cancellation().Cancel();
+  EXPECT_TRUE(absl::IsCancelled(work(cancelled)));
+  ExpectEndsSoon(work);
+}
+
 }  // namespace mercer

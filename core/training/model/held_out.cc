@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/base/status/status_macros.h"
 #include "core/training/model/predictor.h"
 #include "core/training/targets/label_names.h"
 
@@ -127,32 +128,45 @@ Residuals MakeResiduals(const std::vector<double>& predicted, const std::vector<
   return residuals;
 }
 
-HeldOutPlan::HeldOutPlan(const RoleColumn& target, bool regression, size_t num_collections)
-    : regression_(regression) {
+absl::Status HeldOutPlan::ChooseClasses(const RoleColumn& target, size_t num_collections,
+                                        const RunContext& context) {
   std::vector<Index> known;
   for (Index row = 0; row < target.values.size(); ++row) {
     if (!std::isnan(target.values(row))) {
       known.push_back(row);
     }
   }
-  if (!regression) {
-    classes_ = SortedLabels(target, known);
-    std::vector<int64_t> rows_of_class(classes_.size(), 0);
-    for (const int position : LabelPositions(target, classes_)) {
-      if (position >= 0) {
-        ++rows_of_class[static_cast<size_t>(position)];
-      }
+  MERCER_ASSIGN_OR_RETURN(const std::vector<double> values,
+                          DifferentValues(target, known, context));
+  MERCER_ASSIGN_OR_RETURN(classes_, SortedLabels(target.schema, values, context));
+  MERCER_ASSIGN_OR_RETURN(const std::vector<int> positions,
+                          LabelPositions(target, classes_, context));
+  std::vector<int64_t> rows_of_class(classes_.size(), 0);
+  for (const int position : positions) {
+    if (position >= 0) {
+      ++rows_of_class[static_cast<size_t>(position)];
     }
-    // With two classes the curve of one says all: that of the other is its mirror image.
-    curve_classes_ =
-        classes_.size() == 2 ? std::vector<int>{1} : MostFrequent(rows_of_class, kMaxCurves);
-    const size_t cells = classes_.size() * classes_.size();
-    has_confusion_ =
-        classes_.size() <= kMaxConfusedClasses && cells <= kMaxConfusionCells / num_collections;
   }
-  const auto width = static_cast<Index>(std::max<size_t>(values_per_row(), 1));
+  // With two classes the curve of one says all: that of the other is its mirror image.
+  curve_classes_ =
+      classes_.size() == 2 ? std::vector<int>{1} : MostFrequent(rows_of_class, kMaxCurves);
+  const size_t cells = classes_.size() * classes_.size();
+  has_confusion_ =
+      classes_.size() <= kMaxConfusedClasses && cells <= kMaxConfusionCells / num_collections;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<HeldOutPlan> HeldOutPlan::Make(const RoleColumn& target, bool regression,
+                                              size_t num_collections, const RunContext& context) {
+  HeldOutPlan plan;
+  plan.regression_ = regression;
+  if (!regression) {
+    MERCER_RETURN_IF_ERROR(plan.ChooseClasses(target, num_collections, context));
+  }
+  const auto width = static_cast<Index>(std::max<size_t>(plan.values_per_row(), 1));
   const Index most = std::max<Index>(1, kMaxValues / static_cast<Index>(num_collections) / width);
-  stride_ = std::max<Index>(1, (target.values.size() + most - 1) / most);
+  plan.stride_ = std::max<Index>(1, (target.values.size() + most - 1) / most);
+  return plan;
 }
 
 // The positions of these classes among those that are kept; -1 for a class that is not.
@@ -165,14 +179,16 @@ std::vector<int> HeldOutPlan::PositionsIn(const std::vector<std::string>& classe
   return positions;
 }
 
-void HeldOutPlan::Collect(const OutputCoding& coding, const Prediction& prediction,
-                          const RoleColumn& labels, const std::vector<Index>& rows,
-                          HeldOutRows& collected) const {
+absl::Status HeldOutPlan::Collect(const OutputCoding& coding, const Prediction& prediction,
+                                  const RoleColumn& labels, const std::vector<Index>& rows,
+                                  const RunContext& context, HeldOutRows& collected) const {
   if (has_confusion_) {
     collected.confusion.resize(classes_.size() * classes_.size(), 0);
   }
-  const std::vector<int> truth =
-      regression_ ? std::vector<int>() : LabelPositions(labels, classes_);
+  std::vector<int> truth;
+  if (!regression_) {
+    MERCER_ASSIGN_OR_RETURN(truth, LabelPositions(labels, classes_, context));
+  }
   const std::vector<int> position_in_coding = PositionsIn(coding.classes());
   std::vector<size_t> class_of_coding(coding.classes().size(), 0);
   for (size_t c = 0; c < position_in_coding.size(); ++c) {
@@ -185,6 +201,7 @@ void HeldOutPlan::Collect(const OutputCoding& coding, const Prediction& predicti
     const auto row = static_cast<Index>(i);
     const Index in_block = row % kBlockRows;
     if (in_block == 0) {
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
       const Index size = std::min(kBlockRows, prediction.decision_values.rows() - row);
       class_values = ClassValues(coding, prediction.decision_values.middleRows(row, size));
     }
@@ -208,6 +225,7 @@ void HeldOutPlan::Collect(const OutputCoding& coding, const Prediction& predicti
       collected.values.push_back(position < 0 ? kNoValue : class_values(in_block, position));
     }
   }
+  return absl::OkStatus();
 }
 
 bool HeldOutPlan::Fits(const HeldOutRows& collected) const {

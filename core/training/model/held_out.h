@@ -132,19 +132,23 @@ class HeldOutPlan {
   static constexpr size_t kMaxConfusionCells = size_t{1} << 20;
 
   HeldOutPlan() = default;
-  // `num_collections`: how many HeldOutRows share the memory, >= 1.
-  HeldOutPlan(const RoleColumn& target, bool regression, size_t num_collections);
+  // `num_collections`: how many HeldOutRows share the memory, >= 1. Errors: kCancelled.
+  static absl::StatusOr<HeldOutPlan> Make(const RoleColumn& target, bool regression,
+                                          size_t num_collections, const RunContext& context);
 
   // `labels` and `prediction` are of the rows `rows` of the data set, predicted by outputs of that
-  // coding, which may know fewer classes.
-  void Collect(const OutputCoding& coding, const Prediction& prediction, const RoleColumn& labels,
-               const std::vector<Index>& rows, HeldOutRows& collected) const;
+  // coding, which may know fewer classes. Errors: kCancelled, with some of the rows collected.
+  absl::Status Collect(const OutputCoding& coding, const Prediction& prediction,
+                       const RoleColumn& labels, const std::vector<Index>& rows,
+                       const RunContext& context, HeldOutRows& collected) const;
   // Whether the sizes of what was loaded are those that Collect makes.
   bool Fits(const HeldOutRows& collected) const;
   // The summary of these rows, without folds and spreads.
   HeldOut Summarize(const HeldOutRows& collected) const;
 
  private:
+  absl::Status ChooseClasses(const RoleColumn& target, size_t num_collections,
+                             const RunContext& context);
   size_t values_per_row() const { return regression_ ? 1 : curve_classes_.size(); }
   std::vector<int> PositionsIn(const std::vector<std::string>& classes) const;
 

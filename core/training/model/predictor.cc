@@ -246,7 +246,7 @@ absl::StatusOr<PreparedData> Predictor::Prepare(const Dataset& rows, const Predi
                               ? own.Apply(rows, context)
                               : own.WithUnseenCategory(rule).Apply(rows, context));
   MERCER_RETURN_IF_ERROR(CheckSquares(*model_, prepared));
-  MERCER_ASSIGN_OR_RETURN(prepared.tasks, model_->tasks.ReadTasks(rows, options.task));
+  MERCER_ASSIGN_OR_RETURN(prepared.tasks, model_->tasks.ReadTasks(rows, options.task, context));
   return prepared;
 }
 

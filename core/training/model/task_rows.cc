@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/process/paced_check.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 
@@ -11,6 +12,7 @@ namespace mercer {
 namespace {
 
 constexpr size_t kMostTasksOfMetrics = 50;
+constexpr Index kNumbersPerCountedRow = 256;  // of PacedCheck
 
 // The positions in `rows` of the rows of each task.
 std::vector<std::vector<Index>> GroupByTask(const PreparedData& inputs, size_t num_tasks,
@@ -58,21 +60,29 @@ absl::Status AddTaskMetrics(const TaskOutputs& outputs, const Prediction& predic
   return absl::OkStatus();
 }
 
-TaskCounts::TaskCounts(const TaskCoding& tasks, const RoleColumn& column, const RoleColumn& target,
-                       bool by_class)
-    : tasks_(tasks), task_of_row_(tasks.Tasks(column)), target_(target), by_class_(by_class) {
+absl::StatusOr<TaskCounts> TaskCounts::Make(const TaskCoding& tasks, const RoleColumn& column,
+                                            const RoleColumn& target, bool by_class,
+                                            const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(std::vector<int> task_of_row, tasks.Tasks(column, context));
+  TaskCounts made(tasks, std::move(task_of_row), target, by_class);
+  PacedCheck check(context);
   for (Index row = 0; row < target.values.size(); ++row) {
-    ++counts_[KeyOf(row)];
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerCountedRow));
+    ++made.counts_[made.KeyOf(row)];
   }
+  return made;
 }
 
 TaskCounts::Key TaskCounts::KeyOf(Index row) const {
   return {task_of_row_[static_cast<size_t>(row)], by_class_ ? target_.values(row) + 0.0 : 0.0};
 }
 
-absl::Status TaskCounts::CheckWithout(const std::vector<Index>& held_out) const {
+absl::Status TaskCounts::CheckWithout(const std::vector<Index>& held_out,
+                                      const RunContext& context) const {
   std::map<Key, Index> out;
+  PacedCheck check(context);
   for (const Index row : held_out) {
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerCountedRow));
     ++out[KeyOf(row)];
   }
   for (const auto& [key, count] : out) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include "core/base/process/run_context.h"
 #include "core/data/metrics/metrics.h"
@@ -34,23 +35,27 @@ absl::Status AddTaskMetrics(const TaskOutputs& outputs, const Prediction& predic
 // How many rows each task has, or each class of each task.
 class TaskCounts {
  public:
-  // All must outlive this.
-  TaskCounts(const TaskCoding& tasks, const RoleColumn& column, const RoleColumn& target,
-             bool by_class);
+  // All must outlive this. Errors: kCancelled.
+  static absl::StatusOr<TaskCounts> Make(const TaskCoding& tasks, const RoleColumn& column,
+                                         const RoleColumn& target, bool by_class,
+                                         const RunContext& context);
 
   // Whether each of them keeps a row without those. Errors: kInvalidArgument with reason
-  // EMPTY_TASK.
-  absl::Status CheckWithout(const std::vector<Index>& held_out) const;
+  // EMPTY_TASK; kCancelled.
+  absl::Status CheckWithout(const std::vector<Index>& held_out, const RunContext& context) const;
 
  private:
   using Key = std::pair<int, double>;
 
+  TaskCounts(const TaskCoding& tasks, std::vector<int> task_of_row, const RoleColumn& target,
+             bool by_class)
+      : tasks_(tasks), task_of_row_(std::move(task_of_row)), target_(target), by_class_(by_class) {}
   Key KeyOf(Index row) const;
 
   const TaskCoding& tasks_;
-  const std::vector<int> task_of_row_;
+  std::vector<int> task_of_row_;
   const RoleColumn& target_;
-  const bool by_class_;
+  bool by_class_;
   std::map<Key, Index> counts_;
 };
 

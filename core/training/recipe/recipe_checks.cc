@@ -25,7 +25,8 @@ namespace {
 constexpr Index kRowsPerCheck = 4096;
 constexpr size_t kMostSuggestions = 10;  // of one answer: each looks at all names
 
-absl::Status CheckClassWeightLabels(const TrainingRecipe& recipe, const RoleColumn& target) {
+absl::Status CheckClassWeightLabels(const TrainingRecipe& recipe, const RoleColumn& target,
+                                    const RunContext& context) {
   if (recipe.class_weighting != ClassWeighting::kExplicit) {
     return absl::OkStatus();
   }
@@ -36,7 +37,7 @@ absl::Status CheckClassWeightLabels(const TrainingRecipe& recipe, const RoleColu
     }
   }
   MERCER_ASSIGN_OR_RETURN(const OutputCoding coding,
-                          OutputCoding::FromLabels(target, known, recipe.coding));
+                          OutputCoding::FromLabels(target, known, recipe.coding, context));
   FieldViolations violations;
   for (const auto& [label, weight] : recipe.class_weights) {
     const auto& classes = coding.classes();
@@ -48,11 +49,14 @@ absl::Status CheckClassWeightLabels(const TrainingRecipe& recipe, const RoleColu
 }
 
 absl::Status CheckTasksOfFolds(const TrainingRecipe& recipe, const RoleColumn& target,
-                               const RoleColumn& column, const std::vector<Split>& splits) {
-  MERCER_ASSIGN_OR_RETURN(const TaskCoding tasks, TaskCoding::FromAllRows(column));
-  const TaskCounts counts(tasks, column, target, recipe.kind == TargetKind::kClassification);
+                               const RoleColumn& column, const std::vector<Split>& splits,
+                               const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const TaskCoding tasks, TaskCoding::FromAllRows(column, context));
+  const bool by_class = recipe.kind == TargetKind::kClassification;
+  MERCER_ASSIGN_OR_RETURN(const TaskCounts counts,
+                          TaskCounts::Make(tasks, column, target, by_class, context));
   for (size_t fold = 0; fold < splits.size(); ++fold) {
-    const absl::Status status = counts.CheckWithout(splits[fold].held_out);
+    const absl::Status status = counts.CheckWithout(splits[fold].held_out, context);
     if (!status.ok()) {
       return ErrorOfFold(fold + 1, splits.size(), status);
     }
@@ -63,14 +67,15 @@ absl::Status CheckTasksOfFolds(const TrainingRecipe& recipe, const RoleColumn& t
 // A fold whose training rows hold one class is refused before any training; a fold that lacks one
 // of several classes is not.
 absl::Status CheckClassesOfFolds(const TrainingRecipe& recipe, const RoleColumn& target,
-                                 const std::vector<Split>& splits) {
-  LabelCounts counts(target);
+                                 const std::vector<Split>& splits, const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(LabelCounts counts, LabelCounts::Make(target, context));
   for (size_t fold = 0; fold < splits.size(); ++fold) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     if (counts.TrainableWithout(splits[fold].held_out)) {
       continue;
     }
     const absl::Status coded =
-        OutputCoding::FromLabels(target, splits[fold].training, recipe.coding).status();
+        OutputCoding::FromLabels(target, splits[fold].training, recipe.coding, context).status();
     if (!coded.ok()) {
       return ErrorOfFold(fold + 1, splits.size(), coded);
     }
@@ -174,23 +179,24 @@ absl::StatusOr<std::vector<Split>> CheckRows(const LearnerEntry& entry,
   if (dataset.rows < 1) {
     return absl::InvalidArgumentError("the data set has no rows");
   }
-  MERCER_RETURN_IF_ERROR(CheckClassWeightLabels(recipe, *target));
+  MERCER_RETURN_IF_ERROR(CheckClassWeightLabels(recipe, *target, context));
   MERCER_ASSIGN_OR_RETURN(std::vector<Split> splits,
                           MakeSplits(entry, recipe, dataset, *target, context));
   const bool has_classes = recipe.kind == TargetKind::kClassification;
   if (recipe.validation.kind == ValidationKind::kFolds) {
     MERCER_ASSIGN_OR_RETURN(const RoleColumn* tasks, FindTaskColumn(entry, recipe, dataset));
     if (tasks != nullptr) {
-      MERCER_RETURN_IF_ERROR(CheckTasksOfFolds(recipe, *target, *tasks, splits));
+      MERCER_RETURN_IF_ERROR(CheckTasksOfFolds(recipe, *target, *tasks, splits, context));
     }
     if (has_classes) {
-      MERCER_RETURN_IF_ERROR(CheckClassesOfFolds(recipe, *target, splits));
+      MERCER_RETURN_IF_ERROR(CheckClassesOfFolds(recipe, *target, splits, context));
     }
   }
   if (has_classes) {
-    MERCER_RETURN_IF_ERROR(
-        OutputCoding::FromLabels(*target, FinalTrainingRows(recipe, dataset, splits), recipe.coding)
-            .status());
+    MERCER_RETURN_IF_ERROR(OutputCoding::FromLabels(*target,
+                                                    FinalTrainingRows(recipe, dataset, splits),
+                                                    recipe.coding, context)
+                               .status());
   }
   return splits;
 }

@@ -12,7 +12,8 @@ namespace mercer {
 
 // Target, tasks, class weights and splits. Returns the splits of MakeSplits. Errors: those of
 // FindTarget, MakeSplits and OutputCoding::FromLabels; kInvalidArgument with the field
-// "class_weights[label]" (no such class) or "validation.folds" (a fold cannot be trained).
+// "class_weights[label]" (no such class) or "validation.folds" (a fold cannot be trained);
+// kCancelled.
 absl::StatusOr<std::vector<Split>> CheckRows(const LearnerEntry& entry,
                                              const TrainingRecipe& recipe, const Dataset& dataset,
                                              const RunContext& context);

@@ -95,19 +95,20 @@ absl::Status RecipePhases::Begin(std::string_view state, RunContext& context) {
     MERCER_ASSIGN_OR_RETURN(progress_, DecodeProgress(state, run_.code_version, num_phases_));
     saved_phase_ = progress_.phase;
   }
-  return BeginHeldOut();
+  return BeginHeldOut(context);
 }
 
 // Predictions of the folds are collected once for each value of a path, without a path once. A
 // checkpoint must hold as many collections, each of them possible for these rows.
-absl::Status RecipePhases::BeginHeldOut() {
+absl::Status RecipePhases::BeginHeldOut(const RunContext& context) {
   const bool has_folds = recipe_.validation.kind == ValidationKind::kFolds;
   const size_t collections = has_folds && recipe_.path.has_value() ? recipe_.path->values.size()
                              : has_folds                           ? 1
                                                                    : 0;
   if (recipe_.validation.kind != ValidationKind::kNone) {
-    held_out_plan_ = HeldOutPlan(*target_, recipe_.kind == TargetKind::kRegression,
-                                 std::max<size_t>(collections, 1));
+    MERCER_ASSIGN_OR_RETURN(held_out_plan_,
+                            HeldOutPlan::Make(*target_, recipe_.kind == TargetKind::kRegression,
+                                              std::max<size_t>(collections, 1), context));
   }
   if (progress_.held_out.empty()) {
     progress_.held_out.resize(collections);
@@ -267,7 +268,7 @@ absl::StatusOr<std::vector<Metric>> RecipePhases::Evaluate(std::shared_ptr<const
   for (const Metric& metric : baseline) {
     metrics.push_back({absl::StrCat(kBaselinePrefix, metric.name), metric.value});
   }
-  held_out_plan_.Collect(coding, prediction, labels, rows, seen);
+  MERCER_RETURN_IF_ERROR(held_out_plan_.Collect(coding, prediction, labels, rows, context, seen));
   return metrics;
 }
 

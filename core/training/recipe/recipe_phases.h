@@ -94,7 +94,7 @@ class RecipePhases {
   absl::Status InFold(size_t fold, const absl::Status& status) const;
 
  private:
-  absl::Status BeginHeldOut();
+  absl::Status BeginHeldOut(const RunContext& context);
   // What every model has to beat on rows with these labels.
   absl::StatusOr<std::vector<Metric>> EvaluateBaseline(const OutputCoding& coding,
                                                        const RecipeProblem& made,

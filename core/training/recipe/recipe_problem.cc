@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
+#include "core/base/process/paced_check.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/near_names.h"
 #include "core/base/status/status_macros.h"
@@ -32,10 +33,13 @@ std::string ContentHash(std::string_view bytes) {
 
 // The targets that the coding gives the classes: rows x outputs of -1, +1, and 0 for rows that a
 // pair does not see.
-Matrix CodeTargets(const OutputCoding& coding, const std::vector<int>& classes) {
+absl::StatusOr<Matrix> CodeTargets(const OutputCoding& coding, const std::vector<int>& classes,
+                                   const RunContext& context) {
   const auto rows = static_cast<Index>(classes.size());
-  Matrix targets = Matrix::Zero(rows, coding.num_outputs());
+  Matrix targets(rows, coding.num_outputs());
+  PacedCheck check(context);
   for (Index output = 0; output < targets.cols(); ++output) {
+    MERCER_RETURN_IF_ERROR(check.After(rows));
     const auto [first, second] =
         coding.kind() == CodingKind::kOneVsOne ? coding.Pair(output) : std::pair<int, int>(-1, -1);
     for (Index i = 0; i < rows; ++i) {
@@ -51,6 +55,7 @@ Matrix CodeTargets(const OutputCoding& coding, const std::vector<int>& classes) 
           targets(i, output) = c == first ? 1 : c == second ? -1 : 0;
           break;
         case CodingKind::kRegression:
+          targets(i, output) = 0;
           break;
       }
     }
@@ -99,7 +104,8 @@ absl::StatusOr<std::vector<double>> ClassWeights(const TrainingRecipe& recipe,
 }
 
 // Makes targets, coding and costs of the training rows, all in one task.
-absl::Status AddTargets(const RecipeRun& run, const RoleColumn& target, RecipeProblem& made) {
+absl::Status AddTargets(const RecipeRun& run, const RoleColumn& target, const RunContext& context,
+                        RecipeProblem& made) {
   const TrainingRecipe& recipe = *run.recipe;
   TaskData& task = made.problem.tasks[0];
   MERCER_ASSIGN_OR_RETURN(task.costs, SampleWeights(*run.dataset, task.rows));
@@ -108,13 +114,14 @@ absl::Status AddTargets(const RecipeRun& run, const RoleColumn& target, RecipePr
     task.targets = target.values(task.rows);
     return absl::OkStatus();
   }
-  MERCER_ASSIGN_OR_RETURN(made.coding, OutputCoding::FromLabels(target, task.rows, recipe.coding));
-  const std::vector<int> all_classes = made.coding.Classes(target);
+  MERCER_ASSIGN_OR_RETURN(made.coding,
+                          OutputCoding::FromLabels(target, task.rows, recipe.coding, context));
+  MERCER_ASSIGN_OR_RETURN(const std::vector<int> all_classes, made.coding.Classes(target, context));
   std::vector<int> classes;
   for (const Index row : task.rows) {
     classes.push_back(all_classes[static_cast<size_t>(row)]);
   }
-  task.targets = CodeTargets(made.coding, classes);
+  MERCER_ASSIGN_OR_RETURN(task.targets, CodeTargets(made.coding, classes, context));
   MERCER_ASSIGN_OR_RETURN(const std::vector<double> weights,
                           ClassWeights(recipe, made.coding, classes));
   for (size_t i = 0; i < classes.size(); ++i) {
@@ -131,10 +138,11 @@ absl::Status EmptyTaskError(const TaskCoding& tasks, size_t task) {
 }
 
 // Gives every row of the training its task.
-absl::Status DivideByTasks(const RoleColumn& column, RecipeProblem& made) {
+absl::Status DivideByTasks(const RoleColumn& column, const RunContext& context,
+                           RecipeProblem& made) {
   MERCER_RETURN_IF_ERROR(CheckOneOutput(made.coding.num_outputs()));
-  MERCER_ASSIGN_OR_RETURN(made.tasks, TaskCoding::FromAllRows(column));
-  const std::vector<int> task_of_row = made.tasks.Tasks(column);
+  MERCER_ASSIGN_OR_RETURN(made.tasks, TaskCoding::FromAllRows(column, context));
+  MERCER_ASSIGN_OR_RETURN(const std::vector<int> task_of_row, made.tasks.Tasks(column, context));
   const TaskData together = std::move(made.problem.tasks[0]);
   made.problem.tasks.clear();
   made.problem.tasks.resize(made.tasks.names().size());
@@ -205,7 +213,7 @@ absl::Status AddInputs(const RecipeRun& run, const std::vector<Index>& rows, Rec
   if (!run.dataset_digest.empty()) {
     prepared.cache_key = absl::StrCat(run.dataset_digest, "/", ContentHash(SaveFields(applied)));
   }
-  MERCER_ASSIGN_OR_RETURN(prepared.tasks, made.tasks.ReadTasks(*run.dataset, ""));
+  MERCER_ASSIGN_OR_RETURN(prepared.tasks, made.tasks.ReadTasks(*run.dataset, "", context));
   made.inputs = std::make_shared<const PreparedData>(std::move(prepared));
   for (TaskData& task : made.problem.tasks) {
     task.inputs = made.inputs;
@@ -308,11 +316,11 @@ absl::StatusOr<RecipeProblem> MakeRecipeProblem(const RecipeRun& run,
   made.problem.seed = run.recipe->seed;
   made.problem.relative_gap = run.recipe->limits.relative_gap;
   made.problem.tasks.emplace_back().rows = rows;
-  MERCER_RETURN_IF_ERROR(AddTargets(run, *target, made));
+  MERCER_RETURN_IF_ERROR(AddTargets(run, *target, context, made));
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* task_column,
                           FindTaskColumn(*run.entry, *run.recipe, *run.dataset));
   if (task_column != nullptr) {
-    MERCER_RETURN_IF_ERROR(DivideByTasks(*task_column, made));
+    MERCER_RETURN_IF_ERROR(DivideByTasks(*task_column, context, made));
   }
   if (run.recipe->kind == TargetKind::kRegression &&
       run.recipe->target_scaling == TargetScaling::kStandardize) {

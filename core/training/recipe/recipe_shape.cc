@@ -135,9 +135,12 @@ absl::Status CountOutputs(const TrainingRecipe& recipe, const RoleColumn& target
     if (!std::isnan(target.values(row))) {
       ++counts[target.values(row)];
     }
+    if (counts.size() > OutputCoding::kMaxClasses) {
+      return absl::OkStatus();  // more than a coding takes
+    }
   }
   const auto classes = static_cast<Index>(counts.size());
-  if (classes <= 2 || classes > static_cast<Index>(OutputCoding::kMaxClasses)) {
+  if (classes <= 2) {
     return absl::OkStatus();
   }
   shape.outputs = classes;
@@ -210,7 +213,7 @@ absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const Trai
   MERCER_RETURN_IF_ERROR(CountOutputs(recipe, *target, context, shape));
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* tasks, FindTaskColumn(entry, recipe, dataset));
   if (tasks != nullptr) {
-    MERCER_ASSIGN_OR_RETURN(const TaskCoding coding, TaskCoding::FromAllRows(*tasks));
+    MERCER_ASSIGN_OR_RETURN(const TaskCoding coding, TaskCoding::FromAllRows(*tasks, context));
     MERCER_RETURN_IF_ERROR(CheckOneOutput(shape.outputs));
     shape.tasks = coding.num_tasks();
     shape.outputs = shape.tasks;

@@ -53,15 +53,13 @@ class SplitMaker {
       return Given();
     }
     if (recipe_.kind == TargetKind::kClassification) {
-      MERCER_ASSIGN_OR_RETURN(const OutputCoding coding,
-                              OutputCoding::FromLabels(target_, AllRows(dataset_), recipe_.coding));
-      MERCER_RETURN_IF_ERROR(context_.CheckCancelled());
-      classes_ = coding.Classes(target_);
-      MERCER_RETURN_IF_ERROR(context_.CheckCancelled());
+      MERCER_ASSIGN_OR_RETURN(
+          const OutputCoding coding,
+          OutputCoding::FromLabels(target_, AllRows(dataset_), recipe_.coding, context_));
+      MERCER_ASSIGN_OR_RETURN(classes_, coding.Classes(target_, context_));
     }
     if (tasks_ != nullptr) {
       MERCER_RETURN_IF_ERROR(DivideByTasks());
-      MERCER_RETURN_IF_ERROR(context_.CheckCancelled());
     }
     std::vector<int> codes;
     if (groups_ != nullptr) {
@@ -74,9 +72,8 @@ class SplitMaker {
  private:
   // Makes the classes of the splits those of each task apart.
   absl::Status DivideByTasks() {
-    MERCER_ASSIGN_OR_RETURN(const TaskCoding coding, TaskCoding::FromAllRows(*tasks_));
-    MERCER_RETURN_IF_ERROR(context_.CheckCancelled());
-    const std::vector<int> tasks = coding.Tasks(*tasks_);
+    MERCER_ASSIGN_OR_RETURN(const TaskCoding coding, TaskCoding::FromAllRows(*tasks_, context_));
+    MERCER_ASSIGN_OR_RETURN(const std::vector<int> tasks, coding.Tasks(*tasks_, context_));
     classes_.resize(tasks.size(), 0);
     for (size_t row = 0; row < tasks.size(); ++row) {
       classes_[row] = classes_[row] * static_cast<int>(coding.num_tasks()) + tasks[row];
@@ -141,8 +138,8 @@ class SplitMaker {
       return absl::OkStatus();
     }
     const absl::Status coded =
-        OutputCoding::FromLabels(target_, splits[0].training, recipe_.coding).status();
-    if (coded.ok()) {
+        OutputCoding::FromLabels(target_, splits[0].training, recipe_.coding, context_).status();
+    if (!absl::IsInvalidArgument(coded)) {
       return coded;
     }
     FieldViolations violations;

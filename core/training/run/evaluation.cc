@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<Metric>> EvaluateConstant(const OutputCoding& coding,
         Matrix::Constant(rows, 1, counts.dot(training.values) / counts.sum());
   } else {
     Vector weight_of_class = Vector::Zero(static_cast<Index>(coding.classes().size()));
-    const std::vector<int> classes = coding.Classes(training);
+    MERCER_ASSIGN_OR_RETURN(const std::vector<int> classes, coding.Classes(training, context));
     for (size_t i = 0; i < classes.size(); ++i) {
       if (classes[i] >= 0) {
         weight_of_class(classes[i]) += counts(static_cast<Index>(i));
@@ -105,8 +105,7 @@ absl::StatusOr<std::vector<Metric>> EvaluateWeighted(const OutputCoding& coding,
     return std::vector<Metric>{{"rmse", WeightedRootMeanSquaredError(predicted, actual, counts)},
                                {"r2", WeightedRSquared(predicted, actual, counts)}};
   }
-  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-  const std::vector<int> classes = coding.Classes(labels);
+  MERCER_ASSIGN_OR_RETURN(const std::vector<int> classes, coding.Classes(labels, context));
   std::vector<int> predicted;
   std::vector<int> actual;
   std::vector<bool> positive;  // of the rows whose label the coding knows

@@ -1,27 +1,39 @@
 #include "core/training/targets/label_counts.h"
 
+#include <algorithm>
 #include <cmath>
-#include <map>
 
+#include "core/base/process/paced_check.h"
+#include "core/base/status/status_macros.h"
+#include "core/training/targets/label_names.h"
 #include "core/training/targets/output_coding.h"
 
 namespace mercer {
 
-LabelCounts::LabelCounts(const RoleColumn& target) {
-  std::map<double, size_t> codes;  // 0 and -0 are one label
-  for (const double label : target.values) {
-    size_t code = kMissing;
-    if (!std::isnan(label)) {
-      const auto [known, inserted] = codes.try_emplace(label, counts_.size());
-      code = known->second;
-      if (inserted) {
-        counts_.push_back(0);
-      }
+absl::StatusOr<LabelCounts> LabelCounts::Make(const RoleColumn& target, const RunContext& context) {
+  constexpr Index kNumbersPerRow = 64;  // of PacedCheck
+  std::vector<Index> known;
+  for (Index row = 0; row < target.values.size(); ++row) {
+    if (!std::isnan(target.values(row))) {
+      known.push_back(row);
     }
-    code_of_row_.push_back(code);
-    ++counts_[code];
   }
-  classes_ = codes.size();
+  MERCER_ASSIGN_OR_RETURN(const std::vector<double> labels,
+                          DifferentValues(target, known, context));
+  LabelCounts made;
+  made.classes_ = labels.size();
+  made.counts_.resize(kMissing + 1 + labels.size(), 0);
+  made.code_of_row_.resize(static_cast<size_t>(target.values.size()), kMissing);
+  made.counts_[kMissing] = target.values.size() - static_cast<Index>(known.size());
+  PacedCheck check(context);
+  for (const Index row : known) {
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerRow));
+    const auto label = std::lower_bound(labels.begin(), labels.end(), target.values(row));
+    const auto code = kMissing + 1 + static_cast<size_t>(label - labels.begin());
+    made.code_of_row_[static_cast<size_t>(row)] = code;
+    ++made.counts_[code];
+  }
+  return made;
 }
 
 bool LabelCounts::TrainableWithout(const std::vector<Index>& held_out) {

@@ -4,14 +4,18 @@
 
 #include <vector>
 
+#include "absl/status/statusor.h"
+
 #include "core/base/numeric/types.h"
+#include "core/base/process/run_context.h"
 #include "core/data/table/dataset.h"
 
 namespace mercer {
 
 class LabelCounts {
  public:
-  explicit LabelCounts(const RoleColumn& target);
+  // Errors: kCancelled.
+  static absl::StatusOr<LabelCounts> Make(const RoleColumn& target, const RunContext& context);
 
   // True when the rows but `held_out` (each named once) have a label, all of them, and these are of
   // two classes or more, but not more than a coding takes.

@@ -3,19 +3,80 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
+#include <functional>
 #include <set>
-#include <unordered_map>
+#include <string_view>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include "core/base/process/paced_check.h"
+#include "core/base/process/polled_sort.h"
+#include "core/base/status/status_macros.h"
+
 namespace mercer {
 namespace {
 
+// Of PacedCheck: to look a label up, and to write or read one, takes as long as to compute so many
+// numbers.
+constexpr Index kNumbersPerLookup = 64;
+constexpr Index kNumbersPerText = 4096;
+
 std::string LabelText(const ColumnSchema& schema, double value) {
   return schema.categorical ? schema.categories[static_cast<size_t>(value)] : FormatLabel(value);
+}
+
+// Keys and what they stand for, sorted: other than the nodes of a tree, millions of them are freed
+// at once.
+template <typename Key>
+using SortedTable = std::vector<std::pair<Key, int>>;
+
+// The entry of the key; null: there is none. Of several, the first.
+template <typename Key>
+const int* FindIn(const SortedTable<Key>& table, const Key& key) {
+  const auto found =
+      std::lower_bound(table.begin(), table.end(), key,
+                       [](const auto& entry, const Key& wanted) { return entry.first < wanted; });
+  return found != table.end() && found->first == key ? &found->second : nullptr;
+}
+
+// The positions in `names` of the numbers among them that are labels.
+absl::StatusOr<SortedTable<double>> PositionsOfNumbers(const std::vector<std::string>& names,
+                                                       const RunContext& context) {
+  SortedTable<double> known;
+  PacedCheck check(context);
+  for (size_t i = 0; i < names.size(); ++i) {
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerText));
+    double value = 0;
+    if (absl::SimpleAtod(names[i], &value) && FormatLabel(value) == names[i]) {
+      known.emplace_back(value, static_cast<int>(i));
+    }
+  }
+  MERCER_RETURN_IF_ERROR(SortPolled(known, std::less<>(), context));
+  return known;
+}
+
+// The positions in `names` of categories, by their codes.
+absl::StatusOr<SortedTable<double>> PositionsOfCategories(
+    const std::vector<std::string>& categories, const std::vector<std::string>& names,
+    const RunContext& context) {
+  SortedTable<std::string_view> by_text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    by_text.emplace_back(names[i], static_cast<int>(i));
+  }
+  MERCER_RETURN_IF_ERROR(SortPolled(by_text, std::less<>(), context));
+  SortedTable<double> known;
+  PacedCheck check(context);
+  for (size_t code = 0; code < categories.size(); ++code) {
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerLookup));
+    const int* const position = FindIn<std::string_view>(by_text, categories[code]);
+    if (position != nullptr) {
+      known.emplace_back(static_cast<double>(code), *position);
+    }
+  }
+  return known;
 }
 
 }  // namespace
@@ -35,39 +96,58 @@ std::string FormatLabel(double label) {
   return text.data();
 }
 
-std::vector<std::string> SortedLabels(const RoleColumn& column, const std::vector<Index>& rows) {
-  std::set<double> values;  // codes of categories, or the labels themselves
-  for (const Index row : rows) {
-    values.insert(column.values(row) + 0.0);  // -0 and 0 are one label
+// Each piece of the rows by a tree, which is small, and what the pieces have left by a sort: what is
+// freed at the end are no millions of nodes.
+absl::StatusOr<std::vector<double>> DifferentValues(const RoleColumn& column,
+                                                    const std::vector<Index>& rows,
+                                                    const RunContext& context) {
+  constexpr size_t kPiece = size_t{1} << 16;  // some milliseconds
+  std::vector<double> values;                 // codes of categories, or the labels themselves
+  for (size_t begin = 0; begin < rows.size(); begin += kPiece) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    std::set<double> piece;
+    for (size_t i = begin; i < std::min(begin + kPiece, rows.size()); ++i) {
+      piece.insert(column.values(rows[i]) + 0.0);  // -0 and 0 are one label
+    }
+    values.insert(values.end(), piece.begin(), piece.end());
   }
+  MERCER_RETURN_IF_ERROR(SortPolled(values, std::less<>(), context));
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+absl::StatusOr<std::vector<std::string>> SortedLabels(const ColumnSchema& schema,
+                                                      const std::vector<double>& values,
+                                                      const RunContext& context) {
   std::vector<std::string> labels;
+  PacedCheck check(context);
   for (const double value : values) {
-    labels.push_back(LabelText(column.schema, value));
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerText));
+    labels.push_back(LabelText(schema, value));
   }
-  if (column.schema.categorical) {
-    std::sort(labels.begin(), labels.end());
+  if (schema.categorical) {
+    MERCER_RETURN_IF_ERROR(SortPolled(labels, std::less<>(), context));
   }
   return labels;
 }
 
-std::vector<int> LabelPositions(const RoleColumn& column, const std::vector<std::string>& names) {
-  std::unordered_map<std::string, int> by_text;
-  for (size_t i = 0; i < names.size(); ++i) {
-    by_text.emplace(names[i], static_cast<int>(i));
-  }
-  std::map<double, int> by_value;  // so that each distinct label is formatted once
+absl::StatusOr<std::vector<int>> LabelPositions(const RoleColumn& column,
+                                                const std::vector<std::string>& names,
+                                                const RunContext& context) {
+  const ColumnSchema& schema = column.schema;
+  MERCER_ASSIGN_OR_RETURN(const SortedTable<double> known,
+                          schema.categorical
+                              ? PositionsOfCategories(schema.categories, names, context)
+                              : PositionsOfNumbers(names, context));
   std::vector<int> positions(static_cast<size_t>(column.values.size()), -1);
+  PacedCheck check(context);
   for (Index row = 0; row < column.values.size(); ++row) {
-    const double value = column.values(row) + 0.0;
-    if (std::isnan(value)) {
-      continue;
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerLookup));
+    const double value = column.values(row);
+    const int* const position = std::isnan(value) ? nullptr : FindIn(known, value);
+    if (position != nullptr) {
+      positions[static_cast<size_t>(row)] = *position;
     }
-    const auto [known, inserted] = by_value.try_emplace(value, -1);
-    if (inserted) {
-      const auto found = by_text.find(LabelText(column.schema, value));
-      known->second = found == by_text.end() ? -1 : found->second;
-    }
-    positions[static_cast<size_t>(row)] = known->second;
   }
   return positions;
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "core/training/encoding/encoding.h"
 #include "core/training/targets/label_names.h"
 
@@ -18,22 +19,20 @@ absl::Status MissingLabel(const RoleColumn& labels, Index row) {
       "BAD_LABEL", {{"row", absl::StrCat(row + 1)}, {"column", labels.schema.name}});
 }
 
-absl::Status CheckClassCount(const RoleColumn& labels, const std::vector<std::string>& classes) {
-  if (classes.size() > OutputCoding::kMaxClasses) {
-    return WithReason(absl::InvalidArgumentError(absl::StrCat(
-                          "target column '", labels.schema.name, "' has ", classes.size(),
-                          " classes; at most ", OutputCoding::kMaxClasses, " are allowed")),
-                      "TOO_MANY_CLASSES", {{"column", labels.schema.name}});
-  }
-  if (classes.size() < 2) {
-    const std::string only =
-        classes.empty() ? "no rows" : absl::StrCat("only the class '", classes[0], "'");
-    return WithReason(absl::InvalidArgumentError(
-                          absl::StrCat("target column '", labels.schema.name, "' has ", only,
-                                       " in the training rows; two classes are needed")),
-                      "ONE_CLASS", {{"column", labels.schema.name}});
-  }
-  return absl::OkStatus();
+absl::Status TooManyClasses(const RoleColumn& labels, size_t count) {
+  return WithReason(absl::InvalidArgumentError(absl::StrCat(
+                        "target column '", labels.schema.name, "' has ", count,
+                        " classes; at most ", OutputCoding::kMaxClasses, " are allowed")),
+                    "TOO_MANY_CLASSES", {{"column", labels.schema.name}});
+}
+
+absl::Status TooFewClasses(const RoleColumn& labels, const std::vector<std::string>& classes) {
+  const std::string only =
+      classes.empty() ? "no rows" : absl::StrCat("only the class '", classes[0], "'");
+  return WithReason(
+      absl::InvalidArgumentError(absl::StrCat("target column '", labels.schema.name, "' has ", only,
+                                              " in the training rows; two classes are needed")),
+      "ONE_CLASS", {{"column", labels.schema.name}});
 }
 
 // The position of the largest value; of equal ones, of the first.
@@ -51,17 +50,21 @@ int FirstLargest(const Eigen::Ref<const Eigen::RowVectorXd, 0, Eigen::InnerStrid
 
 absl::StatusOr<OutputCoding> OutputCoding::FromLabels(const RoleColumn& labels,
                                                       const std::vector<Index>& rows,
-                                                      CodingChoice choice) {
+                                                      CodingChoice choice,
+                                                      const RunContext& context) {
   for (const Index row : rows) {
     if (std::isnan(labels.values(row))) {
       return MissingLabel(labels, row);
     }
   }
+  MERCER_ASSIGN_OR_RETURN(const std::vector<double> values, DifferentValues(labels, rows, context));
+  if (values.size() > kMaxClasses) {
+    return TooManyClasses(labels, values.size());
+  }
   OutputCoding coding;
-  coding.classes_ = SortedLabels(labels, rows);
-  const absl::Status counted = CheckClassCount(labels, coding.classes_);
-  if (!counted.ok()) {
-    return counted;
+  MERCER_ASSIGN_OR_RETURN(coding.classes_, SortedLabels(labels.schema, values, context));
+  if (values.size() < 2) {
+    return TooFewClasses(labels, coding.classes_);
   }
   if (coding.classes_.size() == 2) {
     coding.kind_ = CodingKind::kBinary;
@@ -115,8 +118,9 @@ std::string OutputCoding::OutputName(Index output) const {
   return "";
 }
 
-std::vector<int> OutputCoding::Classes(const RoleColumn& labels) const {
-  return LabelPositions(labels, classes_);
+absl::StatusOr<std::vector<int>> OutputCoding::Classes(const RoleColumn& labels,
+                                                       const RunContext& context) const {
+  return LabelPositions(labels, classes_, context);
 }
 
 // Binary: a value of at least 0 says the larger label. One against all: the largest value. One

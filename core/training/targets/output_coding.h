@@ -15,6 +15,7 @@
 
 #include "core/base/encoding/bytes.h"
 #include "core/base/numeric/types.h"
+#include "core/base/process/run_context.h"
 #include "core/data/table/dataset.h"
 
 namespace mercer {
@@ -30,10 +31,10 @@ class OutputCoding {
 
   static OutputCoding Regression() { return OutputCoding(); }
   // The coding for the labels of the training rows. Errors: kInvalidArgument (missing label with
-  // its row; fewer than two classes, reason ONE_CLASS; more than kMaxClasses).
+  // its row; fewer than two classes, reason ONE_CLASS; more than kMaxClasses); kCancelled.
   static absl::StatusOr<OutputCoding> FromLabels(const RoleColumn& labels,
                                                  const std::vector<Index>& rows,
-                                                 CodingChoice choice);
+                                                 CodingChoice choice, const RunContext& context);
 
   static constexpr size_t kMaxClasses = 1000;
 
@@ -46,8 +47,10 @@ class OutputCoding {
   // The output's name for people: "spam", "3 vs 5", "target".
   std::string OutputName(Index output) const;
 
-  // Class index of each row of `labels`; -1 for labels that the coding does not know.
-  std::vector<int> Classes(const RoleColumn& labels) const;
+  // Class index of each row of `labels`; -1 for labels that the coding does not know. Errors:
+  // kCancelled.
+  absl::StatusOr<std::vector<int>> Classes(const RoleColumn& labels,
+                                           const RunContext& context) const;
   // Class index of each row of a matrix of decision values (rows x outputs).
   std::vector<int> Decide(const ConstMatrixRef& values) const;
   // For one-vs-one: the votes of each row and the sums of its signed values, both rows x classes.

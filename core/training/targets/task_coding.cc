@@ -32,35 +32,39 @@ std::string UnknownTask(const std::vector<std::string>& names) {
 }  // namespace
 
 absl::StatusOr<TaskCoding> TaskCoding::FromColumn(const RoleColumn& column,
-                                                  const std::vector<Index>& rows) {
+                                                  const std::vector<Index>& rows,
+                                                  const RunContext& context) {
   for (const Index row : rows) {
     if (std::isnan(column.values(row))) {
       return BadTask(column.schema.name, row, "the task is missing");
     }
   }
-  TaskCoding coding;
-  coding.column_ = column.schema.name;
-  coding.names_ = SortedLabels(column, rows);
-  if (coding.names_.size() > kMaxTasks) {
-    return WithReason(absl::InvalidArgumentError(absl::StrCat(
-                          "task column '", column.schema.name, "' has ", coding.names_.size(),
-                          " tasks; at most ", kMaxTasks, " are allowed")),
+  MERCER_ASSIGN_OR_RETURN(const std::vector<double> values, DifferentValues(column, rows, context));
+  if (values.size() > kMaxTasks) {
+    return WithReason(absl::InvalidArgumentError(
+                          absl::StrCat("task column '", column.schema.name, "' has ", values.size(),
+                                       " tasks; at most ", kMaxTasks, " are allowed")),
                       "TOO_MANY_TASKS", {{"column", column.schema.name}});
   }
+  TaskCoding coding;
+  coding.column_ = column.schema.name;
+  MERCER_ASSIGN_OR_RETURN(coding.names_, SortedLabels(column.schema, values, context));
   return coding;
 }
 
-absl::StatusOr<TaskCoding> TaskCoding::FromAllRows(const RoleColumn& column) {
+absl::StatusOr<TaskCoding> TaskCoding::FromAllRows(const RoleColumn& column,
+                                                   const RunContext& context) {
   const std::vector<Index> all = IndexRange(0, column.values.size());
-  return FromColumn(column, all);
+  return FromColumn(column, all, context);
 }
 
-std::vector<int> TaskCoding::Tasks(const RoleColumn& column) const {
-  return LabelPositions(column, names_);
+absl::StatusOr<std::vector<int>> TaskCoding::Tasks(const RoleColumn& column,
+                                                   const RunContext& context) const {
+  return LabelPositions(column, names_, context);
 }
 
-absl::StatusOr<std::vector<int>> TaskCoding::ReadTasks(const Dataset& rows,
-                                                       const std::string& task) const {
+absl::StatusOr<std::vector<int>> TaskCoding::ReadTasks(const Dataset& rows, const std::string& task,
+                                                       const RunContext& context) const {
   if (!task.empty()) {
     const auto found = std::find(names_.begin(), names_.end(), task);
     FieldViolations violations;
@@ -80,7 +84,7 @@ absl::StatusOr<std::vector<int>> TaskCoding::ReadTasks(const Dataset& rows,
                                        "', which says what task a row is of, is missing")),
                       "BAD_TASK", {{"column", column_}});
   }
-  std::vector<int> tasks = Tasks(*column);
+  MERCER_ASSIGN_OR_RETURN(std::vector<int> tasks, Tasks(*column, context));
   for (size_t i = 0; i < tasks.size(); ++i) {
     if (tasks[i] < 0) {
       const auto row = static_cast<Index>(i);

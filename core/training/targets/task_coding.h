@@ -10,6 +10,7 @@
 
 #include "core/base/encoding/bytes.h"
 #include "core/base/numeric/types.h"
+#include "core/base/process/run_context.h"
 #include "core/data/table/dataset.h"
 
 namespace mercer {
@@ -21,10 +22,12 @@ class TaskCoding {
   TaskCoding() = default;
 
   // The tasks of the rows `rows`. Errors: kInvalidArgument (a row without a task, reason BAD_TASK;
-  // more than kMaxTasks, reason TOO_MANY_TASKS).
+  // more than kMaxTasks, reason TOO_MANY_TASKS); kCancelled.
   static absl::StatusOr<TaskCoding> FromColumn(const RoleColumn& column,
-                                               const std::vector<Index>& rows);
-  static absl::StatusOr<TaskCoding> FromAllRows(const RoleColumn& column);
+                                               const std::vector<Index>& rows,
+                                               const RunContext& context);
+  static absl::StatusOr<TaskCoding> FromAllRows(const RoleColumn& column,
+                                                const RunContext& context);
 
   static constexpr size_t kMaxTasks = 1000;
 
@@ -37,13 +40,14 @@ class TaskCoding {
   Index num_tasks() const { return has_column() ? static_cast<Index>(names_.size()) : 1; }
 
   // The task of each row of `column`, an index into names(); -1 for tasks that the coding does not
-  // know, and for none.
-  std::vector<int> Tasks(const RoleColumn& column) const;
+  // know, and for none. Errors: kCancelled.
+  absl::StatusOr<std::vector<int>> Tasks(const RoleColumn& column, const RunContext& context) const;
   // The task of each row of `rows`: that of its column, or `task` unless that is empty. Without a
   // column here nothing, and `task` must be empty. Errors: kInvalidArgument naming the field
   // "task", or with reason BAD_TASK (no such column; a row without a task, or with one that is not
-  // known).
-  absl::StatusOr<std::vector<int>> ReadTasks(const Dataset& rows, const std::string& task) const;
+  // known); kCancelled.
+  absl::StatusOr<std::vector<int>> ReadTasks(const Dataset& rows, const std::string& task,
+                                             const RunContext& context) const;
 
   void Save(ByteWriter& writer) const;
   static TaskCoding Load(ByteReader& reader);

@@ -1,6 +1,5 @@
 // What goes through all rows of a table ends when its run must, however many rows there are.
 #include <cmath>
-#include <functional>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -34,25 +33,12 @@ std::vector<int> Codes(Index rows, int count) {
   return codes;
 }
 
-void ExpectEndsSoon(const std::function<absl::Status(RunContext&)>& work) {
-  RunContext cancelled;
-  cancelled.cancellation().Cancel();
-  EXPECT_TRUE(absl::IsCancelled(work(cancelled)));
-  const double whole = WholeWork(work);
-  if (whole < kMostWorkAfterCancel) {
-    return;  // it may end by itself
-  }
-  for (const double part : {0.05, 0.3, 0.6}) {
-    EXPECT_LE(WorkAfterCancel(part * whole, work), kMostWorkAfterCancel) << part << " of " << whole;
-  }
-}
-
 TEST(PolledRowsTest, HoldOutAndFolds) {
   const std::vector<int> classes = Codes(kRowsOfMillions, 3);
-  ExpectEndsSoon([&](RunContext& context) {
+  ExpectIsPolled([&](RunContext& context) {
     return HoldOutSplit(kRowsOfMillions, 0.3, classes, 1, context).status();
   });
-  ExpectEndsSoon([&](RunContext& context) {
+  ExpectIsPolled([&](RunContext& context) {
     return KFoldSplits(kRowsOfMillions, 3, classes, 1, context).status();
   });
 }
@@ -61,18 +47,18 @@ TEST(PolledRowsTest, HoldOutAndFoldsOfManyGroups) {
   const Index rows = kRowsOfMillions / 4;
   const std::vector<int> groups = Codes(rows, static_cast<int>(rows / 3));
   const std::vector<int> classes = Codes(rows, 5);
-  ExpectEndsSoon([&](RunContext& context) {
+  ExpectIsPolled([&](RunContext& context) {
     return GroupHoldOutSplit(groups, 0.3, classes, 1, context).status();
   });
-  ExpectEndsSoon([&](RunContext& context) {
+  ExpectIsPolled([&](RunContext& context) {
     return GroupKFoldSplits(groups, 3, classes, 1, context).status();
   });
 }
 
 TEST(PolledRowsTest, ColumnOfManyGroups) {
   const RoleColumn groups = NumericColumn(ColumnRole::kGroup, "g", Spread(kRowsOfMillions / 3));
-  ExpectEndsSoon([&](RunContext& context) { return GroupCodes(groups, context).status(); });
-  ExpectEndsSoon([&](RunContext& context) { return CheckGroupsWhole(groups, groups, context); });
+  ExpectIsPolled([&](RunContext& context) { return GroupCodes(groups, context).status(); });
+  ExpectIsPolled([&](RunContext& context) { return CheckGroupsWhole(groups, groups, context); });
 }
 
 // It takes long for many more rows only.
@@ -98,7 +84,7 @@ TEST(PolledRowsTest, AreaUnderTheCurve) {
   for (Index i = 0; i < kRowsOfMillions; ++i) {
     positive.push_back(i % 3 == 0);
   }
-  ExpectEndsSoon([&](RunContext& context) {
+  ExpectIsPolled([&](RunContext& context) {
     return WeightedAreaUnderRoc(values, positive, &values, context).status();
   });
 }

@@ -33,7 +33,7 @@ OutputCoding CodingOf(const RoleColumn& labels) {
   for (Index row = 0; row < labels.values.size(); ++row) {
     rows.push_back(row);
   }
-  return *OutputCoding::FromLabels(labels, rows, CodingChoice::kAuto);
+  return *OutputCoding::FromLabels(labels, rows, CodingChoice::kAuto, RunContext());
 }
 
 TEST(BaselineTest, AnswersTheMostFrequentClassOfTheTrainingRows) {

@@ -39,7 +39,7 @@ Model ModelOf(FeatureTerm term) {
   Model model;
   RoleColumn labels;
   labels.values = Vector{{0.0, 1.0, 2.0}};
-  model.coding = *OutputCoding::FromLabels(labels, {0, 1, 2}, CodingChoice::kAuto);
+  model.coding = *OutputCoding::FromLabels(labels, {0, 1, 2}, CodingChoice::kAuto, RunContext());
   model.function.bias = Vector{{0.5, -0.5, 0.25}};
   const PreparedData inputs = Prepared(NormalMatrix(2, 3, 1));
   model.summary.feature_names = FeatureGroupNames(term, inputs);

@@ -265,17 +265,20 @@ TEST(HeldOutTest, EveryCheckpointLeadsToTheSameBits) {
 
 TEST(HeldOutTest, AFoldThatDoesNotKnowAClassHasNoValueForIt) {
   const Dataset data = ThreeClouds(9);
-  const HeldOutPlan plan(data.role_columns[0], false, 1);
+  const HeldOutPlan plan = *HeldOutPlan::Make(data.role_columns[0], false, 1, RunContext());
   RoleColumn two = data.role_columns[0];
-  const auto coding = OutputCoding::FromLabels(two, {0, 1}, CodingChoice::kAuto);  // low, middle
+  const auto coding =
+      OutputCoding::FromLabels(two, {0, 1}, CodingChoice::kAuto, RunContext());  // low, middle
   ASSERT_TRUE(coding.ok());
   Prediction prediction;
   prediction.decision_values = Matrix::Zero(3, 1);
   prediction.decision_values << 1.0, -1.0, 2.0;
   prediction.classes = coding->Decide(prediction.decision_values);
   HeldOutRows rows;
-  plan.Collect(*coding, prediction, {two.role, two.schema, two.values(std::vector<Index>{0, 1, 2})},
-               {0, 1, 2}, rows);
+  ASSERT_TRUE(plan.Collect(*coding, prediction,
+                           {two.role, two.schema, two.values(std::vector<Index>{0, 1, 2})},
+                           {0, 1, 2}, RunContext(), rows)
+                  .ok());
   EXPECT_TRUE(plan.Fits(rows));
   const HeldOut held_out = plan.Summarize(rows);
   EXPECT_EQ(held_out.rows, 3);
@@ -328,11 +331,13 @@ TEST(HeldOutTest, RowsBeyondTheLimitAreSampled) {
     all[static_cast<size_t>(row)] = row;
     target.values(row) = static_cast<double>(row);
   }
-  const HeldOutPlan plan(target, true, 1);
+  const HeldOutPlan plan = *HeldOutPlan::Make(target, true, 1, RunContext());
   Prediction prediction;
   prediction.decision_values = target.values;
   HeldOutRows collected;
-  plan.Collect(OutputCoding::Regression(), prediction, target, all, collected);
+  ASSERT_TRUE(
+      plan.Collect(OutputCoding::Regression(), prediction, target, all, RunContext(), collected)
+          .ok());
   EXPECT_EQ(collected.rows, rows);
   EXPECT_NEAR(static_cast<double>(collected.truth.size()), static_cast<double>(rows) / 3, 2000);
   EXPECT_EQ(collected.values, collected.truth);

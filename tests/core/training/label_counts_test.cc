@@ -21,7 +21,7 @@ TEST(LabelCountsTest, SaysWhatTheLabelsOfTheTrainingRowsSay) {
     }
     labels(0) = 0.0;
     const RoleColumn target = NumericColumn(ColumnRole::kTarget, "label", labels);
-    LabelCounts counts(target);
+    LabelCounts counts = *LabelCounts::Make(target, RunContext());
     for (Index first = 0; first + 5 <= 8; ++first) {
       std::vector<Index> training;
       std::vector<Index> held_out;
@@ -29,7 +29,7 @@ TEST(LabelCountsTest, SaysWhatTheLabelsOfTheTrainingRowsSay) {
         (row >= first && row < first + 5 ? held_out : training).push_back(row);
       }
       EXPECT_EQ(counts.TrainableWithout(held_out),
-                OutputCoding::FromLabels(target, training, CodingChoice::kAuto).ok())
+                OutputCoding::FromLabels(target, training, CodingChoice::kAuto, RunContext()).ok())
           << "round " << round << ", from row " << first;
     }
   }

@@ -29,7 +29,7 @@ RoleColumn Labels(const std::vector<double>& values) {
 
 OutputCoding Coding(const RoleColumn& labels, CodingChoice choice = CodingChoice::kAuto) {
   const absl::StatusOr<OutputCoding> coding =
-      OutputCoding::FromLabels(labels, AllRows(labels), choice);
+      OutputCoding::FromLabels(labels, AllRows(labels), choice, RunContext());
   EXPECT_TRUE(coding.ok()) << coding.status();
   return coding.value_or(OutputCoding());
 }
@@ -67,34 +67,38 @@ TEST(OutputCodingTest, TwoClassesAreBinaryWhateverTheChoice) {
 TEST(OutputCodingTest, RefusesOneClassNoRowsAndTooManyClasses) {
   const RoleColumn one = Labels({4, 4});
   const absl::Status one_class =
-      OutputCoding::FromLabels(one, AllRows(one), CodingChoice::kAuto).status();
+      OutputCoding::FromLabels(one, AllRows(one), CodingChoice::kAuto, RunContext()).status();
   EXPECT_EQ(one_class.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(GetReason(one_class), "ONE_CLASS");
   EXPECT_NE(one_class.message().find("'4'"), std::string::npos) << one_class;
-  EXPECT_EQ(GetReason(OutputCoding::FromLabels(one, {}, CodingChoice::kAuto).status()),
-            "ONE_CLASS");
+  EXPECT_EQ(
+      GetReason(OutputCoding::FromLabels(one, {}, CodingChoice::kAuto, RunContext()).status()),
+      "ONE_CLASS");
 
   const RoleColumn many =
       NumericColumn(ColumnRole::kTarget, "label", Vector::LinSpaced(1001, 0, 1000));
-  EXPECT_EQ(GetReason(OutputCoding::FromLabels(many, AllRows(many), CodingChoice::kAuto).status()),
-            "TOO_MANY_CLASSES");
+  EXPECT_EQ(
+      GetReason(OutputCoding::FromLabels(many, AllRows(many), CodingChoice::kAuto, RunContext())
+                    .status()),
+      "TOO_MANY_CLASSES");
 }
 
 TEST(OutputCodingTest, NamesTheRowOfAMissingLabel) {
   const RoleColumn labels = Labels({1, 2, std::nan(""), 1});
   const absl::Status missing =
-      OutputCoding::FromLabels(labels, AllRows(labels), CodingChoice::kAuto).status();
+      OutputCoding::FromLabels(labels, AllRows(labels), CodingChoice::kAuto, RunContext()).status();
   EXPECT_EQ(GetReason(missing), "BAD_LABEL");
   EXPECT_NE(missing.message().find("row 3, column 'label'"), std::string::npos) << missing;
 }
 
 TEST(OutputCodingTest, UnknownLabelsHaveNoClass) {
   const OutputCoding coding = Coding(Labels({1, 2, 3}));
-  EXPECT_EQ(coding.Classes(Labels({3, 4, std::nan(""), 1})), (std::vector<int>{2, -1, -1, 0}));
+  EXPECT_EQ(*coding.Classes(Labels({3, 4, std::nan(""), 1}), RunContext()),
+            (std::vector<int>{2, -1, -1, 0}));
   RoleColumn text = Labels({0, 1});
   text.schema.categorical = true;
   text.schema.categories = {"2", "x"};
-  EXPECT_EQ(coding.Classes(text), (std::vector<int>{1, -1}));
+  EXPECT_EQ(*coding.Classes(text, RunContext()), (std::vector<int>{1, -1}));
 }
 
 TEST(OutputCodingTest, OneVsAllTiesGoToTheSmallerClass) {

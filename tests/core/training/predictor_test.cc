@@ -98,7 +98,7 @@ TEST(PredictorTest, OutputsWithOtherWeightsShareNoWeights) {
   }
   auto model = HandMade(MergeOutputs(parts, inputs));
   const RoleColumn labels = NumericColumn(ColumnRole::kTarget, "label", Vector{{0.0, 1.0, 2.0}});
-  model->coding = *OutputCoding::FromLabels(labels, {0, 1, 2}, CodingChoice::kAuto);
+  model->coding = *OutputCoding::FromLabels(labels, {0, 1, 2}, CodingChoice::kAuto, RunContext());
   const PreparedData rows = Prepared(NormalMatrix(3, 2, 5));
   const absl::StatusOr<Prediction> merged = Predict(model, rows);
   ASSERT_TRUE(merged.ok()) << merged.status();
@@ -201,7 +201,8 @@ TEST(PredictorTest, CancelledPredictionEnds) {
 
 TEST(EvaluatePredictionTest, UnknownLabelsAreWrongAndMissingOnesAreLeftOut) {
   const RoleColumn training = NumericColumn(ColumnRole::kTarget, "label", Vector{{0.0, 1.0}});
-  const OutputCoding coding = *OutputCoding::FromLabels(training, {0, 1}, CodingChoice::kAuto);
+  const OutputCoding coding =
+      *OutputCoding::FromLabels(training, {0, 1}, CodingChoice::kAuto, RunContext());
   Prediction prediction;
   prediction.decision_values = Vector{{-1.0, 1.0, 1.0, -1.0, 3.0}};
   prediction.classes = coding.Decide(prediction.decision_values);
@@ -223,7 +224,8 @@ TEST(EvaluatePredictionTest, UnknownLabelsAreWrongAndMissingOnesAreLeftOut) {
 
 TEST(EvaluatePredictionTest, WeightsCountRows) {
   const RoleColumn training = NumericColumn(ColumnRole::kTarget, "label", Vector{{0.0, 1.0}});
-  const OutputCoding coding = *OutputCoding::FromLabels(training, {0, 1}, CodingChoice::kAuto);
+  const OutputCoding coding =
+      *OutputCoding::FromLabels(training, {0, 1}, CodingChoice::kAuto, RunContext());
   Prediction prediction;
   prediction.decision_values = Vector{{-1.0, 1.0, 1.0, -1.0}};
   prediction.classes = coding.Decide(prediction.decision_values);

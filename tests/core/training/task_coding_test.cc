@@ -16,38 +16,42 @@ RoleColumn TextColumn(const std::vector<std::string>& categories, const Vector& 
 
 TEST(TaskCodingTest, TasksAreSortedAsClassesAre) {
   const RoleColumn texts = TextColumn({"zoe", "adam", "unused"}, Vector{{0, 1, 0}});
-  const absl::StatusOr<TaskCoding> coding = TaskCoding::FromColumn(texts, {0, 1, 2});
+  const absl::StatusOr<TaskCoding> coding = TaskCoding::FromColumn(texts, {0, 1, 2}, RunContext());
   ASSERT_TRUE(coding.ok()) << coding.status();
   EXPECT_EQ(coding->names(), (std::vector<std::string>{"adam", "zoe"}));
   EXPECT_EQ(coding->column(), "subject");
   EXPECT_EQ(coding->num_tasks(), 2);
-  EXPECT_EQ(coding->Tasks(texts), (std::vector<int>{1, 0, 1}));
+  EXPECT_EQ(*coding->Tasks(texts, RunContext()), (std::vector<int>{1, 0, 1}));
   const RoleColumn numbers = NumericColumn(ColumnRole::kTask, "day", Vector{{10, 9, 10}});
-  EXPECT_EQ(TaskCoding::FromColumn(numbers, {0, 1, 2})->names(),
+  EXPECT_EQ(TaskCoding::FromColumn(numbers, {0, 1, 2}, RunContext())->names(),
             (std::vector<std::string>{"9", "10"}));
   EXPECT_EQ(TaskCoding().num_tasks(), 1);
   EXPECT_FALSE(TaskCoding().has_column());
 }
 
 TEST(TaskCodingTest, ReadsTheTaskOfEveryRowOrOneForAll) {
-  const TaskCoding coding = *TaskCoding::FromColumn(TextColumn({"a", "b"}, Vector{{0, 1}}), {0, 1});
+  const TaskCoding coding =
+      *TaskCoding::FromColumn(TextColumn({"a", "b"}, Vector{{0, 1}}), {0, 1}, RunContext());
   Dataset rows;
   rows.rows = 3;
-  EXPECT_EQ(*coding.ReadTasks(rows, "b"), (std::vector<int>{1, 1, 1}));
-  EXPECT_EQ(GetReason(coding.ReadTasks(rows, "").status()), "BAD_TASK");
-  ASSERT_EQ(GetFieldViolations(coding.ReadTasks(rows, "c").status()).size(), 1u);
-  EXPECT_EQ(GetFieldViolations(coding.ReadTasks(rows, "c").status())[0].field, "task");
-  EXPECT_EQ(GetFieldViolations(TaskCoding().ReadTasks(rows, "a").status()).size(), 1u);
-  EXPECT_TRUE(TaskCoding().ReadTasks(rows, "")->empty());
+  EXPECT_EQ(*coding.ReadTasks(rows, "b", RunContext()), (std::vector<int>{1, 1, 1}));
+  EXPECT_EQ(GetReason(coding.ReadTasks(rows, "", RunContext()).status()), "BAD_TASK");
+  ASSERT_EQ(GetFieldViolations(coding.ReadTasks(rows, "c", RunContext()).status()).size(), 1u);
+  EXPECT_EQ(GetFieldViolations(coding.ReadTasks(rows, "c", RunContext()).status())[0].field,
+            "task");
+  EXPECT_EQ(GetFieldViolations(TaskCoding().ReadTasks(rows, "a", RunContext()).status()).size(),
+            1u);
+  EXPECT_TRUE(TaskCoding().ReadTasks(rows, "", RunContext())->empty());
 
   rows.role_columns = {TextColumn({"b", "a"}, Vector{{0, 0, 1}})};
-  EXPECT_EQ(*coding.ReadTasks(rows, ""), (std::vector<int>{1, 1, 0}));
+  EXPECT_EQ(*coding.ReadTasks(rows, "", RunContext()), (std::vector<int>{1, 1, 0}));
   rows.role_columns = {TextColumn({"b", "other"}, Vector{{0, 1, 0}})};
-  const absl::Status unknown = coding.ReadTasks(rows, "").status();
+  const absl::Status unknown = coding.ReadTasks(rows, "", RunContext()).status();
   EXPECT_EQ(GetReason(unknown), "BAD_TASK");
   EXPECT_NE(unknown.message().find("row 2"), absl::string_view::npos) << unknown;
   rows.role_columns = {TextColumn({"b"}, Vector{{0, 0, std::nan("")}})};
-  EXPECT_NE(coding.ReadTasks(rows, "").status().message().find("row 3"), absl::string_view::npos);
+  EXPECT_NE(coding.ReadTasks(rows, "", RunContext()).status().message().find("row 3"),
+            absl::string_view::npos);
 }
 
 TEST(TaskCodingTest, TooManyTasksAreRefused) {
@@ -58,13 +62,15 @@ TEST(TaskCodingTest, TooManyTasksAreRefused) {
   for (Index i = 0; i < count; ++i) {
     rows.push_back(i);
   }
-  EXPECT_EQ(GetReason(TaskCoding::FromColumn(column, rows).status()), "TOO_MANY_TASKS");
+  EXPECT_EQ(GetReason(TaskCoding::FromColumn(column, rows, RunContext()).status()),
+            "TOO_MANY_TASKS");
   rows.pop_back();
-  EXPECT_TRUE(TaskCoding::FromColumn(column, rows).ok());
+  EXPECT_TRUE(TaskCoding::FromColumn(column, rows, RunContext()).ok());
 }
 
 TEST(TaskCodingTest, TheStoredFormIsReadBack) {
-  const TaskCoding coding = *TaskCoding::FromColumn(TextColumn({"a", "b"}, Vector{{0, 1}}), {0, 1});
+  const TaskCoding coding =
+      *TaskCoding::FromColumn(TextColumn({"a", "b"}, Vector{{0, 1}}), {0, 1}, RunContext());
   ByteWriter writer;
   coding.Save(writer);
   ByteReader reader(writer.bytes());
