@@ -8,6 +8,7 @@
 #include "core/objectives/dual_ray.h"
 #include "core/objectives/loss.h"
 #include "tests/support/cancelled_work.h"
+#include "tests/support/counted_loss.h"
 
 namespace mercer {
 namespace {
@@ -47,13 +48,7 @@ TEST_P(PolledLoopsTest, BiasOfManySamplesEndsWithinAQuarterSecond) {
   const auto find = [&](RunContext& context) {
     return loss->ExactBias(samples.targets, samples.costs, samples.scores, context).status();
   };
-  const double whole = WholeWork(find);
-  if (whole < kMostWorkAfterCancel) {
-    return;  // it may end by itself
-  }
-  for (const double part : {0.05, 0.2, 0.5}) {
-    EXPECT_LE(WorkAfterCancel(part * whole, find), kMostWorkAfterCancel) << part << " of " << whole;
-  }
+  ExpectEndsSoon(find);
 }
 
 TEST_P(PolledLoopsTest, BestMultipleOfALongDualEndsWithinAQuarterSecond) {
@@ -64,52 +59,8 @@ TEST_P(PolledLoopsTest, BestMultipleOfALongDualEndsWithinAQuarterSecond) {
   const auto find = [&](RunContext& context) {
     return MaximizeOnDualRay(*loss, samples.targets, samples.costs, dual, 1e5, context).status();
   };
-  const double whole = WholeWork(find);
-  if (whole < kMostWorkAfterCancel) {
-    return;  // it may end by itself
-  }
-  for (const double part : {0.05, 0.2, 0.5}) {
-    EXPECT_LE(WorkAfterCancel(part * whole, find), kMostWorkAfterCancel) << part << " of " << whole;
-  }
+  ExpectEndsSoon(find);
 }
-
-// A loss whose values are all 1; that of the sample `cancel_at` cancels the run.
-class CancellingLoss final : public Loss {
- public:
-  CancellingLoss(Index cancel_at, const RunContext& context)
-      : Loss(LossKind::kLogistic), cancel_at_(cancel_at), context_(context) {}
-
-  bool is_margin_loss() const override { return true; }
-  LossCurve curve() const override { return LossCurve::kSmooth; }
-  double Value(double /*target*/, double /*cost*/, double /*score*/) const override {
-    if (seen_++ == cancel_at_) {
-      context_.cancellation().Cancel();
-    }
-    return 1;
-  }
-  double Conjugate(double target, double cost, double slope) const override {
-    return Value(target, cost, slope);
-  }
-  double Slope(double /*target*/, double /*cost*/, double /*score*/) const override { return 0; }
-  double Curvature(double /*target*/, double /*cost*/, double /*score*/) const override {
-    return 0;
-  }
-  double Prox(double /*target*/, double /*cost*/, double point, double /*step*/) const override {
-    return point;
-  }
-  Interval DualBox(double /*target*/, double /*cost*/) const override { return {}; }
-  absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef /*targets*/, ConstVectorRef /*costs*/,
-                                         ConstVectorRef /*scores*/,
-                                         const RunContext& /*context*/) const override {
-    return BiasInterval();
-  }
-  Index seen() const { return seen_; }
-
- private:
-  const Index cancel_at_;
-  const RunContext& context_;
-  mutable Index seen_ = 0;
-};
 
 TEST(PolledSumsTest, SumsOverSamplesEndSoonAfterACancellation) {
   constexpr Index kSamples = 1'000'000;
@@ -117,11 +68,13 @@ TEST(PolledSumsTest, SumsOverSamplesEndSoonAfterACancellation) {
   const Vector zeros = Vector::Zero(kSamples);
   for (const bool dual : {false, true}) {
     const RunContext context;
-    const CancellingLoss loss(kCancelAt, context);
+    const CountedHingeLoss loss(
+        kCancelAt, context.cancellation(),
+        dual ? CountedHingeLoss::Calls::kConjugates : CountedHingeLoss::Calls::kValues);
     const absl::StatusOr<double> sum = dual ? loss.DualValue(zeros, zeros, zeros, context)
                                             : loss.TotalValue(zeros, zeros, zeros, 0, context);
     EXPECT_TRUE(absl::IsCancelled(sum.status())) << sum.status();
-    EXPECT_LE(loss.seen(), kCancelAt + 100'001);
+    EXPECT_LE(loss.count(), kCancelAt + 100'000);
   }
 }
 

@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "core/solvers/svm/smo.h"
-#include "tests/core/solvers/counted_loss.h"
 #include "tests/core/solvers/smo_mkl_problems.h"
+#include "tests/support/counted_loss.h"
 
 namespace mercer {
 namespace {
@@ -252,7 +252,7 @@ TEST(SmoMklTest, RoundThatIsCancelledBeforeItIsJudgedIsMadeAgain) {
   const auto counted = std::make_shared<CountedHingeLoss>(0, CancellationToken());
   given.problem.loss = counted;
   const auto whole = SolveSmoMkl(given.family, given.problem, options);
-  const Index before_last = counted->conjugates() - samples;
+  const Index before_last = counted->count() - samples;
   ASSERT_GT(before_last, 2 * samples);
   RunContext context;
   RunContext cancelled;
@@ -261,7 +261,7 @@ TEST(SmoMklTest, RoundThatIsCancelledBeforeItIsJudgedIsMadeAgain) {
   SmoMklSolver solver(given.family, options);
   ASSERT_EQ(solver.Start(given.problem, {}, cancelled), absl::OkStatus());
   ASSERT_TRUE(absl::IsCancelled(solver.Run(cancelled)));
-  EXPECT_EQ(loss->conjugates(), before_last);
+  EXPECT_EQ(loss->count(), before_last);
   ASSERT_EQ(solver.Run(context), absl::OkStatus());
   EXPECT_TRUE(solver.SaveState() == whole->SaveState());
 }

@@ -7,8 +7,8 @@
 
 #include "core/base/numeric/random.h"
 #include "core/solvers/svm/smo.h"
-#include "tests/core/solvers/counted_loss.h"
 #include "tests/support/cancelled_work.h"
+#include "tests/support/counted_loss.h"
 
 namespace mercer {
 namespace {
@@ -94,10 +94,10 @@ TEST(SvmNewtonTest, CancelledCertificateLeavesTheStateOfTheOneBefore) {
   problem.loss = counted;
   SvmNewtonSolver whole(kernel, -1.0);
   ASSERT_EQ(whole.Start(problem, {}, context), absl::OkStatus());
-  const Index first = counted->conjugates() + 1;
+  const Index first = counted->count() + 1;
   ASSERT_EQ(whole.Run(context), absl::OkStatus());
   ASSERT_EQ(whole.stop(), SvmStop::kPrecision);
-  const Index last = counted->conjugates();
+  const Index last = counted->count();
   for (const Index at : {first, (first + last) / 2, last - 60, last}) {
     RunContext cancelled;
     problem.loss = std::make_shared<CountedHingeLoss>(at, cancelled.cancellation());

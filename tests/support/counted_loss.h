@@ -1,5 +1,5 @@
-// The hinge loss with a count of its conjugates: a sum of them for a dual asks for one of every
-// sample, so that work can be cancelled within such a sum.
+// The hinge loss with a count of its conjugates, or of its values: a sum of them asks for one of
+// every sample, so that work can be cancelled within such a sum.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,21 @@ namespace mercer {
 
 class CountedHingeLoss final : public Loss {
  public:
-  // The conjugate of number `cancel_at`, from 1, cancels; 0: none does.
-  CountedHingeLoss(Index cancel_at, CancellationToken token)
-      : Loss(LossKind::kHinge), cancel_at_(cancel_at), token_(std::move(token)) {}
+  enum class Calls { kConjugates, kValues };
 
-  Index conjugates() const { return conjugates_; }
+  // The one of number `cancel_at`, from 1, cancels; 0: none does.
+  CountedHingeLoss(Index cancel_at, CancellationToken token, Calls counted = Calls::kConjugates)
+      : Loss(LossKind::kHinge),
+        counted_(counted),
+        cancel_at_(cancel_at),
+        token_(std::move(token)) {}
+
+  Index count() const { return count_; }
 
   bool is_margin_loss() const override { return hinge_->is_margin_loss(); }
   LossCurve curve() const override { return hinge_->curve(); }
   double Value(double target, double cost, double score) const override {
+    Count(Calls::kValues);
     return hinge_->Value(target, cost, score);
   }
   double Slope(double target, double cost, double score) const override {
@@ -30,9 +36,7 @@ class CountedHingeLoss final : public Loss {
     return hinge_->Curvature(target, cost, score);
   }
   double Conjugate(double target, double cost, double slope) const override {
-    if (++conjugates_ == cancel_at_) {
-      token_.Cancel();
-    }
+    Count(Calls::kConjugates);
     return hinge_->Conjugate(target, cost, slope);
   }
   double Prox(double target, double cost, double point, double step) const override {
@@ -48,10 +52,17 @@ class CountedHingeLoss final : public Loss {
   }
 
  private:
+  void Count(Calls one) const {
+    if (one == counted_ && ++count_ == cancel_at_) {
+      token_.Cancel();
+    }
+  }
+
   const std::unique_ptr<Loss> hinge_ = *MakeLoss(LossKind::kHinge);
+  const Calls counted_;
   const Index cancel_at_;
   const CancellationToken token_;
-  mutable Index conjugates_ = 0;
+  mutable Index count_ = 0;
 };
 
 }  // namespace mercer
