@@ -5,7 +5,7 @@
 namespace mercer::server {
 namespace {
 
-grpc::ByteBuffer BytesOf(const google::protobuf::Message& message) {
+grpc::ByteBuffer RequestBytes(const google::protobuf::Message& message) {
   const grpc::Slice slice(message.SerializeAsString());
   return grpc::ByteBuffer(&slice, 1);
 }
@@ -30,7 +30,7 @@ AnyAnswer CallAnyMethod(const std::shared_ptr<grpc::Channel>& channel,
   done();
   bool taken = true;
   for (size_t i = 0; taken && i < requests.size(); ++i) {
-    call->Write(BytesOf(*requests[i]), nullptr);
+    call->Write(RequestBytes(*requests[i]), nullptr);
     taken = done();
   }
   if (taken) {
