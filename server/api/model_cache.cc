@@ -117,7 +117,7 @@ ModelCache::LoadedOr ModelCache::ReadAndKeep(const VersionRecord& record) {
 
 void ModelCache::Insert(std::shared_ptr<const LoadedModel> loaded) {
   const int64_t bytes = static_cast<int64_t>(loaded->predictor->MemoryBytes());
-  Entries added;  // what may find no memory comes before anything has changed
+  Entries added;  // before an entry is half there, as this may find no memory
   added.emplace_front(std::move(loaded), bytes);
   const std::string& name = added.front().loaded->name;
   Entries removed;

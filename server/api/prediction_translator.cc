@@ -1,5 +1,6 @@
 #include "server/api/prediction_translator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "core/base/status/shorten.h"
 #include "core/base/status/status_macros.h"
 #include "core/io/text/number_parser.h"
+#include "core/io/text/readers.h"
 #include "core/kernels/spec/kernel_formula.h"
 #include "core/training/targets/label_names.h"
 #include "core/training/targets/output_coding.h"
@@ -275,10 +277,15 @@ class RowsReader {
       return std::vector<double>(column.numbers().values().begin(),
                                  column.numbers().values().end());
     }
+    const std::vector<std::string> usual = CsvOptions().missing;
+    const auto is_missing = [&usual](const std::string& text) {
+      return text.empty() || StandsForNoNumber(text) ||
+             std::find(usual.begin(), usual.end(), text) != usual.end();
+    };
     std::vector<double> values;
     for (const std::string& text : column.texts().values()) {
       double value = std::numeric_limits<double>::quiet_NaN();
-      if (!text.empty() && !StandsForNoNumber(text) && !absl::SimpleAtod(text, &value)) {
+      if (!is_missing(text) && !absl::SimpleAtod(text, &value)) {
         const std::string row = absl::StrCat(values.size() + 1);
         return WithReason(absl::InvalidArgumentError(
                               absl::StrCat("row ", row, ", column '", column.name(),

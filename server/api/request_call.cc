@@ -91,14 +91,14 @@ RequestCall::RequestCall(const RpcEnvironment& environment, CallRecord call,
       request_(request),
       intake_(environment, call_, load_) {
   reading_.Wait([this] { StartRead(&bytes_); });
-  Track({[this] { TellOfDrain(drain_begun_); }, [this] { EndLate(); }});
+  Track({[this] { TellOfDrainAfter(drain_begun_); }, [this] { EndLate(); }});
 }
 
 void RequestCall::OnReadDone(bool ok) {
   if (!reading_.Resume()) {
     return;
   }
-  TellOfDrain(has_come_);
+  TellOfDrainAfter(has_come_);
   if (ok && bytes_.Length() > kQuickBytes) {
     PostOrEnd(*environment_.io, [this] { TakeLarge(); });
   } else if (ok) {
@@ -110,8 +110,8 @@ void RequestCall::OnReadDone(bool ok) {
   }
 }
 
-void RequestCall::TellOfDrain(std::atomic<bool>& so) {
-  so = true;
+void RequestCall::TellOfDrainAfter(std::atomic<bool>& event) {
+  event = true;
   if (has_come_ && drain_begun_ && !told_of_drain_.exchange(true)) {
     EndForDrain();
   }
@@ -150,7 +150,7 @@ void RequestCall::Discard() {
     RunNeeded("the end of a request", [this] {
       std::unique_ptr<google::protobuf::Message> request(request_.New());
       request->GetReflection()->Swap(request.get(), &request_);
-      environment_.intake->Post([request = std::move(request), share = intake_.TakeShare()] {});
+      environment_.intake->Post([share = intake_.TakeShare(), request = std::move(request)] {});
     }).IgnoreError();  // destroyed here then
   }
 }

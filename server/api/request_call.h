@@ -106,8 +106,9 @@ class RequestCall : public ServerCall {
   // The bytes are there.
   void Take();
   void Discard() final;
-  // Once both are so: the request has come, before which what derives from this may not be there yet, and a drain has begun.
-  void TellOfDrain(std::atomic<bool>& so);
+  // Notes `event`, and tells of a drain once both have come: it, and the request, before which what derives from this may not be
+  // there yet.
+  void TellOfDrainAfter(std::atomic<bool>& event);
   void EndLate();
 
   google::protobuf::Message& request_;

@@ -88,22 +88,25 @@ const LearnerEntry* TrainingHandlers::FindLearner(std::string_view name) const {
   return nullptr;
 }
 
-std::string TrainingHandlers::LessMemoryAdvice() const {
+std::string TrainingHandlers::LessMemoryAdvice(const v1::TrainRequest& request) const {
   std::vector<std::string> ways;
   for (const LearnerEntry* entry : context_.learners) {
-    if (!entry->linear_memory.empty()) {
-      ways.push_back(entry->linear_memory);
+    if (!entry->way_to_linear_memory.empty() &&
+        entry->way_to_linear_memory != ChosenLearner(request)) {
+      ways.push_back(entry->way_to_linear_memory);
     }
   }
-  return absl::StrCat("less memory, growing with the rows and not with their square, is taken by ",
-                      absl::StrJoin(ways, ", "));
+  const std::string others =
+      absl::StrCat("; it grows with the rows and not with their square in ", absl::StrJoin(ways, ", "));
+  return absl::StrCat("fewer rows or kernels take less memory", ways.empty() ? "" : others);
 }
 
-absl::Status TrainingHandlers::WithAdvice(const absl::Status& status) const {
+absl::Status TrainingHandlers::WithAdvice(const absl::Status& status,
+                                          const v1::TrainRequest& request) const {
   if (GetReason(status) != "JOB_TOO_LARGE") {
     return status;
   }
-  const std::string message = absl::StrCat(status.message(), "; ", LessMemoryAdvice());
+  const std::string message = absl::StrCat(status.message(), "; ", LessMemoryAdvice(request));
   return WithReason(absl::Status(status.code(), message), GetReason(status),
                     GetErrorMetadata(status));
 }
@@ -154,7 +157,7 @@ absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request,
   const absl::StatusOr<CreatedJob> created = context_.jobs->Submit(submission, cancellation);
   if (!created.ok()) {
     return WithAdvice(
-        AboutDataset(WithRequestPaths(created.status(), ChosenLearner(request)), request));
+        AboutDataset(WithRequestPaths(created.status(), ChosenLearner(request)), request), request);
   }
   return WriteJob(created->job, {});
 }
@@ -244,7 +247,7 @@ absl::StatusOr<v1::EstimateCostResponse> TrainingHandlers::EstimateCost(
   response.set_memory_budget_bytes(cost->memory_budget_bytes);
   response.set_fits(cost->memory_bytes <= cost->memory_budget_bytes);
   if (!response.fits()) {
-    response.set_advice(LessMemoryAdvice());
+    response.set_advice(LessMemoryAdvice(training));
   }
   SetDuration(cost->time, response.mutable_time());
   MERCER_ASSIGN_OR_RETURN(const v1::TrainRequest completed, DecodeTrainRequest(cost->request));

@@ -39,9 +39,9 @@ class TrainingHandlers {
   absl::StatusOr<v1::Job> ReadJob(const std::string& id) const;
   const LearnerEntry* FindLearner(std::string_view name) const;
   // Names the learners that may fit where another is too large.
-  std::string LessMemoryAdvice() const;
+  std::string LessMemoryAdvice(const v1::TrainRequest& request) const;
   // A refusal for the memory of a training, with that advice; other errors as they are.
-  absl::Status WithAdvice(const absl::Status& status) const;
+  absl::Status WithAdvice(const absl::Status& status, const v1::TrainRequest& request) const;
 
   const ApiContext& context_;
 };

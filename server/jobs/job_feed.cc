@@ -105,7 +105,7 @@ absl::Status TooSlow() {
 
 }  // namespace
 
-class JobFeed::Impl {
+class JobFeed::Impl : public std::enable_shared_from_this<JobFeed::Impl> {
  public:
   Impl(JobStore* jobs, Executor* executor, Options options)
       : jobs_(jobs), options_(options), posted_(std::make_shared<PostedWork>(executor)) {}
@@ -217,7 +217,7 @@ NextJob JobFeed::Impl::Next(const WatcherPointer& watcher) {
     watcher->waiting = true;
     fetch = !std::exchange(watcher->fetching, true);
   }
-  if (fetch && !posted_->Post([this, watcher] { FetchPage(watcher); })) {
+  if (fetch && !posted_->Post([self = shared_from_this(), watcher] { self->FetchPage(watcher); })) {
     absl::MutexLock lock(&mutex_);
     watcher->fetching = false;  // a heartbeat asks again
   }
@@ -319,7 +319,7 @@ void JobFeed::Impl::BeginReading() {
       return;
     }
   }
-  if (!posted_->Post([this] { ReadChanged(); })) {
+  if (!posted_->Post([self = shared_from_this()] { self->ReadChanged(); })) {
     absl::MutexLock lock(&mutex_);
     reading_ = false;  // the next change or tick begins again
   }

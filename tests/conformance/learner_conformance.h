@@ -215,7 +215,7 @@ class LearnerConformance : public ::testing::TestWithParam<LearnerCase> {
     WriteFunction(outcome.point.function, writer);
     WriteSummary(outcome.point.summary, writer);
     writer.WriteString(SaveWitness(outcome.point.witness));
-    SaveCertificate(outcome.certificate, writer);
+    WriteFields(outcome.certificate, writer);
     writer.WriteInt64(outcome.iterations);
     return std::move(writer).Take();
   }

@@ -56,7 +56,7 @@ inline double WorkAfterCancel(double seconds,
   return ProcessorSeconds() - at_cancel;
 }
 
-// Work that takes longer than that ends within it after a cancellation.
+// Work that takes longer than kMostWorkAfterCancel ends within it after a cancellation.
 inline void ExpectEndsSoon(const std::function<absl::Status(RunContext&)>& work) {
   const double whole = WholeWork(work);
   if (whole < kMostWorkAfterCancel) {

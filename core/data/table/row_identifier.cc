@@ -15,6 +15,7 @@ namespace {
 
 constexpr Index kMinRows = 20;
 constexpr Index kFirstRows = 512;  // that most columns are ruled out by
+constexpr Index kMostRows = 1'000'000;  // that tell as much as all, and are sorted in a moment
 
 bool IsNamedLikeIdentifier(const std::string& name) {
   const std::string lower = absl::AsciiStrToLower(name);
@@ -41,7 +42,7 @@ std::vector<double> FirstDifferentWholeNumbers(const FeatureBlock& block, Index 
 }
 
 bool NumbersTheRows(const FeatureBlock& block, Index column, const std::string& name) {
-  const Index rows = block.values.rows();
+  const Index rows = std::min(block.values.rows(), kMostRows);
   if (FirstDifferentWholeNumbers(block, column, std::min(rows, kFirstRows)).empty()) {
     return false;
   }

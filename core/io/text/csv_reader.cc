@@ -157,8 +157,8 @@ void CsvParser::DecideTypes(const Sample& sample) {
       }
       if (ParseWholeNumber(cell->text, &value)) {
         has_number[i] = true;
-      } else if (StandsForNone(*cell)) {
-        has_mark[i] = true;
+      } else if (column.role == ColumnRole::kFeature && StandsForNone(*cell)) {
+        has_mark[i] = true;  // of groups and classes it may be the name of one
       } else if (!IsMissing(*cell, CsvType::kNumeric)) {
         column.type = CsvType::kCategorical;
       }

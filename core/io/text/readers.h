@@ -70,8 +70,8 @@ struct CsvOptions {
 inline constexpr Index kTypeRows = 1000;
 
 // Column types come from the first kTypeRows rows unless stated: a column is numeric when all its
-// known cells are numbers, and one is, or none is known. A later text cell in a column taken for numeric is an error that says
-// how to declare the column categorical. Quotes are those of RFC 4180. Spaces around an unquoted
+// known cells are numbers, and one is, or none is known. A later text cell in a column taken for
+// numeric is an error that says how to declare the column categorical. Quotes are those of RFC 4180. Spaces around an unquoted
 // cell are dropped. Columns with the role kIgnored are not kept. Blank lines are allowed at the end
 // only.
 absl::StatusOr<Dataset> ReadCsv(ByteSource& source, const CsvOptions& options);

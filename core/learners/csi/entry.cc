@@ -102,7 +102,7 @@ LearnerEntry Entry() {
            "model whose training never forms the kernel matrix: memory grows with the rows times "
            "the pivots. The certificate is about the problem given the pivots. Source: Bach, "
            "Jordan: Predictive low-rank decomposition for kernel methods. ICML 2005, 33-40.",
-       .linear_memory = "csi",
+       .way_to_linear_memory = "csi",
        .regression = true,
        .joint_outputs = true},
       {.verify = Verify,

@@ -216,7 +216,7 @@ LearnerEntry Entry() {
            "columns it is a sparse linear model. The certificate is about the features that are "
            "listed. Source: Rakotomamonjy, Flamary, Yger: Learning with infinitely many features. "
            "Machine Learning 91 (2013) 43-66.",
-       .linear_memory = "infinite_features",
+       .way_to_linear_memory = "infinite_features",
        .regression = true,
        .joint_outputs = true,
        .several_tasks = true,

@@ -207,7 +207,7 @@ LearnerEntry Entry() {
            "costs a few SVM solutions. With approximation=nystrom the kernels are of low rank, and "
            "memory and time grow with the rows. Source: Kloft, Brefeld, Sonnenburg, Zien: lp-norm "
            "multiple kernel learning. JMLR 12 (2011) 953-997.",
-       .linear_memory = "lp_mkl with approximation=nystrom",
+       .way_to_linear_memory = "lp_mkl with approximation=nystrom",
        .regression = true},
       {.create = Create,
        .verify = Verify,

@@ -121,7 +121,7 @@ struct LearnerEntry {
   std::string summary;  // one paragraph: what it does, when to use it, cost, source
   // How to train it so that memory grows with the rows and not with their square:
   // "lp_mkl with approximation=nystrom"; empty: there is no such way.
-  std::string linear_memory = {};
+  std::string way_to_linear_memory = {};
   std::vector<OptionField> fields = {};
   bool classification = true;
   bool regression = false;

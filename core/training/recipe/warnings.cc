@@ -243,7 +243,10 @@ const char* RemedyFor(TextKind kind) {
 void CheckTexts(const ColumnSchema& column, bool is_target,
                 std::vector<TrainingWarning>& warnings) {
   const TextKind kind = column.categorical ? KindOfTexts(column.categories) : TextKind::kCategories;
-  if (kind == TextKind::kCategories || warnings.size() >= kMostNamed) {
+  // Classes may well be numbers and a name.
+  const bool is_usual = kind == TextKind::kCategories ||
+                        (is_target && kind == TextKind::kNumbersBesideTexts);
+  if (is_usual || warnings.size() >= kMostNamed) {
     return;
   }
   const std::string different = absl::StrCat(column.categories.size());

@@ -50,7 +50,8 @@ absl::StatusOr<SortedTable<double>> PositionsOfNumbers(const std::vector<std::st
   for (size_t i = 0; i < names.size(); ++i) {
     MERCER_RETURN_IF_ERROR(check.After(kNumbersPerText));
     double value = 0;
-    if (absl::SimpleAtod(names[i], &value) && FormatLabel(value) == names[i]) {
+    if (absl::SimpleAtod(names[i], &value) && !std::isnan(value) &&
+        FormatLabel(value) == names[i]) {
       known.emplace_back(value, static_cast<int>(i));
     }
   }
