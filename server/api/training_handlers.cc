@@ -96,8 +96,8 @@ std::string TrainingHandlers::LessMemoryAdvice(const v1::TrainRequest& request) 
       ways.push_back(entry->way_to_linear_memory);
     }
   }
-  const std::string others =
-      absl::StrCat("; it grows with the rows and not with their square in ", absl::StrJoin(ways, ", "));
+  const std::string others = absl::StrCat("; it grows with the rows and not with their square in ",
+                                          absl::StrJoin(ways, ", "));
   return absl::StrCat("fewer rows or kernels take less memory", ways.empty() ? "" : others);
 }
 

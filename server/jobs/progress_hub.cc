@@ -269,7 +269,9 @@ NextEvent ProgressHub::Impl::Next(const ChannelPointer& channel,
     fetch = (behind || !watcher->complete) && !watcher->fetching;
     watcher->fetching = watcher->fetching || fetch;
   }
-  if (fetch && !posted_->Post([self = shared_from_this(), channel, watcher] { self->Fetch(channel, watcher); })) {
+  if (fetch && !posted_->Post([self = shared_from_this(), channel, watcher] {
+        self->Fetch(channel, watcher);
+      })) {
     absl::MutexLock lock(&channel->mutex);
     watcher->fetching = false;  // a heartbeat looks again
   }

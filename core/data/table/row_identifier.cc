@@ -14,7 +14,7 @@ namespace mercer {
 namespace {
 
 constexpr Index kMinRows = 20;
-constexpr Index kFirstRows = 512;  // that most columns are ruled out by
+constexpr Index kFirstRows = 512;       // that most columns are ruled out by
 constexpr Index kMostRows = 1'000'000;  // that tell as much as all, and are sorted in a moment
 
 bool IsNamedLikeIdentifier(const std::string& name) {

@@ -244,8 +244,8 @@ void CheckTexts(const ColumnSchema& column, bool is_target,
                 std::vector<TrainingWarning>& warnings) {
   const TextKind kind = column.categorical ? KindOfTexts(column.categories) : TextKind::kCategories;
   // Classes may well be numbers and a name.
-  const bool is_usual = kind == TextKind::kCategories ||
-                        (is_target && kind == TextKind::kNumbersBesideTexts);
+  const bool is_usual =
+      kind == TextKind::kCategories || (is_target && kind == TextKind::kNumbersBesideTexts);
   if (is_usual || warnings.size() >= kMostNamed) {
     return;
   }
