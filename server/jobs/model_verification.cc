@@ -1,10 +1,12 @@
 #include "server/jobs/model_verification.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/memory/shared_cache.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/jobs/job_admission.h"
@@ -34,6 +36,14 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenBlob(const AttemptEnvironment
       "DATASET_GONE", {{"digest", blob}});
 }
 
+// What the outputs of one model share while it is verified. Nothing comes from the cache of the
+// trainings: a certificate that is asked for later rests on the data alone. There is no solver,
+// whose kernels and working memory are more than half of the estimate.
+std::shared_ptr<SharedCache> CacheOfVerification(int64_t most_bytes, int64_t estimate_bytes) {
+  return std::make_shared<SharedCache>(
+      static_cast<size_t>(std::min(most_bytes, estimate_bytes / 2)));
+}
+
 }  // namespace
 
 absl::StatusOr<Certificate> VerifyStoredModel(const AttemptEnvironment& environment,
@@ -48,7 +58,7 @@ absl::StatusOr<Certificate> VerifyStoredModel(const AttemptEnvironment& environm
                           "this version of the server has no learner '", plan.recipe.learner, "'")),
                       "UNKNOWN_LEARNER", {{"learner", plan.recipe.learner}});
   }
-  RunContext context(cancellation, plan.num_threads, environment.cache);
+  RunContext planning(cancellation, plan.num_threads, nullptr);
   std::vector<NamedContent> contents;
   if (stored.dataset_blobs.size() != plan.dataset_ids.size()) {
     return absl::DataLossError("the model's lineage does not name the data of its request");
@@ -64,9 +74,11 @@ absl::StatusOr<Certificate> VerifyStoredModel(const AttemptEnvironment& environm
   MERCER_ASSIGN_OR_RETURN(
       const ScratchChoice choice,
       environment.scratch->Choose(*entry, plan.recipe, *shape,
-                                  environment.options.memory_budget_bytes, context));
+                                  environment.options.memory_budget_bytes, planning));
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const void> memory,
                           take_memory(choice.memory_bytes));
+  RunContext context(cancellation, plan.num_threads,
+                     CacheOfVerification(environment.options.cache_bytes, choice.memory_bytes));
   MERCER_ASSIGN_OR_RETURN(const TrainingData data, JoinContents(contents, context));
   context.set_scratch(choice.space);
   const RecipeRun run{entry, &plan.recipe, data.rows.get(), data.digest,

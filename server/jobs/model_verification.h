@@ -28,7 +28,8 @@ struct StoredModel {
 // Errors: kCancelled, kResourceExhausted (reason JOB_TOO_LARGE).
 using MemoryKeeper = std::function<absl::StatusOr<std::shared_ptr<const void>>(int64_t bytes)>;
 
-// Any data set of the same content does. Errors: kFailedPrecondition (reason DATASET_GONE; those of
+// Any data set of the same content does. Everything is computed anew: what trainings left in the
+// cache of `environment` is not read. Errors: kFailedPrecondition (reason DATASET_GONE; those of
 // the core's VerifyModel), kDataLoss (BLOB_DAMAGED, BLOB_MISSING), those of `take_memory`, kCancelled.
 absl::StatusOr<Certificate> VerifyStoredModel(const AttemptEnvironment& environment,
                                               const StoredModel& stored,

@@ -10,13 +10,14 @@
 #include "core/base/numeric/random.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
+#include "core/training/run/verification.h"
 #include "tests/core/learners/lp_mkl/lp_mkl_problems.h"
 
 namespace mercer::lp_mkl {
 namespace {
 
-TrainingProblem NamedProblem(const std::string& cache_key) {
-  const Cloud cloud = OverlappingClouds(80, 3, 2);
+TrainingProblem NamedProblem(const std::string& cache_key, uint64_t seed = 2) {
+  const Cloud cloud = OverlappingClouds(80, 3, seed);
   TrainingProblem problem = GaussianProblem(cloud.x, cloud.labels, {0.5, 1.0, 2.0});
   auto inputs = std::make_shared<PreparedData>(*problem.tasks[0].inputs);
   inputs->cache_key = cache_key;
@@ -87,6 +88,23 @@ TEST_F(SharedKernelsTest, AnotherFactorForAllElse) {
 TEST_F(SharedKernelsTest, InputsWithoutANameShareNothing) {
   const TrainingProblem problem = NamedProblem("");
   EXPECT_NE(Make(LowRank(), problem), Make(LowRank(), problem));
+}
+
+// A factor that memory has damaged, say, is the training's and its verifier's alike.
+TEST_F(SharedKernelsTest, AWrongFactorInTheCacheIsFoundByTheFunctionOfTheModel) {
+  const TrainingProblem problem = NamedProblem("data");
+  Make(LowRank(), NamedProblem("data", 3));
+  const absl::StatusOr<LpMklKernels> kernels = MakeLpMklKernels(LowRank(), problem, context_);
+  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  const Vector dual = 0.1 * problem.tasks[0].targets.col(0);
+  const absl::StatusOr<TrainedPoint> point =
+      MakeLpMklPoint(*kernels, problem, {Vector::Constant(3, 1.0 / 3), dual, 0.0}, context_);
+  ASSERT_TRUE(point.ok()) << point.status();
+  const absl::StatusOr<VerifiedFunction> verified = VerifyFunction(
+      Entry(), {{"approximation", std::string("nystrom")}, {"landmarks", int64_t{12}}, {"p", 1.0}},
+      problem, point->function, point->witness, context_);
+  EXPECT_EQ(verified.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(GetReason(verified.status()), "WITNESS_MISMATCH");
 }
 
 // A factor of one's own: a block of features for each kernel, which is linear. Landmarks that are no fewer than its columns keep it.
