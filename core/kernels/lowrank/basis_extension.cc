@@ -6,14 +6,12 @@
 
 #include "core/base/numeric/index_range.h"
 #include "core/base/status/status_macros.h"
-#include "core/kernels/lowrank/landmarks.h"
 #include "core/linalg/blocked_cholesky.h"
 #include "core/linalg/matrix_products.h"
 
 namespace mercer {
 namespace {
 
-constexpr Index kFreshRows = 1000;
 constexpr double kGramRidge = 1e-13;  // of the products of columns of norm 1
 
 struct Sample {
@@ -30,22 +28,36 @@ Vector RowEnergies(const Matrix& values) {
   return sums;
 }
 
-// The share of the features' energy that is lost: the mean over kernels, so that every kernel
-// counts the same.
-double MeanShare(const NystromFeatures& features, const Vector& energies, const Vector& lost) {
-  double share = 0;
-  Index kernels = 0;
+// The sums over the features of each kernel.
+Vector KernelSums(const NystromFeatures& features, const Vector& of_features) {
+  Vector sums(features.num_kernels());
   for (Index k = 0; k < features.num_kernels(); ++k) {
     const Index first = features.first_feature(k);
-    const Index count = features.first_feature(k + 1) - first;
-    const double energy = energies.segment(first, count).sum();
-    if (energy > 0) {
-      share += std::max(0.0, lost.segment(first, count).sum()) / energy;
+    sums(k) = of_features.segment(first, features.first_feature(k + 1) - first).sum();
+  }
+  return sums;
+}
+
+// The share of the kernels' energies that is lost: the mean over kernels, so that every kernel
+// counts the same.
+double MeanShare(const Vector& energies, const Vector& lost) {
+  double share = 0;
+  Index kernels = 0;
+  for (Index k = 0; k < energies.size(); ++k) {
+    if (energies(k) > 0) {
+      share += std::max(0.0, lost(k)) / energies(k);
       ++kernels;
     }
   }
   return kernels > 0 ? share / static_cast<double>(kernels) : 0.0;
 }
+
+// The least squares fit of the kernels that the basis is not about.
+struct Fit {
+  Matrix restore;    // features of these kernels x r
+  double share = 0;  // of their energies, what it leaves out
+  Vector energies;   // of each kernel: the mean squared norm of its features
+};
 
 class BasisExtender {
  public:
@@ -62,8 +74,8 @@ class BasisExtender {
   }
 
   // The least squares fit V Q (Q'Q)^-1 of the features V by the basis Q, the columns of Q scaled to
-  // norm 1 meanwhile; `share` is what it leaves out.
-  absl::StatusOr<Matrix> Fit(const Sample& sample, double& share, RunContext& context) const {
+  // norm 1 meanwhile.
+  absl::StatusOr<Fit> FitOthers(const Sample& sample, RunContext& context) const {
     const Index rank = sample.joint.cols();
     const Vector inverse = sample.joint.colwise().norm().transpose().unaryExpr(
         [](double norm) { return norm > 0 ? 1.0 / norm : 0.0; });
@@ -77,17 +89,11 @@ class BasisExtender {
     const Matrix moments = products.transpose();
     Matrix solution = moments;
     MERCER_RETURN_IF_ERROR(SolveCholesky(gram, solution, context));
-    const Vector energies = RowEnergies(sample.others);
-    const Vector kept = moments.cwiseProduct(solution).colwise().sum().transpose();
-    share = MeanShare(others_, energies, energies - kept);
-    return Matrix(solution.transpose() * inverse.asDiagonal());
-  }
-
-  absl::StatusOr<double> LostShare(Sample sample, const Matrix& fit, RunContext& context) const {
-    const Vector energies = RowEnergies(sample.others);
-    const Matrix joint = sample.joint.transpose();
-    MERCER_RETURN_IF_ERROR(AddProduct(-1.0, fit, joint, sample.others, context));
-    return MeanShare(others_, energies, RowEnergies(sample.others));
+    const Vector energies = KernelSums(others_, RowEnergies(sample.others));
+    const Vector kept =
+        KernelSums(others_, moments.cwiseProduct(solution).colwise().sum().transpose());
+    return Fit{solution.transpose() * inverse.asDiagonal(), MeanShare(energies, energies - kept),
+               energies / static_cast<double>(sample.joint.rows())};
   }
 
  private:
@@ -124,18 +130,16 @@ absl::StatusOr<BasisExtension> ExtendBasis(const NystromFeatures& features,
   const std::vector<Index> others = Others(features.num_kernels(), kernels);
   MERCER_ASSIGN_OR_RETURN(NystromFeatures of_basis, features.Select(kernels, context));
   MERCER_ASSIGN_OR_RETURN(NystromFeatures of_others, features.Select(others, context));
-  const BasisExtender extender(std::move(of_basis), std::move(of_others), basis);
-  BasisExtension extension;
-  MERCER_ASSIGN_OR_RETURN(Sample sample,
+  const BasisExtender extender(std::move(of_basis), of_others, basis);
+  MERCER_ASSIGN_OR_RETURN(const Sample sample,
                           extender.Evaluate(SelectRows(rows, basis.sampled), context));
-  MERCER_ASSIGN_OR_RETURN(const Matrix fit, extender.Fit(sample, extension.fitted_share, context));
-  const std::vector<Index> fresh = DrawRows(rows.rows, kFreshRows, seed, "basis-extension");
-  MERCER_ASSIGN_OR_RETURN(sample, extender.Evaluate(SelectRows(rows, fresh), context));
-  MERCER_ASSIGN_OR_RETURN(extension.fresh_share,
-                          extender.LostShare(std::move(sample), fit, context));
+  MERCER_ASSIGN_OR_RETURN(const Fit fit, extender.FitOthers(sample, context));
+  MERCER_ASSIGN_OR_RETURN(FitProbes probes, FitProbes::Make(std::move(of_others), fit.restore,
+                                                            fit.energies, seed, context));
+  BasisExtension extension{Matrix(), fit.share, std::move(probes)};
   extension.restore.resize(features.num_features(), basis.reduce.cols());
   Place(features, kernels, basis.restore, extension.restore);
-  Place(features, others, fit, extension.restore);
+  Place(features, others, fit.restore, extension.restore);
   return extension;
 }
 

@@ -10,17 +10,19 @@
 
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
+#include "core/kernels/lowrank/fit_probes.h"
 #include "core/kernels/lowrank/joint_basis.h"
 #include "core/kernels/lowrank/nystrom.h"
 
 namespace mercer {
 
-// A basis for all kernels, and what it leaves out: shares of the squared norms of the other
-// kernels' features, every kernel scaled to the same.
+// A basis for all kernels.
 struct BasisExtension {
-  Matrix restore;           // v ~ restore q for the features of all kernels: features x r
-  double fitted_share = 0;  // what is lost at the rows of the fit
-  double fresh_share = 0;   // and at rows drawn anew
+  Matrix restore;  // v ~ restore q for the features of all kernels: features x r
+  // What is lost at the rows of the fit: the share of the squared norms of the fitted kernels'
+  // features, in the mean over these kernels.
+  double fitted_share = 0;
+  FitProbes probes;  // tell what is lost at any rows
 };
 
 // `basis` is about the features of `kernels`, ascending, one below the other; those of the others

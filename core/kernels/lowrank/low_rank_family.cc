@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "core/base/numeric/index_range.h"
@@ -33,6 +34,49 @@ constexpr double kSparedTolerance = 50;
 // finding the basis of all takes no longer, and a fit of as many unknowns as there are columns for
 // every landmark is poor.
 Index LeastRowsToSpareKernels(Index landmarks) { return std::max<Index>(4000, 40 * landmarks); }
+
+// The most rows that are added to those that a basis is found from.
+constexpr Index kMostRequiredRows = 3000;
+
+// The rows, ascending, of which the basis drops too much where it drops too much of all rows
+// together: those that most is dropped of. None where that is within the bounds.
+std::vector<Index> BadlyKeptRows(const Vector& dropped, double energy, double tolerance) {
+  const double most = kDroppedElsewhere * tolerance * energy;
+  if (!(tolerance > 0) || dropped.sum() <= most) {
+    return {};
+  }
+  std::vector<Index> rows;
+  for (Index i = 0; i < dropped.size(); ++i) {
+    if (dropped(i) > most / static_cast<double>(dropped.size())) {
+      rows.push_back(i);
+    }
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](Index a, Index b) { return dropped(a) > dropped(b); });
+  rows.resize(std::min(rows.size(), static_cast<size_t>(kMostRequiredRows)));
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+// What is found of a block of rows.
+struct BlockSums {
+  double energy = 0;        // squared norms of the features
+  double fitted_lost = 0;   // shares of the fitted kernels that are lost
+  double largest_norm = 0;  // of a row of the factor
+  Index out_of_range = 0;   // the number, from 1, of a kernel that is, or 0
+};
+
+absl::Status CheckRange(Index out_of_range) {
+  if (out_of_range == 0) {
+    return absl::OkStatus();
+  }
+  return NameKernel(
+      static_cast<size_t>(out_of_range) - 1,
+      WithReason(absl::InvalidArgumentError(
+                     "the kernel of a row with itself is not finite, or more than 1e70 times that "
+                     "of others: not positive semidefinite in single precision"),
+                 "NOT_PSD"));
+}
 
 std::vector<Index> AllIfEmpty(absl::Span<const Index> indices, Index count) {
   if (!indices.empty()) {
@@ -68,13 +112,12 @@ absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::Make(
   if (family == nullptr) {
     MERCER_ASSIGN_OR_RETURN(family, FromAll(std::move(features), inputs, options, context));
   }
-  MERCER_RETURN_IF_ERROR(family->Fill(inputs, context));
   MERCER_RETURN_IF_ERROR(family->SetScales(context));
   return family;
 }
 
-// The basis from the features of `kernels`, those of all fitted to it; null when the fit leaves out
-// too much.
+// The basis from the features of `kernels`, those of all fitted to it; null when it leaves out too
+// much, of a sample or of all rows.
 absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::FromSome(
     const NystromFeatures& all, std::vector<Index> kernels, const PreparedData& inputs,
     const LowRankOptions& options, RunContext& context) {
@@ -94,7 +137,12 @@ absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::FromSo
     return nullptr;
   }
   family->basis_.restore = std::move(extension.restore);
-  family->dropped_share_ = extension.fresh_share;
+  MERCER_ASSIGN_OR_RETURN(const RowLosses losses, family->Fill(inputs, &extension.probes, context));
+  const double tolerance = options.basis.tolerance;
+  if (losses.fitted_share > kSparedTolerance * tolerance ||
+      !BadlyKeptRows(losses.dropped, losses.energy, tolerance).empty()) {
+    return nullptr;
+  }
   return family;
 }
 
@@ -107,6 +155,14 @@ absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::FromAl
   family->SetKernels(family->features_);
   MERCER_ASSIGN_OR_RETURN(family->basis_,
                           FindJointBasis(family->features_, inputs, options.basis, context));
+  MERCER_ASSIGN_OR_RETURN(const RowLosses losses, family->Fill(inputs, nullptr, context));
+  JointBasisOptions again = options.basis;
+  again.required = BadlyKeptRows(losses.dropped, losses.energy, again.tolerance);
+  if (!again.required.empty() && !family->basis_.is_full) {
+    MERCER_ASSIGN_OR_RETURN(family->basis_,
+                            FindJointBasis(family->features_, inputs, again, context));
+    MERCER_RETURN_IF_ERROR(family->Fill(inputs, nullptr, context).status());
+  }
   return family;
 }
 
@@ -117,15 +173,36 @@ void LowRankKernelFamily::SetKernels(const NystromFeatures& all) {
   }
 }
 
+// The squared norm of the row's features, every kernel scaled; notes a kernel that is out of range.
+double LowRankKernelFamily::RowEnergy(ConstVectorRef features, Index& out_of_range) const {
+  double energy = 0;
+  for (Index k = 0; k < features_.num_kernels(); ++k) {
+    const Index first = features_.first_feature(k);
+    const double norm = features.segment(first, features_.first_feature(k + 1) - first).norm();
+    const double scaled = basis_.scales(k) * norm;
+    if (!(scaled <= kLongestRow)) {
+      out_of_range = basis_kernels_[static_cast<size_t>(k)] + 1;
+    }
+    energy += scaled * scaled;
+  }
+  return energy;
+}
+
 // Computes Q = V S L, block of rows by block of rows; V is never stored.
-absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, RunContext& context) {
+absl::StatusOr<LowRankKernelFamily::RowLosses> LowRankKernelFamily::Fill(const PreparedData& inputs,
+                                                                         const FitProbes* probes,
+                                                                         RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, features_.Bind(inputs, context));
+  std::optional<BoundCrossKernels> fitted;
+  if (probes != nullptr) {
+    MERCER_ASSIGN_OR_RETURN(fitted, probes->Bind(inputs, context));
+  }
   const Index rank = basis_.reduce.cols();
   rows_ = std::make_shared<FactorRows>(inputs.rows, rank);
   const Index blocks = (inputs.rows + kFilledRows - 1) / kFilledRows;
-  // For each block of rows: the squared norms, what is dropped of them, the largest norm of Q, and
-  // the number (from 1) of a kernel that is out of range.
-  Matrix sums = Matrix::Zero(4, blocks);
+  std::vector<BlockSums> sums(static_cast<size_t>(blocks));
+  RowLosses losses;
+  losses.dropped = Vector::Zero(inputs.rows);
   std::atomic<Index> finished = 0;
   context.parallel().ForBlocks(inputs.rows, kFilledRows, [&](Index begin, Index end) {
     if (context.cancelled()) {
@@ -138,40 +215,32 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, RunContext& c
     if (context.cancelled()) {
       return;
     }
-    auto of_block = sums.col(begin / kFilledRows);
+    BlockSums& of_block = sums[static_cast<size_t>(begin / kFilledRows)];
     for (Index r = 0; r < end - begin; ++r) {
-      double norm = 0;
-      for (Index k = 0; k < features_.num_kernels(); ++k) {
-        const Index first = features_.first_feature(k);
-        const double of_kernel =
-            features.col(r).segment(first, features_.first_feature(k + 1) - first).squaredNorm();
-        const double scaled = basis_.scales(k) * std::sqrt(of_kernel);
-        if (!(scaled <= kLongestRow)) {
-          of_block(3) = static_cast<double>(basis_kernels_[static_cast<size_t>(k)] + 1);
-        }
-        norm += scaled * scaled;
-      }
+      const double energy = RowEnergy(features.col(r), of_block.out_of_range);
       const double kept = reduced.col(r).squaredNorm();
-      of_block(0) += norm;
-      of_block(1) += std::max(0.0, norm - kept);
-      of_block(2) = std::max(of_block(2), std::sqrt(kept));
+      of_block.energy += energy;
+      of_block.largest_norm = std::max(of_block.largest_norm, std::sqrt(kept));
+      losses.dropped(begin + r) = std::max(0.0, energy - kept);
       rows_->SetRow(begin + r, reduced.col(r));
+    }
+    if (probes != nullptr) {
+      features.resize(0, 0);  // the values of the fitted kernels take as much
+      of_block.fitted_lost = probes->LostShares(*fitted, begin, end, reduced, context);
     }
     context.ReportStage("factor", static_cast<double>(++finished) / static_cast<double>(blocks));
   });
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-  if (sums.row(3).maxCoeff() > 0) {
-    return NameKernel(
-        static_cast<size_t>(sums.row(3).maxCoeff()) - 1,
-        WithReason(absl::InvalidArgumentError(
-                       "the kernel of a row with itself is not finite, or more than 1e70 times "
-                       "that of others: not positive semidefinite in single precision"),
-                   "NOT_PSD"));
+  largest_norm_ = 0;
+  for (const BlockSums& of_block : sums) {
+    MERCER_RETURN_IF_ERROR(CheckRange(of_block.out_of_range));
+    losses.energy += of_block.energy;
+    losses.fitted_share += of_block.fitted_lost / static_cast<double>(inputs.rows);
+    largest_norm_ = std::max(largest_norm_, of_block.largest_norm);
   }
   dropped_share_ =
-      std::max(dropped_share_, sums.row(1).sum() / std::max(sums.row(0).sum(), 1e-300));
-  largest_norm_ = sums.row(2).maxCoeff();
-  return absl::OkStatus();
+      std::max(losses.fitted_share, losses.dropped.sum() / std::max(losses.energy, 1e-300));
+  return losses;
 }
 
 // The factors of the kernels' normalisations, from the sums of the approximated kernels: with the
@@ -352,10 +421,11 @@ size_t LowRankFamilyBytes(const LowRankShape& shape) {
   const ByteCount rank(shape.max_columns);
   const ByteCount values =
       ByteCount(shape.kernels) * ByteCount(shape.landmarks) * ByteCount(2 * shape.landmarks);
-  // The features of the sampled rows, and their products with the basis and with a panel; an
-  // allocator may keep what was freed.
+  // The features of the sampled rows, and their products with the basis and with a panel; what is
+  // dropped of each row; an allocator may keep what was freed.
   const ByteCount sampling =
-      values + (features + rank + ByteCount(kPanel)) * ByteCount(std::min(shape.rows, kSampleRows));
+      values + ByteCount(shape.rows) +
+      (features + rank + ByteCount(kPanel)) * ByteCount(std::min(shape.rows, kSampleRows));
   // What a combination takes: weighted copies of the L_k, and matrices of order r.
   const ByteCount combining = features * rank + ByteCount(3) * rank * rank;
   return (ByteCount(LowRankFamilyKeptBytes(shape)) +

@@ -10,6 +10,7 @@
 
 #include "core/kernels/gram/factor_rows.h"
 #include "core/kernels/gram/kernel_family.h"
+#include "core/kernels/lowrank/fit_probes.h"
 #include "core/kernels/lowrank/joint_basis.h"
 #include "core/kernels/lowrank/landmarks.h"
 #include "core/kernels/lowrank/nystrom.h"
@@ -57,9 +58,10 @@ class LowRankKernelFamily : public KernelFamily {
   // The kernels, ascending, whose values at the landmarks the rows are computed from: all, or, of
   // many widths and rows, some.
   const std::vector<Index>& basis_kernels() const { return basis_kernels_; }
-  // The share of the rows' squared norms, every kernel scaled to the same, that the joint basis
-  // leaves out; when some kernels stand for others the larger of this for these, and of the fit of
-  // the others on a sample of the rows.
+  // The share of the squared norms of all rows, every kernel scaled to the same, that the joint
+  // basis leaves out; when some kernels stand for others the larger of this for these, and of what
+  // the fit of the others loses (FitProbes). At most a hundred times the tolerance, unless no basis
+  // of the most columns keeps more.
   double dropped_share() const { return dropped_share_; }
 
   // The function sum_k weights(k) sum_i dual(i) K_k(x_i, .) on the landmarks, landmarks x kernels:
@@ -89,8 +91,18 @@ class LowRankKernelFamily : public KernelFamily {
                                                                       const PreparedData& inputs,
                                                                       const LowRankOptions& options,
                                                                       RunContext& context);
+  // What the kernels lose at all rows.
+  struct RowLosses {
+    Vector dropped;           // of each row's squared norm by the basis
+    double energy = 0;        // the sum of the squared norms
+    double fitted_share = 0;  // of the kernels that are fitted
+  };
+
   void SetKernels(const NystromFeatures& all);
-  absl::Status Fill(const PreparedData& inputs, RunContext& context);
+  // Computes the rows of the factor. `probes` tell what fitted kernels lose; null without any.
+  absl::StatusOr<RowLosses> Fill(const PreparedData& inputs, const FitProbes* probes,
+                                 RunContext& context);
+  double RowEnergy(ConstVectorRef features, Index& out_of_range) const;
   absl::Status SetScales(RunContext& context);
   Index BlockSize(Index k) const {
     return first_feature_[static_cast<size_t>(k + 1)] - first_feature_[static_cast<size_t>(k)];
