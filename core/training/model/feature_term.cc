@@ -1,6 +1,8 @@
 #include "core/training/model/feature_term.h"
 
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -121,14 +123,13 @@ absl::StatusOr<FeatureTermValues> FeatureTermValues::Make(const FeatureTerm& ter
 }
 
 FeatureTermValues::FeatureTermValues(const FeatureTerm& term, const FeatureFamily& family)
-    : map_(family.Bind(term.groups)),
-      columns_per_group_(family.columns_per_group()),
-      outputs_(term.outputs),
-      coefficients_(term.coefficients) {}
+    : term_(term), map_(family.Bind(term.groups)), columns_per_group_(family.columns_per_group()) {}
 
 size_t FeatureTermValues::MemoryBytes() const {
-  const Index values = coefficients_.size() + num_groups() * (map_->num_inputs() + 1);
-  return sizeof(*this) + static_cast<size_t>(values) * sizeof(double);
+  const auto groups = static_cast<Index>(term_.groups.size());
+  const Index values = term_.coefficients.size() + groups * (map_->num_inputs() + 1);
+  // The term itself, and what it is evaluated by.
+  return 2 * (sizeof(*this) + static_cast<size_t>(values) * sizeof(double));
 }
 
 absl::StatusOr<FeatureRows> FeatureTermValues::Inputs(const PreparedData& rows) const {
@@ -144,8 +145,8 @@ absl::StatusOr<FeatureRows> FeatureTermValues::Inputs(const PreparedData& rows) 
 absl::Status FeatureTermValues::Add(const PreparedData& rows, MatrixRef values,
                                     RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(const FeatureRows inputs, Inputs(rows));
-  Matrix sums = Matrix::Zero(rows.rows, coefficients_.cols());
-  MERCER_RETURN_IF_ERROR(AddWeightedColumns(*map_, inputs, coefficients_, sums, context));
+  Matrix sums = Matrix::Zero(rows.rows, term_.coefficients.cols());
+  MERCER_RETURN_IF_ERROR(AddWeightedColumns(*map_, inputs, term_.coefficients, sums, context));
   for (Index i = 0; i < sums.rows(); ++i) {
     if (!sums.row(i).allFinite()) {
       return absl::InvalidArgumentError(
@@ -153,13 +154,21 @@ absl::Status FeatureTermValues::Add(const PreparedData& rows, MatrixRef values,
                        ": a feature cannot be computed, its argument is too large"));
     }
   }
-  for (size_t o = 0; o < outputs_.size(); ++o) {
-    values.col(outputs_[o]) += sums.col(static_cast<Index>(o));
+  for (size_t o = 0; o < term_.outputs.size(); ++o) {
+    values.col(term_.outputs[o]) += sums.col(static_cast<Index>(o));
   }
   return absl::OkStatus();
 }
 
-absl::Status FeatureTermValues::AddByGroup(const PreparedData& rows,
+std::vector<TermShare> FeatureTermValues::Shares(const PreparedData& rows) const {
+  std::vector<TermShare> shares;
+  for (std::string& name : FeatureGroupNames(term_, rows)) {
+    shares.push_back({std::move(name), /*joins_its_name=*/false});
+  }
+  return shares;
+}
+
+absl::Status FeatureTermValues::AddByShare(const PreparedData& rows,
                                            const std::vector<Matrix*>& shares,
                                            RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(const FeatureRows inputs, Inputs(rows));
@@ -170,11 +179,11 @@ absl::Status FeatureTermValues::AddByGroup(const PreparedData& rows,
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const Index count = std::min(chunk, rows.rows - begin);
     map_->Evaluate(inputs.Read(begin, begin + count, buffer), columns.topRows(count));
-    for (size_t o = 0; o < outputs_.size(); ++o) {
+    for (size_t o = 0; o < term_.outputs.size(); ++o) {
       for (Index c = 0; c < columns.cols(); ++c) {
         Matrix& share = *shares[static_cast<size_t>(c / columns_per_group_)];
-        share.col(outputs_[o]).segment(begin, count) +=
-            coefficients_(c, static_cast<Index>(o)) * columns.col(c).head(count);
+        share.col(term_.outputs[o]).segment(begin, count) +=
+            term_.coefficients(c, static_cast<Index>(o)) * columns.col(c).head(count);
       }
     }
   }

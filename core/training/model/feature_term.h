@@ -16,6 +16,7 @@
 #include "core/features/feature_family.h"
 #include "core/features/feature_family_spec.h"
 #include "core/features/feature_rows.h"
+#include "core/training/model/term_values.h"
 
 namespace mercer {
 
@@ -42,22 +43,16 @@ FeatureTerm ReadFeatureTerm(ByteReader& reader);
 // nothing is read.
 std::vector<std::string> FeatureGroupNames(const FeatureTerm& term, const PreparedData& inputs);
 
-// Evaluates a term. Immutable, safe for concurrent use; what it says of a row depends on that row
-// alone, bit for bit.
-class FeatureTermValues {
+class FeatureTermValues : public TermValues {
  public:
-  // Errors: those of CheckFeatureTerm.
+  // The term must outlive the values. Errors: those of CheckFeatureTerm.
   static absl::StatusOr<FeatureTermValues> Make(const FeatureTerm& term, Index num_outputs);
 
-  size_t MemoryBytes() const;
-  Index num_groups() const { return map_->num_columns() / columns_per_group_; }
-
-  // Adds the term's values at `rows` to values(:, o). Errors: kInvalidArgument when the rows have
-  // another number of columns, or a value cannot be computed (the row is named); kCancelled.
-  absl::Status Add(const PreparedData& rows, MatrixRef values, RunContext& context) const;
-  // The same group by group: adds the values of group g to shares[g](:, o).
-  absl::Status AddByGroup(const PreparedData& rows, const std::vector<Matrix*>& shares,
-                          RunContext& context) const;
+  size_t MemoryBytes() const override;
+  absl::Status Add(const PreparedData& rows, MatrixRef values, RunContext& context) const override;
+  std::vector<TermShare> Shares(const PreparedData& rows) const override;
+  absl::Status AddByShare(const PreparedData& rows, const std::vector<Matrix*>& shares,
+                          RunContext& context) const override;
 
  private:
   FeatureTermValues(const FeatureTerm& term, const FeatureFamily& family);
@@ -65,10 +60,9 @@ class FeatureTermValues {
   // The rows as one table. Errors: kInvalidArgument when they have another number of columns.
   absl::StatusOr<FeatureRows> Inputs(const PreparedData& rows) const;
 
+  const FeatureTerm& term_;
   std::unique_ptr<const FeatureMap> map_;
   Index columns_per_group_;
-  std::vector<int> outputs_;
-  Matrix coefficients_;
 };
 
 }  // namespace mercer

@@ -10,9 +10,8 @@
 
 #include "core/base/process/run_context.h"
 #include "core/data/table/dataset.h"
-#include "core/kernels/gram/kernel_family.h"
-#include "core/training/model/feature_term.h"
 #include "core/training/model/model.h"
+#include "core/training/model/term_values.h"
 
 namespace mercer {
 
@@ -68,15 +67,11 @@ class Predictor {
  private:
   explicit Predictor(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
 
-  absl::Status ContributeKernels(const PreparedData& rows, Prediction& prediction,
-                                 RunContext& context) const;
-  absl::Status ContributeFeatures(const PreparedData& rows, Prediction& prediction,
-                                  RunContext& context) const;
+  absl::Status Contribute(const PreparedData& rows, Prediction& prediction,
+                          RunContext& context) const;
 
   std::shared_ptr<const Model> model_;
-  std::vector<CrossKernels> cross_kernels_;        // one per kernel term
-  std::vector<FeatureTermValues> feature_values_;  // one per feature term
-  Index chunk_rows_ = 1024;                        // rows evaluated at a time
+  std::vector<std::unique_ptr<const TermValues>> terms_;
 };
 
 // Values of `function`, which must be consistent (CheckModel), at rows that are already
