@@ -159,8 +159,8 @@ absl::Status AdmmMaster::Prepare(Index known, const MasterPoint& point,
         state_.multipliers[static_cast<size_t>(t)];
   }
   MERCER_RETURN_IF_ERROR(systems_.Extend(problem(), known, context));
-  best_gap_ = kInfinity;
-  stalls_ = 0;
+  state_.best_gap = kInfinity;
+  state_.stalls = 0;
   if (known > 0) {
     // The new weights are 0; all others stay.
     const Index d = problem().num_columns();
@@ -305,15 +305,15 @@ absl::Status AdmmMaster::Iterate(RunContext& context) {
   std::swap(state_, state);
   absl::Status status = Evaluate(next, evaluated, context);
   if (status.ok()) {
-    status = MoveTo(std::move(next), std::move(evaluated), Progress::kMayRise, context);
+    status = MoveTo(std::move(next), std::move(evaluated), Objective::kMayRise, context);
   }
   if (!status.ok()) {
     std::swap(state_, state);
     return status;
   }
-  stalls_ = certificate().Gap() < kSmallerGap * best_gap_ ? 0 : stalls_ + 1;
-  best_gap_ = stalls_ == 0 ? certificate().Gap() : best_gap_;
-  if (stalls_ > kMaxAdmmStalls && stop() == MasterStop::kRunning) {
+  state_.stalls = certificate().Gap() < kSmallerGap * state_.best_gap ? 0 : state_.stalls + 1;
+  state_.best_gap = state_.stalls == 0 ? certificate().Gap() : state_.best_gap;
+  if (state_.stalls > kMaxAdmmStalls && stop() == MasterStop::kRunning) {
     EndForPrecision();
   }
   return absl::OkStatus();
@@ -341,49 +341,16 @@ absl::Status AdmmMaster::ChooseSlopes(MasterEvaluation& evaluation, RunContext& 
 }
 
 void AdmmMaster::SaveExtra(ByteWriter& writer) const {
-  for (size_t t = 0; t < state_.scores.size(); ++t) {
-    writer.WriteVector(state_.scores[t]);
-    writer.WriteVector(state_.multipliers[t]);
-  }
-  writer.WriteMatrix(state_.weights.specific);
-  writer.WriteVector(state_.weights.shared);
-  writer.WriteVector(state_.weights.bias);
-  writer.WriteMatrix(state_.weight_multipliers.specific);
-  writer.WriteVector(state_.weight_multipliers.shared);
-  writer.WriteDouble(state_.penalties.scores);
-  writer.WriteDouble(state_.penalties.weights);
-  writer.WriteInt64(state_.iterations);
-  writer.WriteDouble(best_gap_);
-  writer.WriteInt64(stalls_);
-  systems_.Save(writer);
+  WriteFields(state_, writer, problem());
+  WriteFields(systems_, writer, problem());
 }
 
 bool AdmmMaster::LoadExtra(ByteReader& reader) {
-  const Index d = problem().num_columns();
-  const Index tasks = problem().num_tasks();
   state_ = {};
-  for (const MasterTask& task : problem().tasks) {
-    state_.scores.push_back(reader.ReadVector());
-    state_.multipliers.push_back(reader.ReadVector());
-    if (state_.scores.back().size() != task.targets.size() ||
-        state_.multipliers.back().size() != task.targets.size()) {
-      return false;
-    }
-  }
-  state_.weights = {reader.ReadMatrix(), reader.ReadVector(), reader.ReadVector()};
-  state_.weight_multipliers = {reader.ReadMatrix(), reader.ReadVector(), {}};
-  state_.penalties = {reader.ReadDouble(), reader.ReadDouble()};
-  state_.iterations = reader.ReadInt64();
-  best_gap_ = reader.ReadDouble();
-  stalls_ = reader.ReadInt64();
-  for (const MasterPoint* weights : {&state_.weights, &state_.weight_multipliers}) {
-    if (weights->specific.rows() != d || weights->specific.cols() != tasks ||
-        weights->shared.size() != d) {
-      return false;
-    }
-  }
-  return state_.weights.bias.size() == tasks && state_.penalties.scores > 0 &&
-         state_.penalties.weights > 0 && systems_.Load(problem(), reader);
+  state_.scores.resize(problem().tasks.size());
+  state_.multipliers.resize(problem().tasks.size());
+  systems_.AssignDesigns(problem());
+  return ReadFields(reader, state_, problem()) && ReadFields(reader, systems_, problem());
 }
 
 }  // namespace mercer

@@ -47,6 +47,22 @@ class AdmmMaster final : public MasterSolver {
     MasterPoint weight_multipliers;
     AdmmPenalties penalties;
     int64_t iterations = 0;
+    double best_gap = kInfinity;
+    int64_t stalls = 0;  // steps since the gap became markedly smaller
+
+    // The tasks are there before they are read.
+    static void VisitFields(auto& visit, auto& self, const MasterProblem& of) {
+      for (size_t t = 0; t < self.scores.size(); ++t) {
+        const Index rows = of.tasks[t].targets.size();
+        visit(Sized(self.scores[t], rows), Sized(self.multipliers[t], rows));
+      }
+      visit(self.weights, Sized(self.weight_multipliers.specific, of.num_columns(), of.num_tasks()),
+            Sized(self.weight_multipliers.shared, of.num_columns()), self.penalties,
+            self.iterations, self.best_gap, self.stalls);
+      visit.Require([&] {
+        return self.weights.Fits(of) && self.penalties.scores > 0 && self.penalties.weights > 0;
+      });
+    }
   };
   // The squared residuals of the last iteration: of the splits (f against s, W against U), how far
   // s and U have moved, and what each is measured against.
@@ -69,8 +85,6 @@ class AdmmMaster final : public MasterSolver {
 
   State state_;
   AdmmSystems systems_;
-  double best_gap_ = kInfinity;
-  int64_t stalls_ = 0;  // steps since the gap became markedly smaller
 };
 
 }  // namespace mercer

@@ -228,39 +228,4 @@ absl::StatusOr<MasterPoint> AdmmSystems::Solve(const MasterProblem& problem, con
   return solution;
 }
 
-void AdmmSystems::Save(ByteWriter& writer) const {
-  writer.WriteDouble(penalties_.scores);
-  writer.WriteDouble(penalties_.weights);
-  writer.WriteBool(factored_);
-  writer.WriteInt64(appended_);
-  writer.WriteMatrix(shared_factor_);
-  for (const Design& design : designs_) {
-    writer.WriteMatrix(design.products.gram);
-    writer.WriteVector(design.products.column_sums);
-    writer.WriteMatrix(design.factor);
-  }
-}
-
-bool AdmmSystems::Load(const MasterProblem& problem, ByteReader& reader) {
-  const Index d = problem.num_columns();
-  AssignDesigns(problem);
-  penalties_ = {reader.ReadDouble(), reader.ReadDouble()};
-  factored_ = reader.ReadBool();
-  appended_ = reader.ReadInt64();
-  shared_factor_ = reader.ReadMatrix();
-  for (Design& design : designs_) {
-    design.products.gram = reader.ReadMatrix();
-    design.products.column_sums = reader.ReadVector();
-    design.factor = reader.ReadMatrix();
-    if (design.products.gram.rows() != d || design.products.gram.cols() != d ||
-        design.products.column_sums.size() != d || design.factor.rows() != design.factor.cols() ||
-        design.factor.rows() > d) {
-      return false;
-    }
-  }
-  const Index shared = factored_ && problem.has_shared() ? designs_.front().factor.rows() : -1;
-  return reader.ok() &&
-         (shared < 0 || (shared_factor_.rows() == shared && shared_factor_.cols() == shared));
-}
-
 }  // namespace mercer

@@ -15,7 +15,7 @@
 
 #include "absl/status/status.h"
 
-#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/saved_fields.h"
 #include "core/solvers/group/feature_master.h"
 
 namespace mercer {
@@ -25,6 +25,8 @@ struct AdmmPenalties {
   double weights = 1;  // eta
 
   bool operator==(const AdmmPenalties&) const = default;
+
+  static void VisitFields(auto& visit, auto& self) { visit(self.scores, self.weights); }
 };
 
 class AdmmSystems {
@@ -45,8 +47,19 @@ class AdmmSystems {
   // The mean squared norm of a column.
   double MeanSquare() const;
 
-  void Save(ByteWriter& writer) const;
-  bool Load(const MasterProblem& problem, ByteReader& reader);
+  // Before they are read: as many designs as the problem has.
+  void AssignDesigns(const MasterProblem& problem);
+  static void VisitFields(auto& visit, auto& self, const MasterProblem& of) {
+    visit(self.penalties_, self.factored_, self.appended_, self.shared_factor_);
+    for (auto& design : self.designs_) {
+      visit(Nested(design, of));
+    }
+    visit.Require([&] {
+      const Index order = self.designs_.front().factor.rows();
+      return !self.factored_ || !of.has_shared() ||
+             (self.shared_factor_.rows() == order && self.shared_factor_.cols() == order);
+    });
+  }
 
  private:
   struct Products {
@@ -56,6 +69,13 @@ class AdmmSystems {
   struct Design {
     Products products;
     Matrix factor;  // of M; with fewer rows than the products when columns have been appended
+
+    static void VisitFields(auto& visit, auto& self, const MasterProblem& of) {
+      const Index d = of.num_columns();
+      visit(Sized(self.products.gram, d, d), Sized(self.products.column_sums, d), self.factor);
+      visit.Require(
+          [&] { return self.factor.rows() == self.factor.cols() && self.factor.rows() <= d; });
+    }
   };
 
   // Extends `factor` by the columns that it lacks. False when it must be formed anew.
@@ -68,7 +88,6 @@ class AdmmSystems {
                                       RunContext& context) const;
   static absl::Status ExtendProducts(const MasterProblem& problem, const FeatureColumns& columns,
                                      Index known, Products& products, RunContext& context);
-  void AssignDesigns(const MasterProblem& problem);
   const Design& DesignOf(Index task) const {
     return designs_[design_of_task_[static_cast<size_t>(task)]];
   }

@@ -77,6 +77,11 @@ MasterPoint MasterPoint::Zero(Index columns, Index tasks) {
   return {Matrix::Zero(columns, tasks), Vector::Zero(columns), Vector::Zero(tasks)};
 }
 
+bool MasterPoint::Fits(const MasterProblem& problem) const {
+  return specific.rows() == problem.num_columns() && specific.cols() == problem.num_tasks() &&
+         shared.size() == problem.num_columns() && bias.size() == problem.num_tasks();
+}
+
 // The best bias of each task for its scores without a bias.
 absl::Status MasterSolver::OptimizeBias(MasterPoint& point, const MasterEvaluation& evaluation,
                                         const RunContext& context) const {
@@ -103,17 +108,14 @@ absl::Status MasterSolver::Evaluate(const MasterPoint& point, MasterEvaluation& 
 absl::Status MasterSolver::Start(MasterProblem problem, MasterPoint point, RunContext& context) {
   MERCER_RETURN_IF_ERROR(problem.Check());
   MERCER_RETURN_IF_ERROR(CheckProblem(problem));
-  if (point.specific.rows() != problem.num_columns() ||
-      point.specific.cols() != problem.num_tasks() ||
-      point.shared.size() != problem.num_columns() || point.bias.size() != problem.num_tasks() ||
-      !point.specific.allFinite() || !point.shared.allFinite()) {
+  if (!point.Fits(problem) || !point.specific.allFinite() || !point.shared.allFinite()) {
     return absl::InvalidArgumentError("the first point does not fit the problem");
   }
   problem_ = std::move(problem);
-  iterations_ = 0;
-  passes_ = 0;
-  decrease_ = kInfinity;
-  stop_ = MasterStop::kRunning;
+  progress_.iterations = 0;
+  progress_.passes = 0;
+  progress_.decrease = kInfinity;
+  progress_.stop = MasterStop::kRunning;
   if (!problem_.has_specific()) {
     point.specific.setZero();
   }
@@ -129,9 +131,9 @@ absl::Status MasterSolver::Start(MasterProblem problem, MasterPoint point, RunCo
         "all samples of a task are of one class, whose best bias is infinite");
   }
   MERCER_RETURN_IF_ERROR(Evaluate(point, evaluation, context));
-  MERCER_ASSIGN_OR_RETURN(certificate_, CertifyMaster(problem_, evaluation, 0, context));
+  MERCER_ASSIGN_OR_RETURN(progress_.certificate, CertifyMaster(problem_, evaluation, 0, context));
   MERCER_RETURN_IF_ERROR(Prepare(0, point, evaluation, context));
-  point_ = std::move(point);
+  progress_.point = std::move(point);
   evaluation_ = std::move(evaluation);
   Judge();
   return absl::OkStatus();
@@ -156,7 +158,7 @@ absl::Status MasterSolver::Extend(std::vector<Index> group_begin, Vector group_w
       !std::equal(old_begin.begin(), old_begin.end(), problem_.group_begin.begin())) {
     return restore(absl::InvalidArgumentError("the first groups must be those that there were"));
   }
-  MasterPoint point = point_;
+  MasterPoint point = progress_.point;
   Widen(problem_.num_columns(), point);
   MasterEvaluation evaluation = evaluation_;
   CountPass();
@@ -176,17 +178,17 @@ absl::Status MasterSolver::Extend(std::vector<Index> group_begin, Vector group_w
   if (!status.ok()) {
     return restore(status);
   }
-  point_ = std::move(point);
+  progress_.point = std::move(point);
   evaluation_ = std::move(evaluation);
-  certificate_ = certificate;
-  decrease_ = kInfinity;
-  stop_ = MasterStop::kRunning;
+  progress_.certificate = certificate;
+  progress_.decrease = kInfinity;
+  progress_.stop = MasterStop::kRunning;
   Judge();
   return absl::OkStatus();
 }
 
 absl::Status MasterSolver::Step(RunContext& context) {
-  if (stop_ != MasterStop::kRunning) {
+  if (progress_.stop != MasterStop::kRunning) {
     return absl::OkStatus();
   }
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
@@ -194,7 +196,7 @@ absl::Status MasterSolver::Step(RunContext& context) {
 }
 
 absl::Status MasterSolver::Run(RunContext& context) {
-  while (stop_ == MasterStop::kRunning) {
+  while (progress_.stop == MasterStop::kRunning) {
     MERCER_RETURN_IF_ERROR(Step(context));
   }
   return absl::OkStatus();
@@ -202,51 +204,45 @@ absl::Status MasterSolver::Run(RunContext& context) {
 
 void MasterSolver::SetAccuracy(const MasterAccuracy& accuracy) {
   accuracy_ = accuracy;
-  if (stop_ == MasterStop::kGap || stop_ == MasterStop::kDecrease) {
-    stop_ = MasterStop::kRunning;
+  if (progress_.stop == MasterStop::kGap || progress_.stop == MasterStop::kDecrease) {
+    progress_.stop = MasterStop::kRunning;
   }
   Judge();
 }
 
 // The best lower bound is kept: it is one of the same problem.
-absl::Status MasterSolver::MoveTo(MasterPoint point, MasterEvaluation evaluation, Progress progress,
-                                  const RunContext& context) {
-  const double best = certificate_.dual;
-  MERCER_ASSIGN_OR_RETURN(certificate_, CertifyMaster(problem_, evaluation, 0, context));
-  certificate_.dual = std::max(best, certificate_.dual);
+absl::Status MasterSolver::MoveTo(MasterPoint point, MasterEvaluation evaluation,
+                                  Objective objective, const RunContext& context) {
+  const double best = progress_.certificate.dual;
+  MERCER_ASSIGN_OR_RETURN(progress_.certificate, CertifyMaster(problem_, evaluation, 0, context));
+  progress_.certificate.dual = std::max(best, progress_.certificate.dual);
   const double before = evaluation_.objective();
-  point_ = std::move(point);
+  progress_.point = std::move(point);
   evaluation_ = std::move(evaluation);
   const double after = evaluation_.objective();
-  decrease_ = progress == Progress::kFalls ? (before - after) / std::max(std::abs(after), 1e-300)
-                                           : kInfinity;
-  ++iterations_;
+  progress_.decrease = objective == Objective::kFalls
+                           ? (before - after) / std::max(std::abs(after), 1e-300)
+                           : kInfinity;
+  ++progress_.iterations;
   Judge();
   return absl::OkStatus();
 }
 
 void MasterSolver::Judge() {
-  if (stop_ == MasterStop::kPrecision || point_.bias.size() == 0) {
+  if (progress_.stop == MasterStop::kPrecision || progress_.point.bias.size() == 0) {
     return;
   }
-  if (certificate_.RelativeGap() <= accuracy_.relative_gap) {
-    stop_ = MasterStop::kGap;
-  } else if (accuracy_.relative_decrease > 0 && decrease_ <= accuracy_.relative_decrease) {
-    stop_ = MasterStop::kDecrease;
+  if (progress_.certificate.RelativeGap() <= accuracy_.relative_gap) {
+    progress_.stop = MasterStop::kGap;
+  } else if (accuracy_.relative_decrease > 0 && progress_.decrease <= accuracy_.relative_decrease) {
+    progress_.stop = MasterStop::kDecrease;
   }
 }
 
 std::string MasterSolver::SaveState() const {
   ByteWriter writer;
   writer.WriteString(name());
-  writer.WriteMatrix(point_.specific);
-  writer.WriteVector(point_.shared);
-  writer.WriteVector(point_.bias);
-  writer.WriteDouble(certificate_.dual);
-  writer.WriteUint8(static_cast<uint8_t>(stop_));
-  writer.WriteDouble(decrease_);
-  writer.WriteInt64(iterations_);
-  writer.WriteInt64(passes_);
+  WriteFields(progress_, writer, problem_);
   SaveExtra(writer);
   return std::move(writer).Take();
 }
@@ -256,34 +252,20 @@ absl::Status MasterSolver::RestoreState(MasterProblem problem, std::string_view 
   MERCER_RETURN_IF_ERROR(problem.Check());
   MERCER_RETURN_IF_ERROR(CheckProblem(problem));
   ByteReader reader(state);
-  if (reader.ReadString() != name()) {
-    return DamagedState();
-  }
-  MasterPoint point{reader.ReadMatrix(), reader.ReadVector(), reader.ReadVector()};
-  const double dual = reader.ReadDouble();
-  const uint8_t stop = reader.ReadUint8();
-  const double decrease = reader.ReadDouble();
-  const int64_t iterations = reader.ReadInt64();
-  const int64_t passes = reader.ReadInt64();
-  if (!reader.ok() || point.specific.rows() != problem.num_columns() ||
-      point.specific.cols() != problem.num_tasks() ||
-      point.shared.size() != problem.num_columns() || point.bias.size() != problem.num_tasks() ||
-      stop > static_cast<uint8_t>(MasterStop::kPrecision)) {
+  Progress progress;
+  if (reader.ReadString() != name() || !ReadFields(reader, progress, problem)) {
     return DamagedState();
   }
   problem_ = std::move(problem);
   if (!LoadExtra(reader) || !reader.AtEnd()) {
     return DamagedState();
   }
-  MERCER_RETURN_IF_ERROR(EvaluateMaster(problem_, point, evaluation_, context));
+  MERCER_RETURN_IF_ERROR(EvaluateMaster(problem_, progress.point, evaluation_, context));
   MERCER_RETURN_IF_ERROR(ChooseSlopes(evaluation_, context));
-  point_ = std::move(point);
-  MERCER_ASSIGN_OR_RETURN(certificate_, CertifyMaster(problem_, evaluation_, 0, context));
-  certificate_.dual = std::max(dual, certificate_.dual);
-  stop_ = static_cast<MasterStop>(stop);
-  decrease_ = decrease;
-  iterations_ = iterations;
-  passes_ = passes;
+  const double dual = progress.certificate.dual;
+  MERCER_ASSIGN_OR_RETURN(progress.certificate, CertifyMaster(problem_, evaluation_, 0, context));
+  progress.certificate.dual = std::max(dual, progress.certificate.dual);
+  progress_ = std::move(progress);
   return absl::OkStatus();
 }
 

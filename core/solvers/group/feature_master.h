@@ -20,7 +20,7 @@
 
 #include "absl/status/status.h"
 
-#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
 #include "core/objectives/block_penalty.h"
@@ -78,6 +78,10 @@ struct MasterPoint {
   static MasterPoint Zero(Index columns, Index tasks);
   // W + w 1': the weights of the scores.
   Matrix Weights() const { return specific.colwise() + shared; }
+  // Whether its sizes are those of the problem.
+  bool Fits(const MasterProblem& problem) const;
+
+  static void VisitFields(auto& visit, auto& self) { visit(self.specific, self.shared, self.bias); }
 };
 
 // The penalties' part of the objective.
@@ -176,18 +180,18 @@ class MasterSolver {
 
   // May be changed at any time; a solver that has stopped goes on when it is not accurate enough.
   void SetAccuracy(const MasterAccuracy& accuracy);
-  MasterStop stop() const { return stop_; }
-  int64_t iterations() const { return iterations_; }
+  MasterStop stop() const { return progress_.stop; }
+  int64_t iterations() const { return progress_.iterations; }
   // How many times the n x d matrix of columns was read, all tasks together being one; an update of
   // the Gram matrix counts as one too.
-  int64_t passes() const { return passes_; }
+  int64_t passes() const { return progress_.passes; }
 
   const MasterProblem& problem() const { return problem_; }
   // What follows belongs to the same point.
-  const MasterPoint& point() const { return point_; }
+  const MasterPoint& point() const { return progress_.point; }
   const MasterEvaluation& evaluation() const { return evaluation_; }
   // The bounds at point(), with the best dual point that was seen for these groups.
-  const MasterCertificate& certificate() const { return certificate_; }
+  const MasterCertificate& certificate() const { return progress_.certificate; }
 
   std::string SaveState() const;
   // `problem` as it was when the state was saved. Errors: kInvalidArgument when the state does not
@@ -213,31 +217,42 @@ class MasterSolver {
 
   // Moves to the next point, which is evaluated already. A step that may raise the objective does
   // not end the solve by a small decrease. Errors: kCancelled, which moves nothing.
-  enum class Progress { kFalls, kMayRise };
-  absl::Status MoveTo(MasterPoint point, MasterEvaluation evaluation, Progress progress,
+  enum class Objective { kFalls, kMayRise };
+  absl::Status MoveTo(MasterPoint point, MasterEvaluation evaluation, Objective objective,
                       const RunContext& context);
   // The best biases for the weights of the point, from the scores of its evaluation. Errors:
   // kCancelled.
   absl::Status OptimizeBias(MasterPoint& point, const MasterEvaluation& evaluation,
                             const RunContext& context) const;
-  void EndForPrecision() { stop_ = MasterStop::kPrecision; }
-  void CountPass() { ++passes_; }
+  void EndForPrecision() { progress_.stop = MasterStop::kPrecision; }
+  void CountPass() { ++progress_.passes; }
   const MasterAccuracy& accuracy() const { return accuracy_; }
   absl::Status Evaluate(const MasterPoint& point, MasterEvaluation& evaluation,
                         RunContext& context);
 
  private:
+  // What is saved besides the method's own part.
+  struct Progress {
+    MasterPoint point;
+    MasterCertificate certificate;  // of it the dual bound is saved
+    MasterStop stop = MasterStop::kRunning;
+    double decrease = kInfinity;  // of the objective by the last step, as a share
+    int64_t iterations = 0;
+    int64_t passes = 0;
+
+    static void VisitFields(auto& visit, auto& self, const MasterProblem& of) {
+      visit(self.point, self.certificate.dual, UpTo(self.stop, MasterStop::kPrecision),
+            self.decrease, self.iterations, self.passes);
+      visit.Require([&] { return self.point.Fits(of); });
+    }
+  };
+
   void Judge();
 
   MasterAccuracy accuracy_;
   MasterProblem problem_;
-  MasterPoint point_;
   MasterEvaluation evaluation_;
-  MasterCertificate certificate_;
-  MasterStop stop_ = MasterStop::kRunning;
-  double decrease_ = kInfinity;  // of the objective by the last step, as a share
-  int64_t iterations_ = 0;
-  int64_t passes_ = 0;
+  Progress progress_;
 };
 
 enum class MasterMethod { kNewton, kAdmm, kFista };

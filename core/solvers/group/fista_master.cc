@@ -58,12 +58,12 @@ absl::Status FistaMaster::CheckProblem(const MasterProblem& problem) const {
 absl::Status FistaMaster::Prepare(Index known, const MasterPoint& /*point*/,
                                   const MasterEvaluation& /*evaluation*/, RunContext& /*context*/) {
   if (known == 0) {
-    lipschitz_ = 1;
+    state_.lipschitz = 1;
   }
-  previous_ = {};  // no momentum
-  momentum_ = 1;
-  best_gap_ = kInfinity;
-  stalls_ = 0;
+  state_.previous = {};  // no momentum
+  state_.momentum = 1;
+  state_.best_gap = kInfinity;
+  state_.stalls = 0;
   return absl::OkStatus();
 }
 
@@ -72,7 +72,7 @@ absl::Status FistaMaster::Prepare(Index known, const MasterPoint& /*point*/,
 // moves by slopes / n_t over the constant.
 MasterPoint FistaMaster::ProximalStep(const MasterPoint& from, const MasterEvaluation& at) const {
   const Matrix gradient = at.positive + at.negative;
-  const double step = 1 / lipschitz_;
+  const double step = 1 / state_.lipschitz;
   MasterPoint next = from;
   if (problem().has_specific()) {
     next.specific -= step * gradient;
@@ -105,19 +105,19 @@ MasterPoint FistaMaster::ProximalStep(const MasterPoint& from, const MasterEvalu
 void FistaMaster::RestartIfUphill(const MasterPoint& from, MasterPoint before) {
   const Vector roots = RootRows(problem());
   if (ScaledProduct(PointDifference(from, point()), PointDifference(point(), before), roots) > 0) {
-    momentum_ = 1;
-    previous_ = {};
+    state_.momentum = 1;
+    state_.previous = {};
   } else {
-    previous_ = std::move(before);
+    state_.previous = std::move(before);
   }
 }
 
 // With t' = (1 + sqrt(1 + 4 t^2)) / 2 the step starts from point + (t - 1) / t' (point - previous).
 absl::Status FistaMaster::Iterate(RunContext& context) {
-  const double next_momentum = 0.5 * (1 + std::sqrt(1 + 4 * momentum_ * momentum_));
-  const double factor = (momentum_ - 1) / next_momentum;
-  const bool moves = previous_.bias.size() > 0 && factor > 0;
-  const MasterPoint from = moves ? Extrapolate(previous_, point(), 1 + factor) : point();
+  const double next_momentum = 0.5 * (1 + std::sqrt(1 + 4 * state_.momentum * state_.momentum));
+  const double factor = (state_.momentum - 1) / next_momentum;
+  const bool moves = state_.previous.bias.size() > 0 && factor > 0;
+  const MasterPoint from = moves ? Extrapolate(state_.previous, point(), 1 + factor) : point();
   MasterEvaluation at = evaluation();
   if (moves) {
     MERCER_RETURN_IF_ERROR(Evaluate(from, at, context));
@@ -125,51 +125,36 @@ absl::Status FistaMaster::Iterate(RunContext& context) {
   MasterPoint next;
   MasterEvaluation evaluated;
   // Backtracking: the constant is doubled until the quadratic bound with it holds at the new point.
-  for (;; lipschitz_ *= 2) {
+  for (;; state_.lipschitz *= 2) {
     next = ProximalStep(from, at);
     MERCER_RETURN_IF_ERROR(Evaluate(next, evaluated, context));
     const MasterPoint change = PointDifference(next, from);
-    const double bound = at.risk + RiskSlope(at, change) +
-                         0.5 * lipschitz_ * ScaledProduct(change, change, RootRows(problem()));
+    const double bound =
+        at.risk + RiskSlope(at, change) +
+        0.5 * state_.lipschitz * ScaledProduct(change, change, RootRows(problem()));
     if (evaluated.risk <= bound + kLipschitzSlack * std::abs(at.risk) ||
-        lipschitz_ > kMostLipschitz) {
+        state_.lipschitz > kMostLipschitz) {
       break;
     }
   }
   MasterPoint before = point();
   MERCER_RETURN_IF_ERROR(
-      MoveTo(std::move(next), std::move(evaluated), Progress::kMayRise, context));
-  momentum_ = next_momentum;
+      MoveTo(std::move(next), std::move(evaluated), Objective::kMayRise, context));
+  state_.momentum = next_momentum;
   RestartIfUphill(from, std::move(before));
-  stalls_ = certificate().Gap() < kGapGain * best_gap_ ? 0 : stalls_ + 1;
-  best_gap_ = stalls_ == 0 ? certificate().Gap() : best_gap_;
-  if (stalls_ > kMaxStalledIterations && stop() == MasterStop::kRunning) {
+  state_.stalls = certificate().Gap() < kGapGain * state_.best_gap ? 0 : state_.stalls + 1;
+  state_.best_gap = state_.stalls == 0 ? certificate().Gap() : state_.best_gap;
+  if (state_.stalls > kMaxStalledIterations && stop() == MasterStop::kRunning) {
     EndForPrecision();
   }
   return absl::OkStatus();
 }
 
-void FistaMaster::SaveExtra(ByteWriter& writer) const {
-  writer.WriteMatrix(previous_.specific);
-  writer.WriteVector(previous_.shared);
-  writer.WriteVector(previous_.bias);
-  writer.WriteDouble(momentum_);
-  writer.WriteDouble(lipschitz_);
-  writer.WriteDouble(best_gap_);
-  writer.WriteInt64(stalls_);
-}
+void FistaMaster::SaveExtra(ByteWriter& writer) const { WriteFields(state_, writer, problem()); }
 
 bool FistaMaster::LoadExtra(ByteReader& reader) {
-  previous_ = {reader.ReadMatrix(), reader.ReadVector(), reader.ReadVector()};
-  momentum_ = reader.ReadDouble();
-  lipschitz_ = reader.ReadDouble();
-  best_gap_ = reader.ReadDouble();
-  stalls_ = reader.ReadInt64();
-  const bool empty = previous_.bias.size() == 0 && previous_.shared.size() == 0;
-  return reader.ok() && (empty || (previous_.specific.rows() == problem().num_columns() &&
-                                   previous_.specific.cols() == problem().num_tasks() &&
-                                   previous_.shared.size() == problem().num_columns() &&
-                                   previous_.bias.size() == problem().num_tasks()));
+  state_ = {};
+  return ReadFields(reader, state_, problem());
 }
 
 }  // namespace mercer

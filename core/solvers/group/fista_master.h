@@ -26,15 +26,27 @@ class FistaMaster final : public MasterSolver {
   std::string_view name() const override { return "fista"; }
 
  private:
-  // The proximal gradient step of length 1 / lipschitz_ from `from`, whose evaluation is `at`.
+  // The proximal gradient step of length 1 / state_.lipschitz from `from`, whose evaluation is `at`.
   MasterPoint ProximalStep(const MasterPoint& from, const MasterEvaluation& at) const;
   void RestartIfUphill(const MasterPoint& from, MasterPoint before);
 
-  MasterPoint previous_;  // the point before the current one
-  double momentum_ = 1;
-  double lipschitz_ = 1;
-  double best_gap_ = kInfinity;
-  int64_t stalls_ = 0;  // iterations since the gap became markedly smaller
+  struct State {
+    MasterPoint previous;  // the point before the current one; empty: no momentum
+    double momentum = 1;
+    double lipschitz = 1;
+    double best_gap = kInfinity;
+    int64_t stalls = 0;  // iterations since the gap became markedly smaller
+
+    static void VisitFields(auto& visit, auto& self, const MasterProblem& of) {
+      visit(self.previous, self.momentum, self.lipschitz, self.best_gap, self.stalls);
+      visit.Require([&] {
+        const MasterPoint& previous = self.previous;
+        return previous.Fits(of) || (previous.bias.size() == 0 && previous.shared.size() == 0);
+      });
+    }
+  };
+
+  State state_;
 };
 
 }  // namespace mercer

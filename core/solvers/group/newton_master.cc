@@ -146,7 +146,7 @@ absl::Status NewtonMaster::Polish(RunContext& context) {
   MERCER_RETURN_IF_ERROR(Evaluate(next, evaluated, context));
   if (evaluated.objective() <= Allowed(0)) {
     MERCER_RETURN_IF_ERROR(
-        MoveTo(std::move(next), std::move(evaluated), Progress::kFalls, context));
+        MoveTo(std::move(next), std::move(evaluated), Objective::kFalls, context));
   }
   if (stop() == MasterStop::kRunning) {
     EndForPrecision();
@@ -182,7 +182,7 @@ absl::Status NewtonMaster::Iterate(RunContext& context) {
   }
   const double before = evaluation().objective();
   const double gap = certificate().Gap();
-  MERCER_RETURN_IF_ERROR(MoveTo(std::move(next), std::move(evaluated), Progress::kFalls, context));
+  MERCER_RETURN_IF_ERROR(MoveTo(std::move(next), std::move(evaluated), Objective::kFalls, context));
   const bool progress = before - evaluation().objective() > kRounding * std::abs(before) ||
                         certificate().Gap() < kGapProgress * gap;
   stalls_ = progress ? 0 : stalls_ + 1;

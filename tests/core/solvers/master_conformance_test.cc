@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include <gtest/gtest.h>
 
 #include "tests/core/solvers/master_test_problems.h"
+#include "tests/support/json_fixture.h"
 
 namespace mercer {
 namespace {
@@ -37,6 +39,12 @@ constexpr int kSteps = 15;
 
 MasterPoint OriginOf(const MasterProblem& problem) {
   return MasterPoint::Zero(problem.num_columns(), problem.num_tasks());
+}
+
+// The problem of the states in saved_states.json.
+OwnedMaster SavedMaster() {
+  return RandomMaster({.rows = 12, .groups = 2, .tasks = 2, .lambda = 0.1, .shared_lambda = 0.2},
+                      12);
 }
 
 constexpr LossKind kSmoothLosses[] = {LossKind::kSquare, LossKind::kSquaredHinge,
@@ -149,6 +157,22 @@ TEST_P(MasterConformanceTest, RestoredRunHasTheSameBits) {
     EXPECT_EQ(interrupted->certificate().dual, straight->certificate().dual);
     EXPECT_EQ(interrupted->evaluation().slopes, straight->evaluation().slopes);
   }
+}
+
+// Bytes that were written before states named their fields: they are read, written again as they
+// are, and lead to the optimum. The lower bound in them is raised by 1e-12 of itself, so that
+// rounding on no machine finds a better one.
+TEST_P(MasterConformanceTest, StatesOfBeforeAreRead) {
+  const OwnedMaster master = SavedMaster();
+  const nlohmann::json fixture = ReadFixtureFile("../core/solvers/saved_states.json");
+  const std::string name(MasterMethodName(GetParam()));
+  const std::string state = absl::HexStringToBytes(fixture[name].get<std::string>());
+  const std::unique_ptr<MasterSolver> solver = MakeSolver(1e-6);
+  RunContext context;
+  ASSERT_EQ(solver->RestoreState(master.problem, state, context), absl::OkStatus());
+  EXPECT_TRUE(solver->SaveState() == state);
+  ASSERT_EQ(solver->Run(context), absl::OkStatus());
+  EXPECT_LE(solver->certificate().RelativeGap(), 1e-6);
 }
 
 TEST_P(MasterConformanceTest, DamagedStatesAreRefused) {
