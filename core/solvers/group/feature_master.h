@@ -81,7 +81,9 @@ struct MasterPoint {
   // Whether its sizes are those of the problem.
   bool Fits(const MasterProblem& problem) const;
 
-  static void VisitFields(auto& visit, auto& self) { visit(self.specific, self.shared, self.bias); }
+  static void VisitFields(auto& visit, auto& self) {
+    visit(Finite(self.specific), Finite(self.shared), Finite(self.bias));
+  }
 };
 
 // The penalties' part of the objective.
@@ -243,7 +245,8 @@ class MasterSolver {
     static void VisitFields(auto& visit, auto& self, const MasterProblem& of) {
       visit(self.point, self.certificate.dual, UpTo(self.stop, MasterStop::kPrecision),
             self.decrease, self.iterations, self.passes);
-      visit.Require([&] { return self.point.Fits(of); });
+      // A bound that is infinite or no number would be taken for one that is reached.
+      visit.Require([&] { return self.point.Fits(of) && self.certificate.dual < kInfinity; });
     }
   };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/base/numeric/step_count.h"
 #include "core/base/status/status_macros.h"
 #include "core/solvers/group/master_model.h"
 
@@ -202,7 +203,7 @@ bool NewtonMaster::LoadExtra(ByteReader& reader) {
     return false;
   }
   stalls_ = reader.ReadInt64();
-  return true;
+  return IsStepCount(stalls_);
 }
 
 }  // namespace mercer

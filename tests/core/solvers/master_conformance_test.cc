@@ -1,6 +1,7 @@
 // What every solver of the restricted master must do alike: grow, go on after a restore or a cancellation with the same bits, for
 // any number of threads, and refuse what it cannot solve.
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -193,6 +194,41 @@ TEST_P(MasterConformanceTest, DamagedStatesAreRefused) {
                 ->RestoreState(RandomMaster({.groups = 5}, 10).problem, state, context)
                 .code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+// The bytes of a state with those of `value` at `at`.
+template <typename Value>
+std::string WithValueAt(std::string state, size_t at, Value value) {
+  return state.replace(at, sizeof(value), reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+TEST_P(MasterConformanceTest, StatesWithNumbersOfNoRunAreRefused) {
+  const OwnedMaster master = RandomMaster({}, 10);
+  RunContext context;
+  const auto solver = MakeSolver(1e-3);
+  ASSERT_EQ(solver->Start(master.problem, OriginOf(master.problem), context), absl::OkStatus());
+  ASSERT_EQ(solver->Step(context), absl::OkStatus());
+  const std::string state = solver->SaveState();
+  const auto restored = [&](const std::string& bytes) {
+    return MakeSolver(1e-3)->RestoreState(master.problem, bytes, context).code();
+  };
+  // The name, the specific weights after their shape, the shared ones and the biases after their
+  // numbers.
+  const size_t word = sizeof(double);
+  const auto columns = static_cast<size_t>(master.problem.num_columns());
+  const size_t weights = word + MasterMethodName(GetParam()).size() + 2 * word;
+  const size_t bound = weights + columns * word + word + columns * word + word + word;
+  ASSERT_EQ(WithValueAt(state, bound, solver->certificate().dual), state);
+  EXPECT_EQ(restored(state), absl::StatusCode::kOk);
+  EXPECT_EQ(restored(WithValueAt(state, weights, std::nan(""))),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(restored(WithValueAt(state, bound, std::nan(""))), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(restored(WithValueAt(state, bound, kInfinity)), absl::StatusCode::kInvalidArgument);
+  if (GetParam() != MasterMethod::kAdmm) {  // whose state ends with its systems
+    const size_t stalls = state.size() - sizeof(int64_t);
+    EXPECT_EQ(restored(WithValueAt(state, stalls, int64_t{-1})),
+              absl::StatusCode::kInvalidArgument);
+  }
 }
 
 TEST_P(MasterConformanceTest, ThreadsDoNotChangeBits) {
