@@ -101,10 +101,22 @@ IntegerField<Integer> AnyInteger(Integer& value) {
   return {value};
 }
 
+// A value that write(value, writer) writes, and whose read(reader) marks damaged input.
+template <typename Value, typename Write, typename Read>
+struct CustomField {
+  Value& value;
+  Write write;
+  Read read;
+};
+template <typename Value, typename Write, typename Read>
+CustomField<Value, Write, Read> Custom(Value& value, Write write, Read read) {
+  return {value, write, read};
+}
+
 // The place of a number that is no longer in use: 0 is written, and what was there is passed over.
 struct FormerNumber {};
 
-// A struct, an optional one, or a list of them after its length, with what their limits depend on.
+// A struct, an optional one, or a list of them, with what their limits depend on.
 template <typename Value, typename Sizes>
 struct NestedField {
   Value& value;

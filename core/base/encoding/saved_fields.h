@@ -16,16 +16,21 @@
 //   ReadFields(reader, state, sizes);  // a field outside its limits marks the input as damaged
 //
 // The order of the list is that of the bytes. The last argument of VisitFields, what limits depend
-// on, may be left out everywhere. Integers of 64 bits are counts of steps (step_count.h); an
-// enumeration is a byte, an optional one a flag and a byte, an optional struct a flag and, when it
-// is there, its fields.
+// on, may be left out everywhere. Integers of 64 bits are counts of steps (step_count.h), those of
+// 32 bits numbers >= 0 that take 64; an enumeration is a byte, an optional one a flag and a byte, an
+// optional struct a flag and, when it is there, its fields. A list or a map is its length and its
+// elements, a pair its two parts, a variant the number of the alternative, a byte, and that, and a
+// shared value, which must be there, the value. Custom() is for what has a form of its own.
 #pragma once
 
+#include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/base/encoding/bytes.h"
@@ -59,10 +64,12 @@ class FieldWriter {
 
  private:
   void Write(const bool& value) { writer_.WriteBool(value); }
+  void Write(const int& value) { writer_.WriteInt64(value); }
   void Write(const uint64_t& value) { writer_.WriteUint64(value); }
   void Write(const int64_t& value) { writer_.WriteInt64(value); }
   void Write(const double& value) { writer_.WriteDouble(value); }
   void Write(const std::string& value) { writer_.WriteString(value); }
+  void Write(const std::string_view& value) { writer_.WriteString(value); }
   void Write(const std::vector<std::string>& value) { writer_.WriteStrings(value); }
   void Write(const std::vector<Index>& value) { writer_.WriteIndices(value); }
   void Write(const std::vector<double>& value) { writer_.WriteDoubles(value); }
@@ -70,7 +77,26 @@ class FieldWriter {
   void Write(const Matrix& value) { writer_.WriteMatrix(value); }
   void Write(const RowMatrix& value) { writer_.WriteRowMatrix(value); }
 
+  template <typename First, typename Second>
+  void Write(const std::pair<First, Second>& value) {
+    Write(value.first);
+    Write(value.second);
+  }
+  template <typename... Types>
+  void Write(const std::variant<Types...>& value) {
+    writer_.WriteUint8(static_cast<uint8_t>(value.index()));
+    std::visit([this](const auto& alternative) { Write(alternative); }, value);
+  }
+  template <typename Value>
+  void Write(const std::shared_ptr<Value>& value) {
+    Write(*value);
+  }
+
   void Write(const FormerNumber& /*field*/) { writer_.WriteDouble(0); }
+  template <typename Value, typename WriteValue, typename ReadValue>
+  void Write(const CustomField<Value, WriteValue, ReadValue>& field) {
+    field.write(field.value, writer_);
+  }
   template <typename Square>
   void Write(const EntriesField<Square>& field) {
     writer_.WriteVector(Vector::Map(field.value.data(), field.value.size()));
@@ -106,7 +132,11 @@ class FieldWriter {
     } else if constexpr (requires { field.value.begin(); }) {
       writer_.WriteUint64(field.value.size());
       for (const auto& element : field.value) {
-        VisitFieldsOf(*this, element, field.sizes);
+        if constexpr (std::is_same_v<Sizes, NoSizes>) {
+          Write(element);
+        } else {
+          VisitFieldsOf(*this, element, field.sizes);
+        }
       }
     } else {
       VisitFieldsOf(*this, field.value, field.sizes);
@@ -142,6 +172,12 @@ class FieldReader {
   }
 
   void Read(bool& value) { value = reader_.ReadBool(); }
+  void Read(int& value) {
+    const int64_t read = reader_.ReadInt64();
+    const bool fits = read >= 0 && read <= std::numeric_limits<int>::max();
+    Check(fits);
+    value = fits ? static_cast<int>(read) : 0;
+  }
   void Read(uint64_t& value) { value = reader_.ReadUint64(); }
   void Read(int64_t& value) {
     value = reader_.ReadInt64();
@@ -156,7 +192,45 @@ class FieldReader {
   void Read(Matrix& value) { value = reader_.ReadMatrix(); }
   void Read(RowMatrix& value) { value = reader_.ReadRowMatrix(); }
 
+  template <typename First, typename Second>
+  void Read(std::pair<First, Second>& value) {
+    Read(value.first);
+    Read(value.second);
+  }
+  template <typename... Types>
+  void Read(std::variant<Types...>& value) {
+    const uint8_t chosen = reader_.ReadUint8();
+    Check(chosen < sizeof...(Types));
+    uint8_t number = 0;
+    ((number++ == chosen ? ReadAlternative(value.template emplace<Types>()) : void()), ...);
+  }
+  // An integer that is an alternative may be any.
+  template <typename Value>
+  void ReadAlternative(Value& value) {
+    if constexpr (std::is_same_v<Value, int64_t>) {
+      value = reader_.ReadInt64();
+    } else {
+      Read(value);
+    }
+  }
+  template <typename Value>
+  void Read(std::shared_ptr<const Value>& value) {
+    auto read = std::make_shared<Value>();
+    Read(*read);
+    value = std::move(read);
+  }
+  template <typename Map>
+  void ReadEntry(Map& map) {
+    typename Map::key_type key;
+    Read(key);
+    Read(map[std::move(key)]);
+  }
+
   void Read(FormerNumber& /*field*/) { reader_.ReadDouble(); }
+  template <typename Value, typename WriteValue, typename ReadValue>
+  void Read(CustomField<Value, WriteValue, ReadValue>& field) {
+    field.value = field.read(reader_);
+  }
   template <typename Square>
   void Read(EntriesField<Square>& field) {
     const Vector entries = reader_.ReadVector();
@@ -200,7 +274,13 @@ class FieldReader {
     } else if constexpr (requires { field.value.begin(); }) {
       const uint64_t count = reader_.ReadUint64();
       for (uint64_t i = 0; i < count && reader_.ok(); ++i) {
-        VisitFieldsOf(*this, field.value.emplace_back(), field.sizes);
+        if constexpr (requires { typename Value::mapped_type; }) {
+          ReadEntry(field.value);
+        } else if constexpr (std::is_same_v<Sizes, NoSizes>) {
+          Read(field.value.emplace_back());
+        } else {
+          VisitFieldsOf(*this, field.value.emplace_back(), field.sizes);
+        }
       }
     } else {
       VisitFieldsOf(*this, field.value, field.sizes);

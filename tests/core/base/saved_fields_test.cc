@@ -1,6 +1,7 @@
 #include "core/base/encoding/saved_fields.h"
 
 #include <limits>
+#include <map>
 
 #include <gtest/gtest.h>
 
@@ -130,6 +131,109 @@ TEST(SavedFieldsTest, RefusesFieldsOutsideTheirLimits) {
   EXPECT_TRUE(refused([](Outer& of) { of.positive = 0; }));
   EXPECT_TRUE(refused([](Outer& of) { of.positive = std::numeric_limits<double>::quiet_NaN(); }));
   EXPECT_TRUE(refused([](Outer& of) { of.begun = false; }));
+}
+
+// What is made of the plain ones.
+struct Compound {
+  int degree = 0;
+  std::vector<int> outputs;
+  std::vector<std::vector<double>> groups;
+  std::vector<std::pair<std::string, Vector>> arrays;
+  std::vector<std::map<std::string, std::vector<double>>> metrics;
+  std::variant<bool, int64_t, std::string> choice;
+  std::shared_ptr<const Inner> shared = std::make_shared<const Inner>();
+  char letter = 'a';  // as a text of its own
+
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.degree, self.outputs, self.groups, self.arrays, self.metrics, self.choice,
+          self.shared,
+          Custom(
+              self.letter,
+              [](char letter, ByteWriter& writer) {
+                writer.WriteString({&letter, 1});
+              },
+              [](ByteReader& reader) {
+                const std::string text = reader.ReadString();
+                if (text.size() != 1) {
+                  reader.Fail();
+                }
+                return text.empty() ? ' ' : text[0];
+              }));
+  }
+};
+
+Compound CompoundSample() {
+  Compound sample;
+  sample.degree = 3;
+  sample.outputs = {0, 2};
+  sample.groups = {{1.5}, {}, {2, 3}};
+  sample.arrays.emplace_back("weights", Vector::Ones(2));
+  sample.metrics.resize(2);
+  sample.metrics[0]["accuracy"] = {0.5, 1};
+  sample.metrics[0]["auc"] = {};
+  sample.choice = int64_t{-7};
+  sample.shared = std::make_shared<const Inner>(Inner{2.5, {4}});
+  return sample;
+}
+
+// The numbers that take 64 bits as they are given here.
+std::string EncodedCompound(int64_t degree, int64_t output, uint8_t choice,
+                            const std::string& letter) {
+  ByteWriter writer;
+  writer.WriteInt64(degree);
+  writer.WriteIndices({0, output});
+  writer.WriteUint64(3);
+  writer.WriteDoubles({1.5});
+  writer.WriteDoubles({});
+  writer.WriteDoubles({2, 3});
+  writer.WriteUint64(1);
+  writer.WriteString("weights");
+  writer.WriteVector(Vector::Ones(2));
+  writer.WriteUint64(2);
+  writer.WriteUint64(2);
+  writer.WriteString("accuracy");
+  writer.WriteDoubles({0.5, 1});
+  writer.WriteString("auc");
+  writer.WriteDoubles({});
+  writer.WriteUint64(0);
+  writer.WriteUint8(choice);
+  writer.WriteInt64(-7);
+  writer.WriteDouble(2.5);
+  writer.WriteIndices({4});
+  writer.WriteString(letter);
+  return std::move(writer).Take();
+}
+
+TEST(SavedFieldsTest, WritesAndReadsWhatIsMadeOfOtherFields) {
+  const std::string bytes = EncodedCompound(3, 2, 1, "a");
+  EXPECT_EQ(SaveFields(CompoundSample()), bytes);
+  Compound read;
+  read.letter = 'b';
+  ASSERT_TRUE(LoadFields(bytes, read));
+  EXPECT_EQ(read.outputs, CompoundSample().outputs);
+  EXPECT_EQ(read.metrics, CompoundSample().metrics);
+  EXPECT_EQ(std::get<int64_t>(read.choice), -7);
+  EXPECT_EQ(SaveFields(read), bytes);
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    Compound cut;
+    EXPECT_FALSE(LoadFields(bytes.substr(0, length), cut)) << length;
+  }
+}
+
+TEST(SavedFieldsTest, RefusesIntegersAlternativesAndOwnFormsOutsideTheirLimits) {
+  const auto refused = [](int64_t degree, int64_t output, uint8_t choice,
+                          const std::string& letter) {
+    Compound read;
+    return !LoadFields(EncodedCompound(degree, output, choice, letter), read);
+  };
+  constexpr int64_t kLargest = std::numeric_limits<int>::max();
+  EXPECT_FALSE(refused(kLargest, kLargest, 1, "a"));
+  EXPECT_TRUE(refused(-1, 2, 1, "a"));
+  EXPECT_TRUE(refused(kLargest + 1, 2, 1, "a"));
+  EXPECT_TRUE(refused(3, -1, 1, "a"));
+  EXPECT_TRUE(refused(3, int64_t{1} << 32, 1, "a"));
+  EXPECT_TRUE(refused(3, 2, 3, "a"));
+  EXPECT_TRUE(refused(3, 2, 1, "ab"));
 }
 
 }  // namespace
