@@ -13,7 +13,6 @@
 namespace mercer {
 namespace {
 
-constexpr uint8_t kNumKinds = 3;
 constexpr uint8_t kNumKernels = 2;
 constexpr uint8_t kNumDraws = 3;
 constexpr int64_t kMaxPositionsPerSide = 64;
@@ -134,62 +133,25 @@ absl::StatusOr<std::shared_ptr<const FeatureFamily>> MakeFeatureFamily(
   return std::make_shared<const ColumnFamily>(num_inputs);
 }
 
-void SaveFeatureFamilySpec(const FeatureFamilySpec& spec, ByteWriter& writer) {
-  writer.WriteUint8(static_cast<uint8_t>(spec.kind));
-  writer.WriteUint8(static_cast<uint8_t>(spec.kernel));
-  writer.WriteUint8(static_cast<uint8_t>(spec.bandwidth_draw));
-  writer.WriteDoubles(spec.bandwidths);
-  writer.WriteDouble(spec.min_bandwidth);
-  writer.WriteDouble(spec.max_bandwidth);
-  writer.WriteInt64(spec.bandwidths_per_round);
-  writer.WriteInt64(spec.candidates_per_bandwidth);
-  writer.WriteInt64(spec.patch_size);
-  writer.WriteInt64(spec.positions_per_side);
-  std::vector<Index> positions;
-  for (const PatchPosition& position : spec.positions) {
-    positions.push_back(position.row);
-    positions.push_back(position.column);
+void WritePositions(const std::vector<PatchPosition>& positions, ByteWriter& writer) {
+  std::vector<Index> numbers;
+  for (const PatchPosition& position : positions) {
+    numbers.push_back(position.row);
+    numbers.push_back(position.column);
   }
-  writer.WriteIndices(positions);
-  writer.WriteBool(spec.subtract_patch_mean);
-  writer.WriteDouble(spec.min_scale);
-  writer.WriteDouble(spec.max_scale);
-  writer.WriteDouble(spec.min_frequency);
-  writer.WriteDouble(spec.max_frequency);
-  writer.WriteInt64(spec.candidates);
+  writer.WriteIndices(numbers);
 }
 
-FeatureFamilySpec LoadFeatureFamilySpec(ByteReader& reader) {
-  FeatureFamilySpec spec;
-  const uint8_t kind = reader.ReadUint8();
-  const uint8_t kernel = reader.ReadUint8();
-  const uint8_t draw = reader.ReadUint8();
-  spec.bandwidths = reader.ReadDoubles();
-  spec.min_bandwidth = reader.ReadDouble();
-  spec.max_bandwidth = reader.ReadDouble();
-  spec.bandwidths_per_round = reader.ReadInt64();
-  spec.candidates_per_bandwidth = reader.ReadInt64();
-  spec.patch_size = reader.ReadInt64();
-  spec.positions_per_side = reader.ReadInt64();
-  const std::vector<Index> positions = reader.ReadIndices();
-  for (size_t i = 0; i + 1 < positions.size(); i += 2) {
-    spec.positions.push_back({positions[i], positions[i + 1]});
-  }
-  spec.subtract_patch_mean = reader.ReadBool();
-  spec.min_scale = reader.ReadDouble();
-  spec.max_scale = reader.ReadDouble();
-  spec.min_frequency = reader.ReadDouble();
-  spec.max_frequency = reader.ReadDouble();
-  spec.candidates = reader.ReadInt64();
-  if (kind >= kNumKinds || kernel >= kNumKernels || draw >= kNumDraws ||
-      positions.size() % 2 != 0) {
+std::vector<PatchPosition> ReadPositions(ByteReader& reader) {
+  const std::vector<Index> numbers = reader.ReadIndices();
+  if (numbers.size() % 2 != 0) {
     reader.Fail();
-    return FeatureFamilySpec();
   }
-  spec.kind = static_cast<FeatureFamilyKind>(kind);
-  spec.kernel = static_cast<FourierKernel>(kernel);
-  spec.bandwidth_draw = static_cast<BandwidthDraw>(draw);
-  return spec;
+  std::vector<PatchPosition> positions;
+  for (size_t i = 0; i + 1 < numbers.size(); i += 2) {
+    positions.push_back({numbers[i], numbers[i + 1]});
+  }
+  return positions;
 }
 
 }  // namespace mercer

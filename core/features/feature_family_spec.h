@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/saved_fields.h"
 #include "core/features/feature_family.h"
 
 namespace mercer {
@@ -40,6 +40,10 @@ struct PatchPosition {
   friend bool operator==(const PatchPosition&, const PatchPosition&) = default;
 };
 
+// Saved as one list of rows and columns in turn. A number without a column is damage.
+void WritePositions(const std::vector<PatchPosition>& positions, ByteWriter& writer);
+std::vector<PatchPosition> ReadPositions(ByteReader& reader);
+
 struct FeatureFamilySpec {
   FeatureFamilyKind kind = FeatureFamilyKind::kFourier;
 
@@ -67,6 +71,18 @@ struct FeatureFamilySpec {
   int64_t candidates = 81;  // drawn per round, >= 1
 
   friend bool operator==(const FeatureFamilySpec&, const FeatureFamilySpec&) = default;
+
+  // The fields of other kinds may hold anything.
+  static void VisitFields(auto& visit, auto& self) {
+    visit(
+        UpTo(self.kind, FeatureFamilyKind::kColumns), UpTo(self.kernel, FourierKernel::kLaplacian),
+        UpTo(self.bandwidth_draw, BandwidthDraw::kLogUniform), self.bandwidths, self.min_bandwidth,
+        self.max_bandwidth, AnyInteger(self.bandwidths_per_round),
+        AnyInteger(self.candidates_per_bandwidth), AnyInteger(self.patch_size),
+        AnyInteger(self.positions_per_side), Custom(self.positions, WritePositions, ReadPositions),
+        self.subtract_patch_mean, self.min_scale, self.max_scale, self.min_frequency,
+        self.max_frequency, AnyInteger(self.candidates));
+  }
 };
 
 inline constexpr int64_t kMaxCandidatesPerRound = 100'000;
@@ -79,8 +95,5 @@ absl::Status CheckFeatureFamilySpec(const FeatureFamilySpec& spec);
 // of inputs that is no patch, or 0.
 absl::StatusOr<std::shared_ptr<const FeatureFamily>> MakeFeatureFamily(
     const FeatureFamilySpec& spec, Index num_inputs);
-
-void SaveFeatureFamilySpec(const FeatureFamilySpec& spec, ByteWriter& writer);
-FeatureFamilySpec LoadFeatureFamilySpec(ByteReader& reader);
 
 }  // namespace mercer

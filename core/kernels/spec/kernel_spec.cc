@@ -39,6 +39,8 @@ const char* ScalingName(KernelScaling scaling) {
 
 }  // namespace
 
+KernelType LastKernelType() { return static_cast<KernelType>(AllFormulas().size() - 1); }
+
 std::string_view KernelTypeName(KernelType type) { return FormulaOf(type).name; }
 
 std::string KernelName(const KernelSpec& spec) {
@@ -85,39 +87,6 @@ absl::Status ValidateKernelSpec(const KernelSpec& spec) {
   violations.Check(static_cast<uint8_t>(spec.normalization.scaling) < kNumScalings,
                    "normalization.scaling", "unknown scaling");
   return violations.ToStatus();
-}
-
-void SaveKernelSpec(const KernelSpec& spec, ByteWriter& writer) {
-  writer.WriteUint8(static_cast<uint8_t>(spec.type));
-  writer.WriteDouble(spec.bandwidth);
-  writer.WriteInt64(spec.degree);
-  writer.WriteDouble(spec.scale);
-  writer.WriteDouble(spec.offset);
-  writer.WriteString(spec.block);
-  writer.WriteStrings(spec.columns);
-  writer.WriteBool(spec.normalization.unit_diagonal);
-  writer.WriteUint8(static_cast<uint8_t>(spec.normalization.scaling));
-}
-
-KernelSpec LoadKernelSpec(ByteReader& reader) {
-  KernelSpec spec;
-  const uint8_t type = reader.ReadUint8();
-  spec.bandwidth = reader.ReadDouble();
-  const int64_t degree = reader.ReadInt64();
-  spec.scale = reader.ReadDouble();
-  spec.offset = reader.ReadDouble();
-  spec.block = reader.ReadString();
-  spec.columns = reader.ReadStrings();
-  spec.normalization.unit_diagonal = reader.ReadBool();
-  const uint8_t scaling = reader.ReadUint8();
-  if (type >= AllFormulas().size() || scaling >= kNumScalings || degree < 0 || degree > INT32_MAX) {
-    reader.Fail();
-    return KernelSpec();
-  }
-  spec.type = static_cast<KernelType>(type);
-  spec.degree = static_cast<int>(degree);
-  spec.normalization.scaling = static_cast<KernelScaling>(scaling);
-  return spec;
 }
 
 }  // namespace mercer

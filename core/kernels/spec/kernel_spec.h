@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/process/run_context.h"
 #include "core/data/preprocess/prepared_data.h"
 
@@ -21,6 +21,9 @@ enum class KernelType : uint8_t {
 #include "core/kernels/formulas/kernels.inc"
 #undef MERCER_KERNEL
 };
+
+// The one that was added last.
+KernelType LastKernelType();
 
 // How a Gram matrix K over the n training rows is rescaled; the factor is recorded and applied to
 // new rows alike (docs/mathematics/README.md, section 5).
@@ -39,6 +42,10 @@ struct KernelNormalization {
   KernelScaling scaling = KernelScaling::kNone;
 
   friend bool operator==(const KernelNormalization&, const KernelNormalization&) = default;
+
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.unit_diagonal, UpTo(self.scaling, KernelScaling::kCentredTrace));
+  }
 };
 
 struct KernelSpec {
@@ -55,6 +62,11 @@ struct KernelSpec {
   KernelNormalization normalization;
 
   friend bool operator==(const KernelSpec&, const KernelSpec&) = default;
+
+  static void VisitFields(auto& visit, auto& self) {
+    visit(UpTo(self.type, LastKernelType()), self.bandwidth, self.degree, self.scale, self.offset,
+          self.block, self.columns, self.normalization);
+  }
 };
 
 std::string_view KernelTypeName(KernelType type);
@@ -64,9 +76,6 @@ std::string KernelName(const KernelSpec& spec);
 
 // Checks that parameters are in their ranges; violations name the field of the spec ("bandwidth").
 absl::Status ValidateKernelSpec(const KernelSpec& spec);
-
-void SaveKernelSpec(const KernelSpec& spec, ByteWriter& writer);
-KernelSpec LoadKernelSpec(ByteReader& reader);
 
 enum class BandwidthRule : uint8_t {
   kList = 0,       // `bandwidths` as they are

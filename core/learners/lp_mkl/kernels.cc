@@ -107,10 +107,7 @@ std::string LowRankKey(const LpMklOptions& options, const TrainingProblem& probl
   writer.WriteString("lp_mkl kernels of low rank");
   writer.WriteString(task.inputs->cache_key);
   writer.WriteIndices(task.rows);
-  writer.WriteUint64(problem.kernels.size());
-  for (const KernelSpec& kernel : problem.kernels) {
-    SaveKernelSpec(kernel, writer);
-  }
+  WriteFields(problem.kernels, writer);
   writer.WriteUint64(problem.seed);
   writer.WriteInt64(options.landmarks);
   writer.WriteUint8(static_cast<uint8_t>(options.landmark_selection));

@@ -82,7 +82,7 @@ absl::Status CheckFeatureTerm(const FeatureTerm& term, Index num_outputs) {
 }
 
 void WriteFeatureTerm(const FeatureTerm& term, ByteWriter& writer) {
-  SaveFeatureFamilySpec(term.family, writer);
+  WriteFields(term.family, writer);
   writer.WriteInt64(term.num_inputs);
   writer.WriteUint64(term.groups.size());
   for (const FeatureParameters& group : term.groups) {
@@ -94,7 +94,7 @@ void WriteFeatureTerm(const FeatureTerm& term, ByteWriter& writer) {
 
 FeatureTerm ReadFeatureTerm(ByteReader& reader) {
   FeatureTerm term;
-  term.family = LoadFeatureFamilySpec(reader);
+  ReadFields(reader, term.family);
   term.num_inputs = reader.ReadInt64();
   const uint64_t count = reader.ReadUint64();
   for (uint64_t g = 0; g < count && reader.ok(); ++g) {

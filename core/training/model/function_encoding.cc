@@ -35,10 +35,7 @@ void WriteTerms(const ModelFunction& function, ByteWriter& writer) {
   writer.WriteUint64(function.kernel_terms.size());
   for (const KernelTerm& term : function.kernel_terms) {
     writer.WriteInt64(term.basis);
-    writer.WriteUint64(term.kernels.size());
-    for (const KernelSpec& kernel : term.kernels) {
-      SaveKernelSpec(kernel, writer);
-    }
+    WriteFields(term.kernels, writer);
     writer.WriteIndices({term.outputs.begin(), term.outputs.end()});
     writer.WriteMatrix(term.weights);
     WriteSparse(term.coefficients, writer);
@@ -51,10 +48,7 @@ void ReadTerms(ByteReader& reader, ModelFunction& function) {
   for (uint64_t t = 0; t < num_terms && reader.ok(); ++t) {
     KernelTerm& term = function.kernel_terms.emplace_back();
     term.basis = static_cast<int>(reader.ReadInt64());
-    const uint64_t num_kernels = reader.ReadUint64();
-    for (uint64_t k = 0; k < num_kernels && reader.ok(); ++k) {
-      term.kernels.push_back(LoadKernelSpec(reader));
-    }
+    ReadFields(reader, term.kernels);
     for (const Index output : reader.ReadIndices()) {
       term.outputs.push_back(static_cast<int>(output));
     }

@@ -102,24 +102,53 @@ FeatureFamilySpec Unusual() {
   return spec;
 }
 
-TEST(FeatureFamilySpecTest, EveryFieldIsSavedAndLoaded) {
+// The bytes of Unusual() by docs/formats/model.md, with these positions.
+std::string EncodedUnusual(const std::vector<Index>& positions) {
   ByteWriter writer;
-  SaveFeatureFamilySpec(Unusual(), writer);
-  ByteReader reader(writer.bytes());
-  EXPECT_EQ(LoadFeatureFamilySpec(reader), Unusual());
-  EXPECT_TRUE(reader.ok());
-  for (size_t size = 0; size < writer.bytes().size(); ++size) {
-    ByteReader cut(std::string_view(writer.bytes()).substr(0, size));
-    LoadFeatureFamilySpec(cut);
-    EXPECT_FALSE(cut.ok()) << size;
+  writer.WriteUint8(1);  // Gabor
+  writer.WriteUint8(1);  // Laplacian
+  writer.WriteUint8(2);  // drawn from a uniform logarithm
+  writer.WriteDoubles({0.5, 7.0});
+  writer.WriteDouble(0.1);
+  writer.WriteDouble(0.2);
+  for (const int64_t count : {3, 4, 9, 5}) {
+    writer.WriteInt64(count);
+  }
+  writer.WriteIndices(positions);
+  writer.WriteBool(false);
+  for (const double value : {1.5, 2.5, 0.03, 0.4}) {
+    writer.WriteDouble(value);
+  }
+  writer.WriteInt64(6);
+  return std::move(writer).Take();
+}
+
+TEST(FeatureFamilySpecTest, SavedFormIsThatOfTheFormat) {
+  const std::string bytes = EncodedUnusual({1, 2, 3, 4});
+  EXPECT_EQ(SaveFields(Unusual()), bytes);
+  FeatureFamilySpec read;
+  ASSERT_TRUE(LoadFields(bytes, read));
+  EXPECT_EQ(read, Unusual());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(LoadFields(std::string_view(bytes).substr(0, size), read)) << size;
   }
   for (const size_t word : {0U, 1U, 2U}) {
-    std::string damaged = writer.bytes();
-    damaged[word] = 9;
-    ByteReader damaged_reader(damaged);
-    LoadFeatureFamilySpec(damaged_reader);
-    EXPECT_FALSE(damaged_reader.ok()) << word;
+    std::string damaged = bytes;
+    damaged[word] = 3;
+    EXPECT_FALSE(LoadFields(damaged, read)) << word;
   }
+  EXPECT_FALSE(LoadFields(EncodedUnusual({1, 2, 3}), read));
+}
+
+// What a request says of another kind is kept, be it out of range.
+TEST(FeatureFamilySpecTest, FieldsOfOtherKindsMayHoldAnything) {
+  FeatureFamilySpec columns;
+  columns.kind = FeatureFamilyKind::kColumns;
+  columns.candidates = -1;
+  ASSERT_EQ(CheckFeatureFamilySpec(columns), absl::OkStatus());
+  FeatureFamilySpec read;
+  ASSERT_TRUE(LoadFields(SaveFields(columns), read));
+  EXPECT_EQ(read, columns);
 }
 
 TEST(ColumnFamilyTest, DrawsEachColumnOfTheDataInEveryRound) {

@@ -1,5 +1,6 @@
 #include "core/kernels/spec/kernel_spec.h"
 
+#include <limits>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -20,21 +21,36 @@ std::vector<std::string> Fields(const absl::Status& status) {
   return fields;
 }
 
-TEST(KernelSpecTest, SavedSpecsReadBackEqual) {
+// The bytes of docs/formats/model.md.
+std::string Encoded(const KernelSpec& spec, uint8_t type, int64_t degree, uint8_t scaling) {
+  ByteWriter writer;
+  writer.WriteUint8(type);
+  writer.WriteDouble(spec.bandwidth);
+  writer.WriteInt64(degree);
+  writer.WriteDouble(spec.scale);
+  writer.WriteDouble(spec.offset);
+  writer.WriteString(spec.block);
+  writer.WriteStrings(spec.columns);
+  writer.WriteBool(spec.normalization.unit_diagonal);
+  writer.WriteUint8(scaling);
+  return std::move(writer).Take();
+}
+
+TEST(KernelSpecTest, SavedSpecsAreThoseOfTheFormat) {
   std::vector<KernelSpec> specs = MixedKernels();
   specs[0].degree = 7;
   specs[0].scale = 0.1;
   specs[0].offset = 0.3;
   for (const KernelSpec& spec : specs) {
-    ByteWriter writer;
-    SaveKernelSpec(spec, writer);
-    ByteReader reader(writer.bytes());
-    EXPECT_EQ(LoadKernelSpec(reader), spec) << KernelName(spec);
-    EXPECT_TRUE(reader.AtEnd());
-    for (size_t length = 0; length < writer.bytes().size(); ++length) {
-      ByteReader cut(std::string_view(writer.bytes()).substr(0, length));
-      LoadKernelSpec(cut);
-      EXPECT_FALSE(cut.ok()) << "cut after " << length << " bytes";
+    const std::string bytes = Encoded(spec, static_cast<uint8_t>(spec.type), spec.degree,
+                                      static_cast<uint8_t>(spec.normalization.scaling));
+    EXPECT_EQ(SaveFields(spec), bytes) << KernelName(spec);
+    KernelSpec read;
+    ASSERT_TRUE(LoadFields(bytes, read));
+    EXPECT_EQ(read, spec) << KernelName(spec);
+    for (size_t length = 0; length < bytes.size(); ++length) {
+      EXPECT_FALSE(LoadFields(std::string_view(bytes).substr(0, length), read))
+          << "cut after " << length << " bytes";
     }
   }
 }
@@ -58,14 +74,17 @@ TEST(KernelSpecTest, TheKernelsOfTheTestsHaveEveryType) {
   EXPECT_EQ(types.size(), AllFormulas().size());
 }
 
-TEST(KernelSpecTest, DamagedTypeIsRefused) {
-  ByteWriter writer;
-  SaveKernelSpec(KernelSpec(), writer);
-  std::string bytes = writer.bytes();
-  bytes[0] = 77;
-  ByteReader reader(bytes);
-  LoadKernelSpec(reader);
-  EXPECT_FALSE(reader.ok());
+TEST(KernelSpecTest, DamagedSpecsAreRefused) {
+  const auto refused = [](uint8_t type, int64_t degree, uint8_t scaling) {
+    KernelSpec read;
+    return !LoadFields(Encoded(KernelSpec(), type, degree, scaling), read);
+  };
+  const auto last = static_cast<uint8_t>(AllFormulas().size() - 1);
+  EXPECT_FALSE(refused(last, std::numeric_limits<int>::max(), 4));
+  EXPECT_TRUE(refused(static_cast<uint8_t>(last + 1), 3, 4));
+  EXPECT_TRUE(refused(last, -1, 4));
+  EXPECT_TRUE(refused(last, int64_t{1} << 32, 4));
+  EXPECT_TRUE(refused(last, 3, 5));
 }
 
 TEST(KernelSpecTest, NamesTellKernelsApart) {
