@@ -151,7 +151,7 @@ std::string SaveModel(const Model& model) {
   WriteOptionValues(model.options, writer);
   writer.WriteString(model.target);
   WriteFields(model.preprocessing, writer);
-  model.coding.Save(writer);
+  WriteFields(model.coding, writer);
   WriteFunction(model.function, writer);
   WriteSummary(model.summary, writer);
   WriteFields(model.certificate, writer);
@@ -166,7 +166,7 @@ std::string SaveModel(const Model& model) {
     WriteFeatures(model.function, model.summary, writer);
   }
   if (version > kVersionWithoutTasks) {
-    model.tasks.Save(writer);
+    WriteFields(model.tasks, writer);
   }
   if (version > kVersionWithoutHeldOut) {
     WriteFields(model.held_out, writer);
@@ -185,7 +185,7 @@ absl::StatusOr<Model> LoadModel(std::string_view bytes) {
   if (!ReadFields(reader, model.preprocessing)) {
     return Inconsistent("the preprocessing of the model is damaged");
   }
-  model.coding = OutputCoding::Load(reader);
+  ReadFields(reader, model.coding);
   model.function = ReadFunction(reader);
   model.summary = ReadSummary(reader);
   ReadFields(reader, model.certificate);
@@ -199,7 +199,7 @@ absl::StatusOr<Model> LoadModel(std::string_view bytes) {
     ReadFeatures(reader, model.function, model.summary);
   }
   if (FormatVersion(bytes) > kVersionWithoutTasks) {
-    model.tasks = TaskCoding::Load(reader);
+    ReadFields(reader, model.tasks);
   }
   if (FormatVersion(bytes) > kVersionWithoutHeldOut) {
     ReadFields(reader, model.held_out);

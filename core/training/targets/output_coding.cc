@@ -6,7 +6,6 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "core/training/encoding/encoding.h"
 #include "core/training/targets/label_names.h"
 
 namespace mercer {
@@ -175,24 +174,18 @@ void OutputCoding::Vote(const ConstMatrixRef& values, Matrix* votes, Matrix* mar
   }
 }
 
-void OutputCoding::Save(ByteWriter& writer) const {
-  WriteEnum(kind_, writer);
-  writer.WriteStrings(classes_);
-}
-
-OutputCoding OutputCoding::Load(ByteReader& reader) {
-  OutputCoding coding;
-  coding.kind_ = ReadEnum(CodingKind::kOneVsOne, reader);
-  coding.classes_ = reader.ReadStrings();
-  const size_t count = coding.classes_.size();
-  const bool sane = coding.kind_ == CodingKind::kRegression ? count == 0
-                    : coding.kind_ == CodingKind::kBinary   ? count == 2
-                                                            : count >= 2 && count <= kMaxClasses;
-  if (!sane) {
-    reader.Fail();
-    return {};
+bool OutputCoding::HasItsClasses() const {
+  const size_t count = classes_.size();
+  switch (kind_) {
+    case CodingKind::kRegression:
+      return count == 0;
+    case CodingKind::kBinary:
+      return count == 2;
+    case CodingKind::kOneVsAll:
+    case CodingKind::kOneVsOne:
+      return count >= 2 && count <= kMaxClasses;
   }
-  return coding;
+  return false;
 }
 
 }  // namespace mercer

@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
 #include "core/data/table/dataset.h"
@@ -56,10 +56,15 @@ class OutputCoding {
   // For one-vs-one: the votes of each row and the sums of its signed values, both rows x classes.
   void Vote(const ConstMatrixRef& values, Matrix* votes, Matrix* margin_sums) const;
 
-  void Save(ByteWriter& writer) const;
-  static OutputCoding Load(ByteReader& reader);
+  static void VisitFields(auto& visit, auto& self) {
+    visit(UpTo(self.kind_, CodingKind::kOneVsOne), self.classes_);
+    visit.Require([&] { return self.HasItsClasses(); });
+  }
 
  private:
+  // Whether there are as many classes as a coding of this kind has.
+  bool HasItsClasses() const;
+
   CodingKind kind_ = CodingKind::kRegression;
   std::vector<std::string> classes_;
 };

@@ -95,25 +95,11 @@ absl::StatusOr<std::vector<int>> TaskCoding::ReadTasks(const Dataset& rows, cons
   return tasks;
 }
 
-void TaskCoding::Save(ByteWriter& writer) const {
-  writer.WriteString(column_);
-  writer.WriteStrings(names_);
-}
-
-TaskCoding TaskCoding::Load(ByteReader& reader) {
-  TaskCoding coding;
-  coding.column_ = reader.ReadString();
-  coding.names_ = reader.ReadStrings();
-  // Damage is told by what Save never writes: a name that occurs twice, or names without a column.
-  std::vector<std::string> sorted = coding.names_;
+bool TaskCoding::HasDifferentNames() const {
+  std::vector<std::string> sorted = names_;
   std::sort(sorted.begin(), sorted.end());
   const bool distinct = std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
-  if (coding.names_.size() > kMaxTasks || coding.names_.empty() != coding.column_.empty() ||
-      !distinct) {
-    reader.Fail();
-    return {};
-  }
-  return coding;
+  return distinct && names_.size() <= kMaxTasks && names_.empty() == column_.empty();
 }
 
 }  // namespace mercer

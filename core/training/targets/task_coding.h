@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
 #include "core/data/table/dataset.h"
@@ -49,10 +49,15 @@ class TaskCoding {
   absl::StatusOr<std::vector<int>> ReadTasks(const Dataset& rows, const std::string& task,
                                              const RunContext& context) const;
 
-  void Save(ByteWriter& writer) const;
-  static TaskCoding Load(ByteReader& reader);
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.column_, self.names_);
+    visit.Require([&] { return self.HasDifferentNames(); });
+  }
 
  private:
+  // Whether names of tasks come with a column, not too many and no two alike.
+  bool HasDifferentNames() const;
+
   std::string column_;
   std::vector<std::string> names_;
 };

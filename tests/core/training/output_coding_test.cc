@@ -168,21 +168,40 @@ TEST(OutputCodingTest, AgreesWithTheReferenceVotesAndPredictions) {
   }
 }
 
-TEST(OutputCodingTest, RoundTripsAndRefusesImpossibleCodings) {
-  const OutputCoding coding = Coding(Labels({1, 2, 3}), CodingChoice::kOneVsOne);
+// The bytes of docs/formats/model.md.
+std::string EncodedCoding(uint8_t kind, size_t classes) {
   ByteWriter writer;
-  coding.Save(writer);
-  ByteReader reader(writer.bytes());
-  const OutputCoding back = OutputCoding::Load(reader);
-  ASSERT_TRUE(reader.AtEnd());
+  writer.WriteUint8(kind);
+  std::vector<std::string> labels;
+  for (size_t label = 1; label <= classes; ++label) {
+    labels.push_back(std::to_string(label));
+  }
+  writer.WriteStrings(labels);
+  return std::move(writer).Take();
+}
+
+TEST(OutputCodingTest, SavedFormIsThatOfTheFormat) {
+  const OutputCoding coding = Coding(Labels({1, 2, 3}), CodingChoice::kOneVsOne);
+  EXPECT_EQ(SaveFields(coding), EncodedCoding(3, 3));
+  OutputCoding back;
+  ASSERT_TRUE(LoadFields(EncodedCoding(3, 3), back));
   EXPECT_EQ(back.kind(), coding.kind());
   EXPECT_EQ(back.classes(), coding.classes());
+}
 
-  std::string damaged = writer.bytes();
-  damaged[0] = 1;  // binary, with three classes
-  ByteReader damaged_reader(damaged);
-  OutputCoding::Load(damaged_reader);
-  EXPECT_FALSE(damaged_reader.ok());
+TEST(OutputCodingTest, RefusesImpossibleCodings) {
+  const auto refused = [](uint8_t kind, size_t classes) {
+    OutputCoding back;
+    return !LoadFields(EncodedCoding(kind, classes), back);
+  };
+  EXPECT_FALSE(refused(0, 0));
+  EXPECT_TRUE(refused(0, 1));
+  EXPECT_FALSE(refused(1, 2));
+  EXPECT_TRUE(refused(1, 3));
+  EXPECT_FALSE(refused(2, OutputCoding::kMaxClasses));
+  EXPECT_TRUE(refused(2, OutputCoding::kMaxClasses + 1));
+  EXPECT_TRUE(refused(3, 1));
+  EXPECT_TRUE(refused(4, 3));
 }
 
 }  // namespace

@@ -68,25 +68,35 @@ TEST(TaskCodingTest, TooManyTasksAreRefused) {
   EXPECT_TRUE(TaskCoding::FromColumn(column, rows, RunContext()).ok());
 }
 
-TEST(TaskCodingTest, TheStoredFormIsReadBack) {
+// The bytes of docs/formats/model.md.
+std::string EncodedTasks(const std::string& column, const std::vector<std::string>& names) {
+  ByteWriter writer;
+  writer.WriteString(column);
+  writer.WriteStrings(names);
+  return std::move(writer).Take();
+}
+
+TEST(TaskCodingTest, SavedFormIsThatOfTheFormat) {
   const TaskCoding coding =
       *TaskCoding::FromColumn(TextColumn({"a", "b"}, Vector{{0, 1}}), {0, 1}, RunContext());
-  ByteWriter writer;
-  coding.Save(writer);
-  ByteReader reader(writer.bytes());
-  const TaskCoding read = TaskCoding::Load(reader);
-  EXPECT_TRUE(reader.AtEnd());
+  EXPECT_EQ(SaveFields(coding), EncodedTasks("subject", {"a", "b"}));
+  TaskCoding read;
+  ASSERT_TRUE(LoadFields(EncodedTasks("subject", {"a", "b"}), read));
   EXPECT_EQ(read.names(), coding.names());
   EXPECT_EQ(read.column(), "subject");
-  for (const std::vector<std::string>& names :
-       {std::vector<std::string>{"a", "a"}, std::vector<std::string>{}}) {
-    ByteWriter damaged;
-    damaged.WriteString("subject");
-    damaged.WriteStrings(names);
-    ByteReader of_damaged(damaged.bytes());
-    TaskCoding::Load(of_damaged);
-    EXPECT_FALSE(of_damaged.ok()) << names.size();
+}
+
+TEST(TaskCodingTest, RefusesImpossibleTasks) {
+  TaskCoding read;
+  EXPECT_TRUE(LoadFields(EncodedTasks("", {}), read));
+  EXPECT_FALSE(LoadFields(EncodedTasks("subject", {"a", "a"}), read));
+  EXPECT_FALSE(LoadFields(EncodedTasks("subject", {}), read));
+  EXPECT_FALSE(LoadFields(EncodedTasks("", {"a"}), read));
+  std::vector<std::string> names;
+  for (size_t task = 0; task <= TaskCoding::kMaxTasks; ++task) {
+    names.push_back(std::to_string(task));
   }
+  EXPECT_FALSE(LoadFields(EncodedTasks("subject", names), read));
 }
 
 }  // namespace
