@@ -3,7 +3,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 
-#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/saved_fields.h"
 
 namespace mercer {
 namespace {
@@ -13,16 +13,6 @@ constexpr std::string_view kViolationsUrl = "mercer/field_violations";
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-std::string EncodePairs(const Pairs& pairs) {
-  ByteWriter writer;
-  writer.WriteUint64(pairs.size());
-  for (const auto& [first, second] : pairs) {
-    writer.WriteString(first);
-    writer.WriteString(second);
-  }
-  return std::move(writer).Take();
-}
-
 Pairs DecodePairs(const absl::Status& status, std::string_view url) {
   const auto payload = status.GetPayload(absl::string_view(url.data(), url.size()));
   if (!payload.has_value()) {
@@ -31,17 +21,12 @@ Pairs DecodePairs(const absl::Status& status, std::string_view url) {
   const std::string bytes(*payload);
   ByteReader reader(bytes);
   Pairs pairs;
-  const uint64_t count = reader.ReadUint64();
-  for (uint64_t i = 0; i < count && reader.ok(); ++i) {
-    std::string first = reader.ReadString();
-    std::string second = reader.ReadString();
-    pairs.emplace_back(std::move(first), std::move(second));
-  }
+  ReadFields(reader, pairs);
   return pairs;
 }
 
 void SetPairs(absl::Status& status, std::string_view url, const Pairs& pairs) {
-  status.SetPayload(absl::string_view(url.data(), url.size()), absl::Cord(EncodePairs(pairs)));
+  status.SetPayload(absl::string_view(url.data(), url.size()), absl::Cord(SaveFields(pairs)));
 }
 
 }  // namespace

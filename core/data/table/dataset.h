@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
 
 namespace mercer {
@@ -73,6 +74,10 @@ struct ColumnSchema {
   bool categorical = false;
   // The name of each code of a categorical column, in the order of first appearance.
   std::vector<std::string> categories;
+
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.name, self.categorical, self.categories);
+  }
 };
 
 // Feature columns that belong together: a sensor, a descriptor, all columns of a file. Dense or

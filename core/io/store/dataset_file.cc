@@ -29,20 +29,6 @@ constexpr size_t kAlignment = 64;
 
 size_t Aligned(size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
 
-void WriteSchema(const ColumnSchema& schema, ByteWriter& writer) {
-  writer.WriteString(schema.name);
-  writer.WriteBool(schema.categorical);
-  writer.WriteStrings(schema.categories);
-}
-
-ColumnSchema ReadSchema(ByteReader& reader) {
-  ColumnSchema schema;
-  schema.name = reader.ReadString();
-  schema.categorical = reader.ReadBool();
-  schema.categories = reader.ReadStrings();
-  return schema;
-}
-
 std::string EncodeHeader(const Dataset& dataset) {
   ByteWriter writer;
   writer.WriteInt64(dataset.rows);
@@ -52,10 +38,7 @@ std::string EncodeHeader(const Dataset& dataset) {
     writer.WriteBool(block.is_sparse);
     writer.WriteInt64(block.num_columns());
     writer.WriteUint64(block.sparse.values.size());
-    writer.WriteUint64(block.columns.size());
-    for (const ColumnSchema& column : block.columns) {
-      WriteSchema(column, writer);
-    }
+    WriteFields(block.columns, writer);
   }
   writer.WriteUint64(dataset.squares.size());
   for (const SquareBlock& square : dataset.squares) {
@@ -66,7 +49,7 @@ std::string EncodeHeader(const Dataset& dataset) {
   writer.WriteUint64(dataset.role_columns.size());
   for (const RoleColumn& column : dataset.role_columns) {
     writer.WriteUint8(static_cast<uint8_t>(column.role));
-    WriteSchema(column.schema, writer);
+    WriteFields(column.schema, writer);
   }
   return std::move(writer).Take();
 }
@@ -193,11 +176,7 @@ bool ReadBlock(ByteReader& header, SectionReader& sections, Index rows, FeatureB
   block->is_sparse = header.ReadBool();
   const Index columns = header.ReadInt64();
   const auto num_entries = static_cast<Index>(header.ReadUint64());
-  const uint64_t num_schemas = header.ReadUint64();
-  for (uint64_t i = 0; i < num_schemas && header.ok(); ++i) {
-    block->columns.push_back(ReadSchema(header));
-  }
-  if (!header.ok()) {
+  if (!ReadFields(header, block->columns)) {
     return false;
   }
   if (!block->is_sparse) {
@@ -223,7 +202,7 @@ bool ReadSquare(ByteReader& header, SectionReader& sections, Index rows, SquareB
 
 bool ReadRoleColumn(ByteReader& header, SectionReader& sections, Index rows, RoleColumn* column) {
   const uint8_t role = header.ReadUint8();
-  column->schema = ReadSchema(header);
+  ReadFields(header, column->schema);
   if (!header.ok() || role > static_cast<uint8_t>(ColumnRole::kIgnored)) {
     return false;
   }

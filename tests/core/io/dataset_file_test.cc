@@ -87,6 +87,51 @@ TEST(DatasetFileTest, DecodesWhatItEncodes) {
   ExpectEqual(*read, dataset);
 }
 
+// The layout that dataset_file.cc describes, byte by byte.
+TEST(DatasetFileTest, BytesAreThoseOfTheFormat) {
+  ByteWriter header;
+  header.WriteInt64(2);   // rows
+  header.WriteUint64(1);  // blocks
+  header.WriteString("features");
+  header.WriteBool(false);  // dense
+  header.WriteInt64(2);
+  header.WriteUint64(0);  // entries of sparse rows
+  header.WriteUint64(2);  // columns
+  header.WriteString("a");
+  header.WriteBool(false);
+  header.WriteStrings({});
+  header.WriteString("c");
+  header.WriteBool(true);  // categorical
+  header.WriteStrings({"red", "blue"});
+  header.WriteUint64(0);  // square blocks
+  header.WriteUint64(1);  // columns with a role
+  header.WriteUint8(1);   // target
+  header.WriteString("y");
+  header.WriteBool(false);
+  header.WriteStrings({});
+  const auto padded = [](std::string bytes) {
+    bytes.resize((bytes.size() + 63) / 64 * 64, '\0');
+    return bytes;
+  };
+  const auto doubles = [](const std::vector<double>& values) {
+    return std::string(reinterpret_cast<const char*>(values.data()), values.size() * 8);
+  };
+  const std::string sections = padded(doubles({1, 0, 3, 1})) + padded(doubles({2, 4}));
+  ByteWriter prefix;
+  prefix.WriteUint64(1);  // version
+  prefix.WriteUint64(header.bytes().size());
+  prefix.WriteUint64(padded(std::string(32, ' ') + header.bytes()).size() + sections.size());
+  const std::string bytes = padded("MERCERDS" + prefix.bytes() + header.bytes()) + sections;
+
+  CsvOptions options;
+  options.roles = {{"y", ColumnRole::kTarget}};
+  const Dataset dataset = *ReadCsvText("a,c,y\n1,red,2\n3,blue,4\n", options);
+  EXPECT_EQ(Encode(dataset), bytes);
+  const auto read = DecodeDataset(bytes);
+  ASSERT_TRUE(read.ok()) << read.status();
+  ExpectEqual(*read, dataset);
+}
+
 TEST(DatasetFileTest, MappedMatricesOutliveTheCall) {
   const std::string path = testing::TempDir() + "mercer_dataset_file_test.bin";
   std::ofstream(path, std::ios::binary) << Encode(SmallDataset());
