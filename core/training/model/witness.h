@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
 
 namespace mercer {
@@ -16,6 +17,8 @@ namespace mercer {
 struct TaskWitness {
   Matrix dual;  // rows of the task x outputs, signed: f(x) = sum_i dual(i) k(x_i, x) + bias
   Vector bias;  // one per output
+
+  static void VisitFields(auto& visit, auto& self) { visit(self.dual, self.bias); }
 };
 
 struct Witness {
@@ -27,6 +30,14 @@ struct Witness {
   // The array of that name; null when there is none.
   const Matrix* FindArray(std::string_view name) const;
   const double* FindValue(std::string_view name) const;
+
+  // A composite has children; theirs have none yet. Deeper nesting than this is damage.
+  static constexpr int kMaxDepth = 4;
+
+  static void VisitFields(auto& visit, auto& self, int depth) {
+    visit.Require([&] { return depth <= kMaxDepth; });
+    visit(self.tasks, self.arrays, self.values, Nested(self.children, depth + 1));
+  }
 };
 
 std::string SaveWitness(const Witness& witness);

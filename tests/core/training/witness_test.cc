@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/training/encoding/encoding.h"
+
 namespace mercer {
 namespace {
 
@@ -30,6 +32,44 @@ TEST(WitnessTest, RoundTripIsExact) {
   const absl::StatusOr<Witness> back = LoadWitness(bytes);
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(SaveWitness(*back), bytes);
+}
+
+// A witness of one child within the other, `depth` deep, by docs/formats/model.md.
+std::string EncodedNest(int depth) {
+  ByteWriter writer;
+  for (int level = 0; level <= depth; ++level) {
+    writer.WriteUint64(1);  // tasks
+    writer.WriteMatrix(Matrix::Constant(3, 1, level));
+    writer.WriteVector(Vector::Constant(1, -2));
+    writer.WriteUint64(1);  // arrays
+    writer.WriteString("weights");
+    writer.WriteMatrix(Matrix::Identity(2, 1));
+    writer.WriteUint64(2);  // values
+    writer.WriteString("width");
+    writer.WriteDouble(1.0 / 3);
+    writer.WriteString("offset");
+    writer.WriteDouble(level);
+    writer.WriteUint64(level < depth ? 1 : 0);  // children
+  }
+  return FramePayload("MRCRWITN", 1, writer.bytes());
+}
+
+TEST(WitnessTest, SavedFormIsThatOfTheFormat) {
+  const absl::StatusOr<Witness> read = LoadWitness(EncodedNest(4));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(SaveWitness(*read), EncodedNest(4));
+  const Witness* innermost = &*read;
+  for (int level = 0; level < 4; ++level) {
+    ASSERT_EQ(innermost->children.size(), 1u);
+    innermost = &innermost->children[0];
+  }
+  EXPECT_EQ(innermost->tasks[0].dual, Matrix(Matrix::Constant(3, 1, 4)));
+  EXPECT_EQ(*innermost->FindValue("offset"), 4);
+  EXPECT_EQ(*innermost->FindArray("weights"), Matrix(Matrix::Identity(2, 1)));
+}
+
+TEST(WitnessTest, DeepNestingIsDataLoss) {
+  EXPECT_EQ(LoadWitness(EncodedNest(5)).status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST(WitnessTest, EveryTruncationAndFlippedByteIsDataLoss) {
