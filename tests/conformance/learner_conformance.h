@@ -13,7 +13,6 @@
 
 #include <gtest/gtest.h>
 
-#include "core/training/model/function_encoding.h"
 #include "core/training/model/predictor.h"
 #include "core/training/recipe/recipe.h"
 #include "core/training/run/run_training.h"
@@ -212,8 +211,8 @@ class LearnerConformance : public ::testing::TestWithParam<LearnerCase> {
   // Everything that a run leaves behind.
   static std::string Bits(const TrainingOutcome& outcome) {
     ByteWriter writer;
-    WriteFunction(outcome.point.function, writer);
-    WriteSummary(outcome.point.summary, writer);
+    WriteFields(outcome.point.function, writer);
+    WriteFields(outcome.point.summary, writer);
     writer.WriteString(SaveWitness(outcome.point.witness));
     WriteFields(outcome.certificate, writer);
     writer.WriteInt64(outcome.iterations);

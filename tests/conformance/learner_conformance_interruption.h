@@ -31,7 +31,7 @@ inline std::string FinishByHand(Learner& learner, const TrainingProblem& problem
     return "";
   }
   ByteWriter writer;
-  WriteFunction(point->function, writer);
+  WriteFields(point->function, writer);
   writer.WriteString(SaveWitness(point->witness));
   return std::move(writer).Take();
 }

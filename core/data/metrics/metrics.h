@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
 
 namespace mercer {
@@ -23,6 +24,8 @@ double RSquared(const ConstVectorRef& predicted, const ConstVectorRef& actual);
 struct Metric {
   std::string name;  // accuracy, balanced_accuracy, auc, rmse, r2; verifiers name their own
   double value = 0;
+
+  static void VisitFields(auto& visit, auto& self) { visit(self.name, self.value); }
 };
 
 }  // namespace mercer

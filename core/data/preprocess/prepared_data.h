@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
 #include "core/data/table/dataset.h"
@@ -20,6 +21,16 @@ struct PreparedBlock {
   std::vector<std::string> sources;  // for each column the data set's column that it comes from
                                      // (one-hot: several share one)
   SharedMatrix values;               // rows x columns, finite
+
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.name, self.sources,
+          Custom(
+              self.values,
+              [](const SharedMatrix& values, ByteWriter& writer) {
+                writer.WriteRowMatrix(values.view());
+              },
+              [](ByteReader& reader) { return SharedMatrix(reader.ReadRowMatrix()); }));
+  }
 };
 
 struct PreparedData {
@@ -41,6 +52,9 @@ struct PreparedData {
   }
   const PreparedBlock* FindBlock(std::string_view name) const;
   const SquareBlock* FindSquare(std::string_view name) const;
+
+  // What is saved are the rows of a basis, which have no more than this.
+  static void VisitFields(auto& visit, auto& self) { visit(self.rows, self.blocks); }
 };
 
 // The rows `rows` as data of their own; square blocks keep the columns `square_columns` (training

@@ -83,52 +83,6 @@ Eigen::SparseMatrix<double> ReadSparse(ByteReader& reader) {
   return matrix;
 }
 
-void WriteOptionValues(const OptionValues& values, ByteWriter& writer) {
-  struct Visitor {
-    ByteWriter& writer;
-    void operator()(bool value) const { writer.WriteBool(value); }
-    void operator()(int64_t value) const { writer.WriteInt64(value); }
-    void operator()(double value) const { writer.WriteDouble(value); }
-    void operator()(const std::string& value) const { writer.WriteString(value); }
-    void operator()(const std::vector<double>& value) const { writer.WriteDoubles(value); }
-  };
-  writer.WriteUint64(values.size());
-  for (const auto& [name, value] : values) {
-    writer.WriteString(name);
-    writer.WriteUint8(static_cast<uint8_t>(value.index()));
-    std::visit(Visitor{writer}, value);
-  }
-}
-
-OptionValues ReadOptionValues(ByteReader& reader) {
-  OptionValues values;
-  const uint64_t count = reader.ReadUint64();
-  for (uint64_t i = 0; i < count && reader.ok(); ++i) {
-    const std::string name = reader.ReadString();
-    OptionValue& value = values[name];
-    switch (reader.ReadUint8()) {
-      case 0:
-        value = reader.ReadBool();
-        break;
-      case 1:
-        value = reader.ReadInt64();
-        break;
-      case 2:
-        value = reader.ReadDouble();
-        break;
-      case 3:
-        value = reader.ReadString();
-        break;
-      case 4:
-        value = reader.ReadDoubles();
-        break;
-      default:
-        reader.Fail();
-    }
-  }
-  return values;
-}
-
 std::string FramePayload(std::string_view magic, uint64_t version, std::string_view payload) {
   std::string bytes(magic.substr(0, kMagicSize));
   bytes.resize(kMagicSize, ' ');

@@ -81,32 +81,6 @@ absl::Status CheckFeatureTerm(const FeatureTerm& term, Index num_outputs) {
   return absl::OkStatus();
 }
 
-void WriteFeatureTerm(const FeatureTerm& term, ByteWriter& writer) {
-  WriteFields(term.family, writer);
-  writer.WriteInt64(term.num_inputs);
-  writer.WriteUint64(term.groups.size());
-  for (const FeatureParameters& group : term.groups) {
-    writer.WriteDoubles(group);
-  }
-  writer.WriteIndices({term.outputs.begin(), term.outputs.end()});
-  writer.WriteMatrix(term.coefficients);
-}
-
-FeatureTerm ReadFeatureTerm(ByteReader& reader) {
-  FeatureTerm term;
-  ReadFields(reader, term.family);
-  term.num_inputs = reader.ReadInt64();
-  const uint64_t count = reader.ReadUint64();
-  for (uint64_t g = 0; g < count && reader.ok(); ++g) {
-    term.groups.push_back(reader.ReadDoubles());
-  }
-  for (const Index output : reader.ReadIndices()) {
-    term.outputs.push_back(static_cast<int>(output));
-  }
-  term.coefficients = reader.ReadMatrix();
-  return term;
-}
-
 std::vector<std::string> FeatureGroupNames(const FeatureTerm& term, const PreparedData& inputs) {
   std::vector<std::string> names;
   for (size_t g = 0; g < term.groups.size(); ++g) {

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
 #include "core/data/preprocess/prepared_data.h"
@@ -28,15 +28,16 @@ struct FeatureTerm {
   std::vector<FeatureParameters> groups;
   std::vector<int> outputs;  // that the term contributes to, ascending
   Matrix coefficients;       // columns of the groups x outputs of the term; scales folded in
+
+  // What a term says is checked by CheckFeatureTerm.
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.family, self.num_inputs, self.groups, self.outputs, self.coefficients);
+  }
 };
 
 // Checks shapes, that parameters are within their ranges, that numbers are finite and outputs below
 // `num_outputs`. Errors: kDataLoss.
 absl::Status CheckFeatureTerm(const FeatureTerm& term, Index num_outputs);
-
-void WriteFeatureTerm(const FeatureTerm& term, ByteWriter& writer);
-// Reads a term; only the encoding is checked.
-FeatureTerm ReadFeatureTerm(ByteReader& reader);
 
 // Names of the groups for people, no two alike: "feature 3: fourier(bandwidth=2)", "feature 1:
 // column 'width'". `inputs` is a table with the columns of the training rows; of their values

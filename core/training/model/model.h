@@ -17,11 +17,13 @@
 #include "absl/status/statusor.h"
 #include <Eigen/SparseCore>
 
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
 #include "core/base/status/options.h"
 #include "core/data/metrics/metrics.h"
 #include "core/data/preprocess/preprocessing.h"
 #include "core/kernels/spec/kernel_spec.h"
+#include "core/training/encoding/encoding.h"
 #include "core/training/model/certificate.h"
 #include "core/training/model/feature_term.h"
 #include "core/training/model/held_out.h"
@@ -37,6 +39,8 @@ struct Basis {
   // The number of each basis row among the training rows (precomputed kernels read that column).
   // Empty for landmarks that are not training rows.
   std::vector<Index> training_rows;
+
+  static void VisitFields(auto& visit, auto& self) { visit(self.training_rows, self.data); }
 };
 
 struct KernelTerm {
@@ -45,6 +49,12 @@ struct KernelTerm {
   std::vector<int> outputs;                  // the outputs that the term contributes to, ascending
   Matrix weights;                            // kernels x outputs of the term: eta, scale folded in
   Eigen::SparseMatrix<double> coefficients;  // basis rows x outputs of the term
+
+  // What a term says is checked by CheckModel, as of the rest of a function.
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.basis, self.kernels, self.outputs, self.weights,
+          Custom(self.coefficients, WriteSparse, ReadSparse));
+  }
 };
 
 // The function that a learner has found.
@@ -55,6 +65,11 @@ struct ModelFunction {
   Vector bias;  // one per output
 
   Index num_outputs() const { return bias.size(); }
+
+  // Without the feature terms, which VisitFeatures has.
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.bases, self.kernel_terms, self.bias);
+  }
 };
 
 // Puts the outputs of `parts` side by side. Bases of training rows are united and taken from
@@ -75,7 +90,17 @@ struct ModelSummary {
   std::vector<std::string> feature_names;  // the groups of features that were chosen
   // The Euclidean norms of the groups' weights, groups x outputs, as the learner defines them.
   Matrix feature_weights;
+
+  // Without what it says of features.
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.kernel_names, self.kernel_weights, self.num_support_vectors);
+  }
 };
+
+// The saved fields of features, which stand behind all others: format version 1 has none.
+void VisitFeatures(auto& visit, auto& function, auto& summary) {
+  visit(function.feature_terms, summary.feature_names, summary.feature_weights);
+}
 
 struct Model {
   std::string learner;

@@ -6,7 +6,6 @@
 #include "core/base/status/status_macros.h"
 #include "core/training/encoding/encoding.h"
 #include "core/training/model/basis.h"
-#include "core/training/model/function_encoding.h"
 #include "core/training/model/model.h"
 
 namespace mercer {
@@ -88,23 +87,21 @@ absl::Status CheckTerm(const KernelTerm& term, const Model& model) {
   return absl::OkStatus();
 }
 
-void WriteMetrics(const std::vector<Metric>& metrics, ByteWriter& writer) {
-  writer.WriteUint64(metrics.size());
-  for (const Metric& metric : metrics) {
-    writer.WriteString(metric.name);
-    writer.WriteDouble(metric.value);
+// The fields of a model file of this version.
+void VisitModel(auto& visit, auto& model, uint64_t version) {
+  visit(model.learner, model.options, model.target, model.preprocessing, model.coding,
+        model.function, model.summary, model.certificate,
+        UpTo(model.stop_reason, StopReason::kObjectiveZero), model.metrics, model.num_training_rows,
+        model.num_square_columns, model.seed, model.code_version);
+  if (version > kVersionWithoutFeatures) {
+    VisitFeatures(visit, model.function, model.summary);
   }
-}
-
-std::vector<Metric> ReadMetrics(ByteReader& reader) {
-  std::vector<Metric> metrics;
-  const uint64_t count = reader.ReadUint64();
-  for (uint64_t i = 0; i < count && reader.ok(); ++i) {
-    Metric& metric = metrics.emplace_back();
-    metric.name = reader.ReadString();
-    metric.value = reader.ReadDouble();
+  if (version > kVersionWithoutTasks) {
+    visit(model.tasks);
   }
-  return metrics;
+  if (version > kVersionWithoutHeldOut) {
+    visit(model.held_out);
+  }
 }
 
 }  // namespace
@@ -146,31 +143,10 @@ absl::Status CheckModel(const Model& model) {
 }
 
 std::string SaveModel(const Model& model) {
-  ByteWriter writer;
-  writer.WriteString(model.learner);
-  WriteOptionValues(model.options, writer);
-  writer.WriteString(model.target);
-  WriteFields(model.preprocessing, writer);
-  WriteFields(model.coding, writer);
-  WriteFunction(model.function, writer);
-  WriteSummary(model.summary, writer);
-  WriteFields(model.certificate, writer);
-  WriteEnum(model.stop_reason, writer);
-  WriteMetrics(model.metrics, writer);
-  writer.WriteInt64(model.num_training_rows);
-  writer.WriteInt64(model.num_square_columns);
-  writer.WriteUint64(model.seed);
-  writer.WriteString(model.code_version);
   const uint64_t version = VersionOf(model);
-  if (version > kVersionWithoutFeatures) {
-    WriteFeatures(model.function, model.summary, writer);
-  }
-  if (version > kVersionWithoutTasks) {
-    WriteFields(model.tasks, writer);
-  }
-  if (version > kVersionWithoutHeldOut) {
-    WriteFields(model.held_out, writer);
-  }
+  ByteWriter writer;
+  FieldWriter visit(writer);
+  VisitModel(visit, model, version);
   return FramePayload(kMagic, version, writer.bytes());
 }
 
@@ -178,32 +154,9 @@ absl::StatusOr<Model> LoadModel(std::string_view bytes) {
   MERCER_ASSIGN_OR_RETURN(const std::string_view payload,
                           UnframePayload(kMagic, kModelFormatVersion, "model", bytes));
   ByteReader reader(payload);
+  FieldReader visit(reader);
   Model model;
-  model.learner = reader.ReadString();
-  model.options = ReadOptionValues(reader);
-  model.target = reader.ReadString();
-  if (!ReadFields(reader, model.preprocessing)) {
-    return Inconsistent("the preprocessing of the model is damaged");
-  }
-  ReadFields(reader, model.coding);
-  model.function = ReadFunction(reader);
-  model.summary = ReadSummary(reader);
-  ReadFields(reader, model.certificate);
-  model.stop_reason = ReadEnum(StopReason::kObjectiveZero, reader);
-  model.metrics = ReadMetrics(reader);
-  model.num_training_rows = reader.ReadInt64();
-  model.num_square_columns = reader.ReadInt64();
-  model.seed = reader.ReadUint64();
-  model.code_version = reader.ReadString();
-  if (FormatVersion(bytes) > kVersionWithoutFeatures) {
-    ReadFeatures(reader, model.function, model.summary);
-  }
-  if (FormatVersion(bytes) > kVersionWithoutTasks) {
-    ReadFields(reader, model.tasks);
-  }
-  if (FormatVersion(bytes) > kVersionWithoutHeldOut) {
-    ReadFields(reader, model.held_out);
-  }
+  VisitModel(visit, model, FormatVersion(bytes));
   if (!reader.AtEnd()) {
     return Inconsistent("its content is inconsistent");
   }

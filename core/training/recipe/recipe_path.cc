@@ -12,7 +12,7 @@
 #include "core/base/encoding/bytes.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "core/training/model/function_encoding.h"
+#include "core/training/model/point_encoding.h"
 #include "core/training/model/stop_reason.h"
 #include "core/training/recipe/recipe_phases.h"
 #include "core/training/recipe/recipe_splits.h"

@@ -9,7 +9,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/training/model/basis.h"
-#include "core/training/model/function_encoding.h"
+#include "core/training/model/point_encoding.h"
 
 namespace mercer {
 namespace {

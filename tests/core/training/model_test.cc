@@ -1,10 +1,12 @@
 #include "core/training/model/model.h"
 
+#include "absl/strings/escaping.h"
 #include <gtest/gtest.h>
 
 #include "core/base/status/errors.h"
 #include "core/training/encoding/encoding.h"
 #include "tests/core/training/trained_models.h"
+#include "tests/support/json_fixture.h"
 
 namespace mercer {
 namespace {
@@ -117,6 +119,39 @@ TEST_F(ModelFileTest, RoundTripIsExact) {
   EXPECT_EQ(model->code_version, "test-version");
 }
 
+// Files that were written before models named their fields: they are read, and written again as
+// they are.
+TEST_F(ModelFileTest, FilesOfBeforeAreReadAndWrittenAsTheyAre) {
+  const nlohmann::json fixture = ReadFixtureFile("../core/training/saved_models.json");
+  const auto bytes = [&](const char* name) {
+    return absl::HexStringToBytes(fixture[name].get<std::string>());
+  };
+  // Three classes by pairs, kernels, a column of categories.
+  const std::string kinds = bytes("kinds");
+  EXPECT_EQ(FormatVersion(kinds), 1u);
+  absl::StatusOr<Model> model = LoadModel(kinds);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_TRUE(SaveModel(*model) == kinds);
+  EXPECT_EQ(model->coding.kind(), CodingKind::kOneVsOne);
+  EXPECT_FALSE(model->function.kernel_terms.empty());
+  // Two tasks, features, rows that were held out.
+  const std::string scores = bytes("scores");
+  EXPECT_EQ(FormatVersion(scores), 4u);
+  model = LoadModel(scores);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_TRUE(SaveModel(*model) == scores);
+  EXPECT_EQ(model->tasks.names(), (std::vector<std::string>{"ann", "bob"}));
+  EXPECT_FALSE(model->function.feature_terms.empty());
+  EXPECT_EQ(model->held_out.rows, 3);
+
+  for (const char* name : {"kinds witness", "scores witness"}) {
+    const std::string saved = bytes(name);
+    const absl::StatusOr<Witness> witness = LoadWitness(saved);
+    ASSERT_TRUE(witness.ok()) << witness.status();
+    EXPECT_TRUE(SaveWitness(*witness) == saved) << name;
+  }
+}
+
 TEST_F(ModelFileTest, EveryTruncationAndFlippedByteIsDataLoss) {
   const std::string bytes = SmallFile();
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -163,11 +198,9 @@ TEST_F(ModelFileTest, AllKindsOfOptionValuesRoundTrip) {
                                {"real", kInfinity},
                                {"word", std::string("x")},
                                {"list", std::vector<double>{1.5, -0.0}}};
-  ByteWriter writer;
-  WriteOptionValues(values, writer);
-  ByteReader reader(writer.bytes());
-  EXPECT_EQ(ReadOptionValues(reader), values);
-  EXPECT_TRUE(reader.AtEnd());
+  OptionValues read;
+  ASSERT_TRUE(LoadFields(SaveFields(values), read));
+  EXPECT_EQ(read, values);
 }
 
 }  // namespace
