@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/encoding/bytes.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/training/encoding/encoding.h"
@@ -24,6 +23,20 @@ absl::Status OtherVersion(const std::string& written_by, const std::string& this
                         absl::StrCat("the checkpoint was written by version '", written_by,
                                      "', this is version '", this_version, "'")),
                     "OTHER_VERSION", {{"written_by", written_by}, {"this_version", this_version}});
+}
+
+// The fields of a checkpoint. The time that was used and the state of the run are those of the
+// moment when they are written.
+void VisitProgress(auto& visit, auto& progress, auto& seconds_used, auto& run_state) {
+  visit(progress.phase, progress.iterations, seconds_used, progress.model, progress.witness,
+        progress.metrics, progress.held_out, AnyInteger(progress.best), progress.last_point,
+        progress.others, run_state);
+  visit.Require([&] {
+    return std::all_of(progress.metrics.begin(), progress.metrics.end(), [](const auto& of_value) {
+      return std::all_of(of_value.begin(), of_value.end(),
+                         [](const auto& metric) { return !metric.second.empty(); });
+    });
+  });
 }
 
 }  // namespace
@@ -77,29 +90,8 @@ std::string EncodeProgress(const RecipeProgress& progress, std::string_view run_
                            double seconds_used, const std::string& code_version) {
   ByteWriter writer;
   writer.WriteString(code_version);
-  writer.WriteInt64(progress.phase);
-  writer.WriteInt64(progress.iterations);
-  writer.WriteDouble(seconds_used);
-  writer.WriteString(progress.model);
-  writer.WriteString(progress.witness);
-  writer.WriteUint64(progress.metrics.size());
-  for (const auto& of_value : progress.metrics) {
-    writer.WriteUint64(of_value.size());
-    for (const auto& [name, of_folds] : of_value) {
-      writer.WriteString(name);
-      writer.WriteDoubles(of_folds);
-    }
-  }
-  WriteFields(progress.held_out, writer);
-  writer.WriteInt64(progress.best);
-  writer.WriteString(progress.last_point);
-  writer.WriteUint64(progress.others.size());
-  for (const ModelOfValue& other : progress.others) {
-    writer.WriteInt64(other.value);
-    writer.WriteString(other.model);
-    writer.WriteString(other.witness);
-  }
-  writer.WriteString(run_state);
+  FieldWriter visit(writer);
+  VisitProgress(visit, progress, seconds_used, run_state);
   return FramePayload(kCheckpointMagic, kCheckpointVersion, writer.bytes());
 }
 
@@ -119,35 +111,9 @@ absl::StatusOr<RecipeProgress> DecodeProgress(std::string_view state,
     return OtherVersion(written_by, code_version);
   }
   RecipeProgress progress;
-  progress.phase = reader.ReadInt64();
-  progress.iterations = reader.ReadInt64();
-  progress.seconds_used = reader.ReadDouble();
-  progress.model = reader.ReadString();
-  progress.witness = reader.ReadString();
-  const uint64_t values = reader.ReadUint64();
-  for (uint64_t value = 0; value < values && reader.ok(); ++value) {
-    auto& of_value = progress.metrics.emplace_back();
-    const uint64_t count = reader.ReadUint64();
-    for (uint64_t i = 0; i < count && reader.ok(); ++i) {
-      std::vector<double>& of_folds = of_value[reader.ReadString()];
-      of_folds = reader.ReadDoubles();
-      if (of_folds.empty()) {
-        reader.Fail();
-      }
-    }
-  }
-  ReadFields(reader, progress.held_out);
-  progress.best = reader.ReadInt64();
-  progress.last_point = reader.ReadString();
-  const uint64_t others = reader.ReadUint64();
-  for (uint64_t i = 0; i < others && reader.ok(); ++i) {
-    ModelOfValue& other = progress.others.emplace_back();
-    other.value = reader.ReadInt64();
-    other.model = reader.ReadString();
-    other.witness = reader.ReadString();
-  }
-  progress.run_state = reader.ReadString();
-  if (!reader.AtEnd() || progress.phase < 0 || progress.phase >= num_phases) {
+  FieldReader visit(reader);
+  VisitProgress(visit, progress, progress.seconds_used, progress.run_state);
+  if (!reader.AtEnd() || progress.phase >= num_phases) {
     return absl::DataLossError("not a readable checkpoint: its content is inconsistent");
   }
   return progress;

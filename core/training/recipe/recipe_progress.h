@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
+#include "core/base/encoding/saved_fields.h"
 #include "core/data/metrics/metrics.h"
 #include "core/training/model/held_out.h"
 
@@ -20,6 +21,8 @@ struct ModelOfValue {
   int64_t value = 0;  // from 0
   std::string model;
   std::string witness;
+
+  static void VisitFields(auto& visit, auto& self) { visit(self.value, self.model, self.witness); }
 };
 
 struct RecipeProgress {
