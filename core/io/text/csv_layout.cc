@@ -220,8 +220,11 @@ absl::StatusOr<std::vector<std::string>> ReadCsvNames(std::string_view first_rec
         options.has_header ? std::string(cell->text) : absl::StrCat("c", names.size() + 1);
     MERCER_RETURN_IF_ERROR(CheckName(name, names.size() + 1));
     if (!seen.insert(name).second) {
+      const auto first = std::find(names.begin(), names.end(), name) - names.begin();
       return HeaderError(
-          name, absl::StrCat("two columns are named ", Quoted(name), "; is the first line data?"),
+          name,
+          absl::StrCat("the columns ", first + 1, " and ", names.size() + 1, " are both named ",
+                       Quoted(name), ": rename one of them; or is the first line data?"),
           "csv.no_header");
     }
     names.push_back(std::move(name));

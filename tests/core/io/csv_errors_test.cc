@@ -46,6 +46,8 @@ TEST(CsvErrorsTest, WhatHelpsWithNamesStandsInTheMessage) {
   };
   EXPECT_THAT(message(",a\n0,1\n"), HasSubstr("index=False"));
   EXPECT_THAT(message("a,\n0,1\n"), HasSubstr("column 2 has no name; give it one"));
+  EXPECT_THAT(message("b,a,c,a\n0,1,2,3\n"),
+              HasSubstr("the columns 2 and 4 are both named 'a': rename one of them; or is"));
   EXPECT_THAT(message("a\xE9,b\n0,1\n"), HasSubstr("save the file as CSV in UTF-8"));
   EXPECT_THAT(message("a,b\n0,caf\xE9\n"), HasSubstr("save the file as UTF-8"));
 }
