@@ -47,8 +47,11 @@ absl::Status Refuse(const char* message, const char* reason) {
 absl::StatusOr<std::string_view> TokenOf(const std::vector<std::string_view>& authorization) {
   constexpr std::string_view kScheme = "Bearer ";
   if (authorization.empty()) {
-    return Refuse("this server wants a token: metadata 'authorization' with 'Bearer TOKEN'",
-                  "TOKEN_MISSING");
+    return Refuse(
+        "this server wants a token: send 'authorization: Bearer TOKEN', over HTTP as a header, "
+        "over "
+        "gRPC as metadata of the call",
+        "TOKEN_MISSING");
   }
   const std::string_view value = authorization.front();
   const std::string_view token = value.substr(std::min(value.size(), kScheme.size()));
@@ -56,7 +59,11 @@ absl::StatusOr<std::string_view> TokenOf(const std::vector<std::string_view>& au
       value.size() > kScheme.size() + kMaxTokenBytes ||
       !absl::EqualsIgnoreCase(absl::string_view(value.data(), kScheme.size()), "Bearer ") ||
       token.find_first_of(" \t\r\n") != std::string_view::npos) {
-    return Refuse("the metadata 'authorization' must be once 'Bearer TOKEN'", "TOKEN_MALFORMED");
+    return Refuse(
+        "'authorization', a header over HTTP and metadata over gRPC, must be there once, as "
+        "'Bearer "
+        "TOKEN'",
+        "TOKEN_MALFORMED");
   }
   return token;
 }

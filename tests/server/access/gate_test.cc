@@ -67,6 +67,10 @@ TEST_F(GateTest, EveryMalformedHeaderIsRefused) {
   Write(Line("ada", "read", "abc"));
   const auto gate = Open();
   EXPECT_EQ(Reason(*gate, {}), "TOKEN_MISSING");
+  const std::string message(gate->Admit({}, Scope::kRead, kNow).status().message());
+  EXPECT_NE(message.find("'authorization: Bearer TOKEN', over HTTP as a header, over gRPC as meta"),
+            std::string::npos)
+      << message;
   const std::string huge = "Bearer " + std::string(100'000, 'x');
   for (const std::string& header :
        {std::string(), std::string("abc"), std::string("Bearer"), std::string("Bearer "),

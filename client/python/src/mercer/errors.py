@@ -66,6 +66,8 @@ class MercerError(Exception):
             text += f"\n  {violation.field or '...'}: {violation.description}"
         if "remedy" in self.metadata:  # arguments are called as the fields of requests are
             text += f"\n  see the argument {self.metadata['remedy'].rpartition('.')[2]}"
+        if self.code == "UNAUTHENTICATED":
+            text += "\n  mercer.connect takes a token=, or a token_file=; without them it is that of MERCER_TOKEN"
         return text
 
     def __reduce__(self) -> tuple[Any, ...]:
