@@ -235,7 +235,11 @@ absl::StatusOr<double> CsvParser::ConvertCell(size_t i, const CsvCell& cell, Ind
   const CsvColumn& column = layout_.columns[i];
   if (IsMissing(cell, column.type)) {
     if (!allow_missing_) {
-      return CellError(row, column.name, "the value is missing", "csv.allow_missing");
+      return column.role == ColumnRole::kTarget
+                 ? CellError(row, column.name,
+                             "the target is missing; nothing is learned from such rows: leave them "
+                             "out")
+                 : CellError(row, column.name, "the value is missing", "csv.allow_missing");
     }
     return kMissing;
   }

@@ -22,10 +22,7 @@ std::vector<Index> AllRows(const Dataset& dataset) { return IndexRange(0, datase
 absl::Status CheckRegressionTargets(const RoleColumn& target) {
   for (Index row = 0; row < target.values.size(); ++row) {
     if (!std::isfinite(target.values(row))) {
-      return WithReason(
-          absl::InvalidArgumentError(absl::StrCat("row ", row + 1, ", column '", target.schema.name,
-                                                  "': the target is missing")),
-          "BAD_LABEL", {{"row", absl::StrCat(row + 1)}, {"column", target.schema.name}});
+      return MissingTarget(target, row);
     }
   }
   return absl::OkStatus();

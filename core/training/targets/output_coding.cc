@@ -11,13 +11,6 @@
 namespace mercer {
 namespace {
 
-absl::Status MissingLabel(const RoleColumn& labels, Index row) {
-  return WithReason(
-      absl::InvalidArgumentError(absl::StrCat("row ", row + 1, ", column '", labels.schema.name,
-                                              "': the target is missing")),
-      "BAD_LABEL", {{"row", absl::StrCat(row + 1)}, {"column", labels.schema.name}});
-}
-
 absl::Status TooManyClasses(const RoleColumn& labels, size_t count) {
   return WithReason(absl::InvalidArgumentError(absl::StrCat(
                         "target column '", labels.schema.name, "' has ", count,
@@ -49,11 +42,20 @@ int FirstLargest(const Eigen::Ref<const Eigen::RowVectorXd, 0, Eigen::InnerStrid
 
 absl::StatusOr<OutputCoding> OutputCoding::FromLabels(const RoleColumn& labels,
                                                       const std::vector<Index>& rows,
+absl::Status MissingTarget(const RoleColumn& target, Index row) {
+  return WithReason(
+      absl::InvalidArgumentError(absl::StrCat(
+          "row ", row + 1, ", column '", target.schema.name,
+          "': the target is missing; nothing is learned from such rows: upload the data without "
+          "them")),
+      "BAD_LABEL", {{"row", absl::StrCat(row + 1)}, {"column", target.schema.name}});
+}
+
                                                       CodingChoice choice,
                                                       const RunContext& context) {
   for (const Index row : rows) {
     if (std::isnan(labels.values(row))) {
-      return MissingLabel(labels, row);
+      return MissingTarget(labels, row);
     }
   }
   MERCER_ASSIGN_OR_RETURN(const std::vector<double> values, DifferentValues(labels, rows, context));

@@ -25,6 +25,9 @@ enum class CodingKind : uint8_t { kRegression = 0, kBinary = 1, kOneVsAll = 2, k
 // What the user asks for; kAuto: regression never, binary for two classes, else one-vs-all.
 enum class CodingChoice : uint8_t { kAuto = 0, kOneVsAll = 1, kOneVsOne = 2 };
 
+// An error with reason BAD_LABEL: row `row` (from 0) has no target, and what to do about it.
+absl::Status MissingTarget(const RoleColumn& target, Index row);
+
 class OutputCoding {
  public:
   OutputCoding() = default;

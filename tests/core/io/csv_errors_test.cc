@@ -171,6 +171,12 @@ TEST(CsvErrorsTest, MissingCells) {
               "BAD_CELL row=2 column=b remedy=csv.allow_missing")
         << cell;
   }
+  // With a target that is missing no training would come further.
+  CsvOptions target;
+  target.roles["b"] = ColumnRole::kTarget;
+  EXPECT_EQ(ErrorOf("a,b\n1,2\n3,\n", target), "BAD_CELL row=2 column=b");
+  EXPECT_THAT(std::string(ReadCsvText("a,b\n1,2\n3,\n", target).status().message()),
+              HasSubstr("leave them out"));
 }
 
 TEST(CsvErrorsTest, BinaryRubbish) {

@@ -138,6 +138,7 @@ TEST(RecipeErrorsTest, NoRowsAreRefused) {
       TrainExample(ExampleRecipe(), ClassificationData(0, 2, 2, 1)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
 }
+      EXPECT_NE(status.message().find("upload the data without them"), std::string::npos) << status;
 
 TEST(RecipeErrorsTest, ConstantColumnsAndDuplicateRowsTrain) {
   Dataset data = ClassificationData(30, 2, 2, 1);
