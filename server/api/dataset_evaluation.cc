@@ -11,6 +11,7 @@
 #include "core/base/numeric/index_range.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "core/data/table/text_kind.h"
 #include "core/data/table/weights.h"
 #include "core/training/run/evaluation.h"
 
@@ -49,10 +50,10 @@ absl::StatusOr<const RoleColumn*> FindTarget(const Model& model, const Dataset& 
         "MISSING_TARGET", {{"column", model.target}});
   }
   if (model.coding.kind() == CodingKind::kRegression && target->schema.categorical) {
-    return WithReason(
-        absl::InvalidArgumentError(
-            absl::StrCat("column '", model.target, "' is categorical; the model predicts numbers")),
-        "BAD_LABEL", {{"column", model.target}});
+    return WithReason(absl::InvalidArgumentError(absl::StrCat(
+                          "column '", model.target, "' is categorical; the model predicts numbers",
+                          WhyTexts(target->schema))),
+                      "BAD_LABEL", {{"column", model.target}});
   }
   return target;
 }

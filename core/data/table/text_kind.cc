@@ -120,6 +120,23 @@ const char* TextKindName(TextKind kind) {
   return "categories";
 }
 
+const char* RemedyForTexts(TextKind kind) {
+  switch (kind) {
+    case TextKind::kDates:
+      return "write them as numbers, as days since the first, or upload the column as ignored";
+    case TextKind::kNumbersWithThousands:
+      return "write them without the comma if it groups thousands, with a point if it does not";
+    case TextKind::kNumbersWithUnit:
+      return "write them without the unit";
+    case TextKind::kNumbersBesideTexts:
+      return "leave the cells of the others empty";
+    case TextKind::kNumbersWithComma:
+    case TextKind::kCategories:
+      break;
+  }
+  return "write them with a point";
+}
+
 TextKind KindOfTexts(const std::vector<std::string>& categories) {
   if (categories.size() < kFewestTexts) {
     return TextKind::kCategories;
@@ -152,6 +169,14 @@ TextKind KindOfTexts(const std::vector<std::string>& categories) {
   const bool beside =
       patterns.size() >= kFewestBesideTexts && others > 0 && 10 * others <= patterns.size();
   return beside ? TextKind::kNumbersBesideTexts : TextKind::kCategories;
+}
+
+std::string WhyTexts(const ColumnSchema& column) {
+  const TextKind kind = column.categorical ? KindOfTexts(column.categories) : TextKind::kCategories;
+  return kind == TextKind::kCategories
+             ? ""
+             : absl::StrCat("; it holds ", TextKindName(kind),
+                            ", which are read as texts: ", RemedyForTexts(kind));
 }
 
 }  // namespace mercer

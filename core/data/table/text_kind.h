@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "core/data/table/dataset.h"
+
 namespace mercer {
 
 enum class TextKind {
@@ -18,7 +20,14 @@ enum class TextKind {
 // What the texts are, for people: "numbers with a comma", "dates".
 const char* TextKindName(TextKind kind);
 
+// What to do with such a column, for people: "write them with a point".
+const char* RemedyForTexts(TextKind kind);
+
 // Judges by the first 100 different texts; fewer than three make no pattern.
 TextKind KindOfTexts(const std::vector<std::string>& categories);
+
+// What an error about classes or numbers of `column` ends with when its texts are of another kind:
+// "; it holds dates, which are read as texts: write them as ..."; else empty.
+std::string WhyTexts(const ColumnSchema& column);
 
 }  // namespace mercer

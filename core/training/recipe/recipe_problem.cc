@@ -11,6 +11,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/near_names.h"
 #include "core/base/status/status_macros.h"
+#include "core/data/table/text_kind.h"
 #include "core/data/table/weights.h"
 #include "core/training/contract/target_unit.h"
 #include "core/training/model/basis.h"
@@ -302,7 +303,8 @@ absl::StatusOr<const RoleColumn*> FindTarget(const TrainingRecipe& recipe, const
   }
   if (recipe.kind == TargetKind::kRegression && found->schema.categorical) {
     return FieldError("target", absl::StrCat("column '", found->schema.name,
-                                             "' is categorical; regression needs numbers"));
+                                             "' is categorical; regression needs numbers",
+                                             WhyTexts(found->schema)));
   }
   return found;
 }

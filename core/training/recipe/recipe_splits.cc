@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 
@@ -12,6 +13,8 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/data/splits/split_columns.h"
+#include "core/data/table/reader_errors.h"
+#include "core/data/table/text_kind.h"
 #include "core/training/recipe/recipe_problem.h"
 
 namespace mercer {
@@ -155,7 +158,8 @@ class SplitMaker {
       return split.status();
     }
     if (!split.ok()) {
-      return FieldError("validation.fraction", Explain(split.status()));
+      return FieldError("validation.fraction",
+                        absl::StrCat(Explain(split.status()), WhyNoRowCanBeHeldOut()));
     }
     return std::vector<Split>{*std::move(split)};
   }
@@ -178,6 +182,15 @@ class SplitMaker {
     return groups_ == nullptr ? std::string(status.message())
                               : absl::StrCat("column '", groups_->schema.name,
                                              "' with the role group: ", status.message());
+  }
+
+  // Of each class at least one row is trained on: none is left where all rows are of their own.
+  std::string WhyNoRowCanBeHeldOut() const {
+    const std::set<int> classes(classes_.begin(), classes_.end());
+    return classes.size() < 2 || classes.size() < classes_.size()
+               ? ""
+               : absl::StrCat(": every row of column ", Quoted(target_.schema.name),
+                              " is of a class of its own", WhyTexts(target_.schema));
   }
 
   const TrainingRecipe& recipe_;

@@ -223,23 +223,6 @@ void CheckIdentifiers(const TrainingRecipe& recipe, const Dataset& dataset,
   }
 }
 
-const char* RemedyFor(TextKind kind) {
-  switch (kind) {
-    case TextKind::kDates:
-      return "write them as numbers, as days since the first, or upload the column as ignored";
-    case TextKind::kNumbersWithThousands:
-      return "write them without the comma if it groups thousands, with a point if it does not";
-    case TextKind::kNumbersWithUnit:
-      return "write them without the unit";
-    case TextKind::kNumbersBesideTexts:
-      return "leave the cells of the others empty";
-    case TextKind::kNumbersWithComma:
-    case TextKind::kCategories:
-      break;
-  }
-  return "write them with a point";
-}
-
 void CheckTexts(const ColumnSchema& column, bool is_target,
                 std::vector<TrainingWarning>& warnings) {
   const TextKind kind = column.categorical ? KindOfTexts(column.categories) : TextKind::kCategories;
@@ -254,7 +237,7 @@ void CheckTexts(const ColumnSchema& column, bool is_target,
       {WarningCode::kTextColumn,
        absl::StrCat("Column ", Quoted(column.name), " holds ", TextKindName(kind),
                     ", which are read as texts: each of ", different, " is a ",
-                    is_target ? "class" : "category", " of its own; ", RemedyFor(kind), "."),
+                    is_target ? "class" : "category", " of its own; ", RemedyForTexts(kind), "."),
        {{"column", column.name}, {"different_values", different}}});
 }
 

@@ -6,16 +6,18 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "core/data/table/text_kind.h"
 #include "core/training/targets/label_names.h"
 
 namespace mercer {
 namespace {
 
 absl::Status TooManyClasses(const RoleColumn& labels, size_t count) {
-  return WithReason(absl::InvalidArgumentError(absl::StrCat(
-                        "target column '", labels.schema.name, "' has ", count,
-                        " classes; at most ", OutputCoding::kMaxClasses, " are allowed")),
-                    "TOO_MANY_CLASSES", {{"column", labels.schema.name}});
+  return WithReason(
+      absl::InvalidArgumentError(
+          absl::StrCat("target column '", labels.schema.name, "' has ", count, " classes; at most ",
+                       OutputCoding::kMaxClasses, " are allowed", WhyTexts(labels.schema))),
+      "TOO_MANY_CLASSES", {{"column", labels.schema.name}});
 }
 
 absl::Status TooFewClasses(const RoleColumn& labels, const std::vector<std::string>& classes) {
@@ -40,8 +42,6 @@ int FirstLargest(const Eigen::Ref<const Eigen::RowVectorXd, 0, Eigen::InnerStrid
 
 }  // namespace
 
-absl::StatusOr<OutputCoding> OutputCoding::FromLabels(const RoleColumn& labels,
-                                                      const std::vector<Index>& rows,
 absl::Status MissingTarget(const RoleColumn& target, Index row) {
   return WithReason(
       absl::InvalidArgumentError(absl::StrCat(
@@ -51,6 +51,8 @@ absl::Status MissingTarget(const RoleColumn& target, Index row) {
       "BAD_LABEL", {{"row", absl::StrCat(row + 1)}, {"column", target.schema.name}});
 }
 
+absl::StatusOr<OutputCoding> OutputCoding::FromLabels(const RoleColumn& labels,
+                                                      const std::vector<Index>& rows,
                                                       CodingChoice choice,
                                                       const RunContext& context) {
   for (const Index row : rows) {

@@ -102,6 +102,30 @@ TEST(RecipeErrorsTest, TextTargetsAreNoNumbers) {
   EXPECT_TRUE(TrainExample(ExampleRecipe(), data).ok());
 }
 
+TEST(RecipeErrorsTest, TargetsOfGroupedThousandsAreNamedWithTheRemedy) {
+  Dataset data = ClassificationData(20, 2, 2, 1);
+  RoleColumn& target = data.role_columns[0];
+  target.schema.categorical = true;
+  target.schema.categories.clear();
+  for (int row = 0; row < 20; ++row) {
+    target.schema.categories.push_back(absl::StrCat("1,", 200 + row));
+    target.values(row) = row;
+  }
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.validation.kind = ValidationKind::kHoldOut;
+  const std::string why =
+      "; it holds numbers with a comma, which are read as texts: write them without the comma if "
+      "it groups thousands, with a point if it does not";
+  EXPECT_EQ(
+      Violation(TrainExample(recipe, data).status(), "validation.fraction"),
+      "holding out 0.25 of 20 rows leaves 20 for training and 0 held out: every row of column "
+      "'label' is of a class of its own" +
+          why);
+  EXPECT_EQ(
+      Violation(TrainExample(ExampleRecipe(TargetKind::kRegression), data).status(), "target"),
+      "column 'label' is categorical; regression needs numbers" + why);
+}
+
 TEST(RecipeErrorsTest, MissingTargetsAreNamed) {
   for (const TargetKind kind : {TargetKind::kClassification, TargetKind::kRegression}) {
     for (const ValidationKind validation :
@@ -114,6 +138,7 @@ TEST(RecipeErrorsTest, MissingTargetsAreNamed) {
       EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
       EXPECT_EQ(GetReason(status), "BAD_LABEL");
       EXPECT_NE(status.message().find("row 13, column 'label'"), std::string::npos) << status;
+      EXPECT_NE(status.message().find("upload the data without them"), std::string::npos) << status;
     }
   }
 }
@@ -138,7 +163,6 @@ TEST(RecipeErrorsTest, NoRowsAreRefused) {
       TrainExample(ExampleRecipe(), ClassificationData(0, 2, 2, 1)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
 }
-      EXPECT_NE(status.message().find("upload the data without them"), std::string::npos) << status;
 
 TEST(RecipeErrorsTest, ConstantColumnsAndDuplicateRowsTrain) {
   Dataset data = ClassificationData(30, 2, 2, 1);
