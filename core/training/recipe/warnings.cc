@@ -27,7 +27,9 @@ constexpr size_t kMostNamed = 10;  // columns, by warnings of one kind
 // A class with fewer rows can hardly be learned, and its part of a split not measured. Data of few
 // rows are an example, whose classes may well be small.
 constexpr int kFewRowsOfClass = 5;
-constexpr size_t kMinRowsOfClasses = 50;
+constexpr int64_t kMinRowsOfClasses = 50;
+// Of two classes the smaller one has less than a row in so many.
+constexpr int64_t kFewTimes = 20;
 
 std::string Shown(double value) { return absl::StrFormat("%.4g", value); }
 
@@ -246,30 +248,82 @@ std::string ClassName(const RoleColumn& target, double value) {
                                    : FormatLabel(value);
 }
 
-absl::Status CheckClasses(const RoleColumn& target, const RunContext& context,
-                          std::vector<TrainingWarning>& warnings) {
+// A class of the target and its rows.
+struct ClassRows {
+  double value = 0;
+  int64_t rows = 0;
+};
+
+// The classes of the target in the order of their values, with the rows of each. Errors:
+// kCancelled.
+absl::StatusOr<std::vector<ClassRows>> CountClasses(const RoleColumn& target,
+                                                    const RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const std::vector<double> known, SortedKnown(target.values, context));
-  int64_t classes = 0;
-  int64_t rare = 0;
-  double first_rare = 0;
-  for (auto begin = known.begin(); begin != known.end(); ++classes) {
+  std::vector<ClassRows> classes;
+  for (auto begin = known.begin(); begin != known.end();) {
     const auto end = std::upper_bound(begin, known.end(), *begin);
-    if (end - begin < kFewRowsOfClass) {
-      first_rare = rare == 0 ? *begin : first_rare;
-      ++rare;
-    }
+    classes.push_back({*begin, end - begin});
     begin = end;
   }
-  if (rare == 0 || known.size() < kMinRowsOfClasses) {
-    return absl::OkStatus();
+  return classes;
+}
+
+void CheckRareClasses(const RoleColumn& target, const std::vector<ClassRows>& classes,
+                      std::vector<TrainingWarning>& warnings) {
+  const auto is_rare = [](const ClassRows& one) { return one.rows < kFewRowsOfClass; };
+  const auto rare = std::count_if(classes.begin(), classes.end(), is_rare);
+  if (rare == 0) {
+    return;
   }
+  const ClassRows& first = *std::find_if(classes.begin(), classes.end(), is_rare);
   const std::string few = absl::StrCat(rare);
+  warnings.push_back({WarningCode::kRareClasses,
+                      absl::StrCat(few, " of ", classes.size(), " classes",
+                                   rare == 1 ? " has" : " have", " fewer than ", kFewRowsOfClass,
+                                   " rows, among them ", Quoted(ClassName(target, first.value)),
+                                   ": too few to learn them, or to measure how well."),
+                      {{"classes", absl::StrCat(classes.size())}, {"rare_classes", few}}});
+}
+
+// Of two classes: what is minimised counts rows, so that the larger one can be right alone. Weights
+// of rows or classes say that somebody has thought of it.
+void CheckBalance(const TrainingRecipe& recipe, const Dataset& dataset, const RoleColumn& target,
+                  const std::vector<ClassRows>& classes, std::vector<TrainingWarning>& warnings) {
+  if (classes.size() != 2 || recipe.class_weighting != ClassWeighting::kNone ||
+      dataset.FindColumn(ColumnRole::kWeight) != nullptr) {
+    return;
+  }
+  const bool first = classes[0].rows < classes[1].rows;
+  const ClassRows& few = classes[first ? 0 : 1];
+  const ClassRows& many = classes[first ? 1 : 0];
+  const int64_t rows = few.rows + many.rows;
+  if (few.rows * kFewTimes >= rows) {
+    return;
+  }
+  const std::string name = ClassName(target, few.value);
   warnings.push_back(
-      {WarningCode::kRareClasses,
-       absl::StrCat(few, " of ", classes, " classes", rare == 1 ? " has" : " have", " fewer than ",
-                    kFewRowsOfClass, " rows, among them ", Quoted(ClassName(target, first_rare)),
-                    ": too few to learn them, or to measure how well."),
-       {{"classes", absl::StrCat(classes)}, {"rare_classes", few}}});
+      {WarningCode::kUnbalancedClasses,
+       absl::StrCat("Class ", Quoted(name), " has ", few.rows, " of ", rows,
+                    " rows: whoever always answers ", Quoted(ClassName(target, many.value)),
+                    " is right in ",
+                    Shown(100 * static_cast<double>(many.rows) / static_cast<double>(rows)),
+                    " %. Balanced class weights (--class-weights balanced on the command line, "
+                    "class_weight='balanced' in Python) make both classes count the same."),
+       {{"class", name}, {"class_rows", absl::StrCat(few.rows)}, {"rows", absl::StrCat(rows)}}});
+}
+
+absl::Status CheckClasses(const TrainingRecipe& recipe, const Dataset& dataset,
+                          const RoleColumn& target, const RunContext& context,
+                          std::vector<TrainingWarning>& warnings) {
+  MERCER_ASSIGN_OR_RETURN(const std::vector<ClassRows> classes, CountClasses(target, context));
+  int64_t rows = 0;
+  for (const ClassRows& one : classes) {
+    rows += one.rows;
+  }
+  if (rows >= kMinRowsOfClasses) {
+    CheckRareClasses(target, classes, warnings);
+    CheckBalance(recipe, dataset, target, classes, warnings);
+  }
   return absl::OkStatus();
 }
 
@@ -287,7 +341,7 @@ absl::StatusOr<std::vector<TrainingWarning>> FindDataWarnings(const TrainingReci
     }
   }
   if (recipe.kind == TargetKind::kClassification) {
-    MERCER_RETURN_IF_ERROR(CheckClasses(target, context, warnings));
+    MERCER_RETURN_IF_ERROR(CheckClasses(recipe, dataset, target, context, warnings));
   }
   return warnings;
 }

@@ -16,16 +16,17 @@
 namespace mercer {
 
 enum class WarningCode : uint8_t {
-  kBelowBaseline = 0,     // always the same answer would have scored better
-  kLimitReached = 1,      // a limit ended the search for features
-  kGapNotReached = 2,     // the training ended before the gap that was asked for
-  kIdentifierColumn = 3,  // a feature says which row it is, and nothing about it
-  kNumericTarget = 4,     // the request left open whether the target is a class or a number
-  kOptionChosen = 5,      // the request left an option open that validation has to choose
-  kValidationEnded = 6,   // the training ended before its validation was through
-  kConstantColumn = 7,    // a column has one value, and so no kernel of its own
-  kTextColumn = 8,        // numbers or dates that were read as texts
-  kRareClasses = 9,       // classes of very few rows
+  kBelowBaseline = 0,       // always the same answer would have scored better
+  kLimitReached = 1,        // a limit ended the search for features
+  kGapNotReached = 2,       // the training ended before the gap that was asked for
+  kIdentifierColumn = 3,    // a feature says which row it is, and nothing about it
+  kNumericTarget = 4,       // the request left open whether the target is a class or a number
+  kOptionChosen = 5,        // the request left an option open that validation has to choose
+  kValidationEnded = 6,     // the training ended before its validation was through
+  kConstantColumn = 7,      // a column has one value, and so no kernel of its own
+  kTextColumn = 8,          // numbers, dates or sentences that were read as texts
+  kRareClasses = 9,         // classes of very few rows
+  kUnbalancedClasses = 10,  // of two classes, which weigh the same, one has nearly all rows
 };
 
 struct TrainingWarning {
@@ -40,7 +41,7 @@ std::vector<TrainingWarning> FindWarnings(const TrainingRecipe& recipe, const Da
                                           const Model& model);
 
 // What can be said of the data before anything is trained: columns of texts that are no categories,
-// and rare classes of `target`. Reads the target, and some of the categories of each column. Errors:
+// and rare or unbalanced classes of `target`. Reads the target, and some of the categories of each column. Errors:
 // kCancelled.
 absl::StatusOr<std::vector<TrainingWarning>> FindDataWarnings(const TrainingRecipe& recipe,
                                                               const Dataset& dataset,

@@ -279,3 +279,34 @@ TEST(WarningsTest, AColumnWithoutAKernelOfItsOwnIsNamed) {
 
 }  // namespace
 }  // namespace mercer
+TEST(DataWarningsTest, TwoClassesOfWhichOneHasNearlyAllRowsAreTold) {
+  TrainingRecipe recipe = ExampleRecipe();
+  Dataset data = ClassificationData(201, 2, 2, 1);
+  RoleColumn& target = data.role_columns[0];
+  target.schema = {"sick", true, {"no", "yes"}};
+  const auto with = [&](Index few) {
+    target.values.setZero();
+    target.values.head(few).setOnes();
+    return DataWarnings(recipe, data, target);
+  };
+  const std::vector<TrainingWarning> warnings = with(5);
+  ASSERT_EQ(CodesOf(warnings), std::vector<WarningCode>{WarningCode::kUnbalancedClasses});
+  EXPECT_EQ(warnings[0].message,
+            "Class 'yes' has 5 of 201 rows: whoever always answers 'no' is right in 97.51 %. "
+            "Balanced class weights (--class-weights balanced on the command line, "
+            "class_weight='balanced' in Python) make both classes count the same.");
+  EXPECT_EQ(warnings[0].values, (std::map<std::string, std::string>{
+                                    {"class", "yes"}, {"class_rows", "5"}, {"rows", "201"}}));
+  EXPECT_EQ(CodesOf(with(1)),
+            (std::vector<WarningCode>{WarningCode::kRareClasses, WarningCode::kUnbalancedClasses}));
+  EXPECT_EQ(with(10).size(), 1u);
+  EXPECT_TRUE(with(11).empty());
+  EXPECT_EQ(with(201 - 5)[0].values.at("class"), "no");
+  // Who weighs classes or rows has thought of it.
+  recipe.class_weighting = ClassWeighting::kBalanced;
+  EXPECT_TRUE(with(5).empty());
+  recipe.class_weighting = ClassWeighting::kNone;
+  data.role_columns.push_back({ColumnRole::kWeight, {"w", false, {}}, Vector::Ones(201)});
+  EXPECT_TRUE(DataWarnings(recipe, data, data.role_columns[0]).empty());
+}
+

@@ -52,6 +52,7 @@ WARNINGS = {
     v1.WARNING_CODE_LIMIT_REACHED: ConvergenceWarning,
     v1.WARNING_CODE_VALIDATION_ENDED: ConvergenceWarning,
     v1.WARNING_CODE_TEXT_COLUMN: UserWarning,
+    v1.WARNING_CODE_UNBALANCED_CLASSES: UserWarning,
 }
 
 PRECOMPUTED = "precomputed"
@@ -220,7 +221,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         self._warn(model)
 
     def _warn(self, model: Model) -> None:
-        """Warns of numbers or dates that are read as texts, and of a training that ended too early."""
+        """Warns of texts that are no categories, of unbalanced classes, and of a training that ended too early."""
         for warning in model.warnings:
             kind = WARNINGS.get(warning.code)
             if kind is not None:
