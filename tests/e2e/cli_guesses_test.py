@@ -71,14 +71,17 @@ class CliGuessesTest(command_line_lib.CommandLineTest):
         self.assertEqual(len(self.run_ok("predict", "dashes", new).splitlines()), 4)
 
     def test_the_data_say_what_a_training_would_warn_of(self):
-        days = [[r, f"2024-{r // 28 % 12 + 1:02}-{r % 28 + 1:02}", r % 7, "big" if r % 5 > 3 else "small"] for r in range(ROWS)]
-        self.run_ok("data", "upload", self.write_rows("days.csv", [["id", "day", "x", "kind"], *days]), "--target", "kind", "--id", "days")
+        days = [[r, f"2024-{r // 28 % 12 + 1:02}-{r % 28 + 1:02}", r % 7, f"they said {r} things", "big" if r % 5 > 3 else "small"]
+                for r in range(ROWS)]
+        self.run_ok("data", "upload", self.write_rows("days.csv", [["id", "day", "x", "note", "kind"], *days]), "--target", "kind", "--id", "days")
         shown = self.run_ok("data", "show", "days")
         self.assertIn("1 columns that look like identifiers of the rows; upload them as ignored: features/id\n", shown)
-        self.assertIn("1 columns that are read as texts, each value a category of its own: features/day holds dates\n", shown)
+        self.assertRegex(shown, r"2 columns that are read as texts, each value a category of its own: features/day holds dates[;,] features/note holds sentences")
         trained = self.run_ok("train", "days", "svm", "--watch")
         self.assertRegex(trained, r"'id'\s+looks\s+like\s+an\s+identifier")
         self.assertRegex(trained, r"'day'\s+holds\s+dates")
+        self.assertRegex(trained, r"'note'\s+holds\s+sentences")
+        self.assertNotRegex(trained, r"'note'\s+looks\s+like\s+an\s+identifier")
 
     def test_rows_as_they_are(self):
         rows = [["id", "colour", "x", "z", "subject"], ["a", "red", 2, 3, 7], ["b", "teal", 2, 3, 7], ["c", "blue", 6, 1, 8]]

@@ -69,8 +69,9 @@ bool MayHoldIdentifiers(const Dataset& dataset) {
 bool LooksLikeIdentifier(const FeatureBlock& block, size_t column) {
   const ColumnSchema& schema = block.columns[column];
   if (schema.categorical) {
-    return 10 * schema.categories.size() >= 9 * static_cast<size_t>(block.values.rows()) &&
-           KindOfTexts(schema.categories) == TextKind::kCategories;
+    const Index rows = block.values.rows();
+    return DifferInMostRows(schema.categories, rows) &&
+           KindOfTexts(schema.categories, rows) == TextKind::kCategories;
   }
   return NumbersTheRows(block, static_cast<Index>(column), schema.name);
 }

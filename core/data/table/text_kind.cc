@@ -15,6 +15,8 @@ namespace {
 constexpr size_t kMostLookedAt = 100;
 constexpr size_t kFewestTexts = 3;
 constexpr size_t kFewestBesideTexts = 10;  // numbers among names may well be names
+constexpr Index kFewestRows = 20;          // names of fewer rows may differ by chance
+constexpr size_t kWordsOfSentence = 3;
 
 // The text with 0 for each digit, without blanks around it and a sign before it: "0,00".
 std::string PatternOf(std::string_view text) {
@@ -60,6 +62,17 @@ bool MayGroupThousands(std::string_view pattern) {
     begin = whole.find(',', begin + 1);
   }
   return true;
+}
+
+bool IsSentence(std::string_view pattern) {
+  size_t words = 0;
+  bool in_word = false;
+  for (const char c : pattern) {
+    const bool blank = absl::ascii_isspace(static_cast<unsigned char>(c));
+    words += !blank && !in_word ? 1 : 0;
+    in_word = !blank;
+  }
+  return words >= kWordsOfSentence;
 }
 
 bool IsNumber(const std::string& pattern) {
@@ -114,6 +127,8 @@ const char* TextKindName(TextKind kind) {
       return "numbers with a unit";
     case TextKind::kNumbersBesideTexts:
       return "numbers beside other texts";
+    case TextKind::kSentences:
+      return "sentences";
     case TextKind::kCategories:
       break;
   }
@@ -130,6 +145,8 @@ const char* RemedyForTexts(TextKind kind) {
       return "write them without the unit";
     case TextKind::kNumbersBesideTexts:
       return "leave the cells of the others empty";
+    case TextKind::kSentences:
+      return "make numbers of them, as counts of words, or upload the column as ignored";
     case TextKind::kNumbersWithComma:
     case TextKind::kCategories:
       break;
@@ -137,7 +154,11 @@ const char* RemedyForTexts(TextKind kind) {
   return "write them with a point";
 }
 
-TextKind KindOfTexts(const std::vector<std::string>& categories) {
+bool DifferInMostRows(const std::vector<std::string>& categories, Index rows) {
+  return rows >= kFewestRows && 10 * categories.size() >= 9 * static_cast<size_t>(rows);
+}
+
+TextKind KindOfTexts(const std::vector<std::string>& categories, Index rows) {
   if (categories.size() < kFewestTexts) {
     return TextKind::kCategories;
   }
@@ -168,7 +189,14 @@ TextKind KindOfTexts(const std::vector<std::string>& categories) {
   const size_t others = patterns.size() - numbers;
   const bool beside =
       patterns.size() >= kFewestBesideTexts && others > 0 && 10 * others <= patterns.size();
-  return beside ? TextKind::kNumbersBesideTexts : TextKind::kCategories;
+  if (beside) {
+    return TextKind::kNumbersBesideTexts;
+  }
+  const auto sentences =
+      static_cast<size_t>(std::count_if(patterns.begin(), patterns.end(), IsSentence));
+  return DifferInMostRows(categories, rows) && 2 * sentences >= patterns.size()
+             ? TextKind::kSentences
+             : TextKind::kCategories;
 }
 
 std::string WhyTexts(const ColumnSchema& column) {

@@ -91,7 +91,7 @@ struct DataQuality {
   // Dense features that say which row it is (row_identifier.h).
   int64_t num_identifiers = 0;
   std::vector<ColumnPlace> identifiers;
-  // Dense features and targets whose categories are numbers or dates, read as texts.
+  // Dense features and targets whose categories are numbers, dates or sentences, read as texts.
   int64_t num_text_columns = 0;
   std::vector<TextColumn> text_columns;
   // The smallest and the largest of numeric dense features that are not constant, when wider apart

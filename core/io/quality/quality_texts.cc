@@ -10,8 +10,11 @@ namespace {
 
 constexpr auto kMaxListed = static_cast<int64_t>(DataQuality::kMaxListed);
 
-void CheckTexts(const ColumnSchema& schema, const ColumnPlace& place, DataQuality& quality) {
-  const TextKind kind = schema.categorical ? KindOfTexts(schema.categories) : TextKind::kCategories;
+// `rows`: of a feature, 0 of a target.
+void CheckTexts(const ColumnSchema& schema, Index rows, const ColumnPlace& place,
+                DataQuality& quality) {
+  const TextKind kind =
+      schema.categorical ? KindOfTexts(schema.categories, rows) : TextKind::kCategories;
   if (kind != TextKind::kCategories && quality.num_text_columns++ < kMaxListed) {
     quality.text_columns.push_back({place, kind});
   }
@@ -30,7 +33,7 @@ absl::Status FindUnreadable(const Dataset& dataset, const CancelCheck& is_cancel
         return Cancelled();
       }
       const ColumnPlace place{static_cast<Index>(b), static_cast<Index>(c)};
-      CheckTexts(block.columns[c], place, quality);
+      CheckTexts(block.columns[c], dataset.rows, place, quality);
       if (may_hold_identifiers && LooksLikeIdentifier(block, c) &&
           quality.num_identifiers++ < kMaxListed) {
         quality.identifiers.push_back(place);
@@ -39,7 +42,7 @@ absl::Status FindUnreadable(const Dataset& dataset, const CancelCheck& is_cancel
   }
   for (size_t c = 0; c < dataset.role_columns.size(); ++c) {
     if (dataset.role_columns[c].role == ColumnRole::kTarget) {
-      CheckTexts(dataset.role_columns[c].schema, {kRoleColumns, static_cast<Index>(c)}, quality);
+      CheckTexts(dataset.role_columns[c].schema, 0, {kRoleColumns, static_cast<Index>(c)}, quality);
     }
   }
   return absl::OkStatus();

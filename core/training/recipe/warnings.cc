@@ -216,8 +216,8 @@ void CheckIdentifiers(const TrainingRecipe& recipe, const Dataset& dataset,
         warnings.push_back(
             {WarningCode::kIdentifierColumn,
              absl::StrCat("Column ", Quoted(name),
-                          " looks like an identifier of the rows, from which nothing "
-                          "is learned for others; upload it as ignored."),
+                          " looks like an identifier of the rows: it was trained on, "
+                          "but nothing is learned from it for others; upload it as ignored."),
              {{"column", name}}});
         ++found;
       }
@@ -225,9 +225,11 @@ void CheckIdentifiers(const TrainingRecipe& recipe, const Dataset& dataset,
   }
 }
 
-void CheckTexts(const ColumnSchema& column, bool is_target,
-                std::vector<TrainingWarning>& warnings) {
-  const TextKind kind = column.categorical ? KindOfTexts(column.categories) : TextKind::kCategories;
+// `rows`: of a feature, 0 of a target.
+void CheckTexts(const ColumnSchema& column, Index rows, std::vector<TrainingWarning>& warnings) {
+  const bool is_target = rows == 0;
+  const TextKind kind =
+      column.categorical ? KindOfTexts(column.categories, rows) : TextKind::kCategories;
   // Classes may well be numbers and a name.
   const bool is_usual =
       kind == TextKind::kCategories || (is_target && kind == TextKind::kNumbersBesideTexts);
@@ -334,10 +336,10 @@ absl::StatusOr<std::vector<TrainingWarning>> FindDataWarnings(const TrainingReci
                                                               const RoleColumn& target,
                                                               const RunContext& context) {
   std::vector<TrainingWarning> warnings;
-  CheckTexts(target.schema, /*is_target=*/true, warnings);
+  CheckTexts(target.schema, 0, warnings);
   for (const FeatureBlock& block : dataset.blocks) {
     for (size_t c = 0; IsUsed(recipe, block) && c < block.columns.size(); ++c) {
-      CheckTexts(block.columns[c], /*is_target=*/false, warnings);
+      CheckTexts(block.columns[c], dataset.rows, warnings);
     }
   }
   if (recipe.kind == TargetKind::kClassification) {

@@ -54,10 +54,11 @@ TEST(RowIdentifierTest, RepeatedBrokenAndMissingNumbersAreNone) {
   }
 }
 
-TEST(RowIdentifierTest, NamesOfRowsAreIdentifiersButNumbersWithACommaAreNot) {
+TEST(RowIdentifierTest, NamesOfRowsAreIdentifiersButOtherTextsAreNot) {
   EXPECT_TRUE(LooksLikeIdentifier(TextsOf(kIdentifiedRows * 9 / 10, "r", ""), 0));
   EXPECT_FALSE(LooksLikeIdentifier(TextsOf(kIdentifiedRows * 9 / 10 - 1, "r", ""), 0));
   EXPECT_FALSE(LooksLikeIdentifier(TextsOf(kIdentifiedRows, "", ",5"), 0));
+  EXPECT_FALSE(LooksLikeIdentifier(TextsOf(kIdentifiedRows, "words of a customer ", ""), 0));
 }
 
 TEST(RowIdentifierTest, FewRowsAndOnlyFeaturesAreNotLookedAt) {

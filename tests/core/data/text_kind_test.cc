@@ -71,6 +71,25 @@ TEST(TextKindTest, DatesAreNoCategories) {
   }
 }
 
+TEST(TextKindTest, SentencesThatDifferInMostRowsAreNoCategories) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < 45; ++i) {
+    texts.push_back("a complaint of customer " + std::to_string(i));
+    texts.push_back("fine" + std::to_string(i));
+  }
+  EXPECT_EQ(KindOfTexts(texts, 100), TextKind::kSentences);
+  EXPECT_EQ(KindOfTexts(texts, 101), TextKind::kCategories);  // they come again
+  EXPECT_EQ(KindOfTexts(texts), TextKind::kCategories);       // of a target
+  texts[0] = "two words";
+  EXPECT_EQ(KindOfTexts(texts, 100), TextKind::kCategories);  // names, most of them
+  const std::vector<std::string> few(texts.end() - 19, texts.end());
+  EXPECT_EQ(KindOfTexts(few, 19), TextKind::kCategories);
+  EXPECT_EQ(WhyTexts({"x", true, {"1%", "2%", "3%"}}),
+            "; it holds numbers with a unit, which are read as texts: write them without the unit");
+  EXPECT_EQ(WhyTexts({"x", true, {"red", "green", "blue"}}), "");
+  EXPECT_EQ(WhyTexts({"x", false, {}}), "");
+}
+
 TEST(TextKindTest, FewTextsMakeNoPattern) {
   EXPECT_EQ(KindOfTexts({}), TextKind::kCategories);
   EXPECT_EQ(KindOfTexts({"0,5", "1,5"}), TextKind::kCategories);

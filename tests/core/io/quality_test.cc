@@ -329,10 +329,10 @@ TEST(QualityTest, WideScalesNameTheirColumns) {
 }
 
 TEST(QualityTest, IdentifiersAndTextsThatAreNoCategoriesAreListed) {
-  RowMatrix values = RowMatrix::Zero(30, 4);
+  RowMatrix values = RowMatrix::Zero(30, 5);
   for (Index row = 0; row < 30; ++row) {
     values.row(row) << 0.5 * static_cast<double>(row % 7), 100.0 + static_cast<double>(row),
-        static_cast<double>(row), static_cast<double>(row % 3);
+        static_cast<double>(row), static_cast<double>(row % 3), static_cast<double>(row);
   }
   Dataset dataset;
   dataset.rows = 30;
@@ -344,18 +344,24 @@ TEST(QualityTest, IdentifiersAndTextsThatAreNoCategoriesAreListed) {
   }
   columns[3].categorical = true;
   columns[3].categories = {"red", "green", "blue"};
+  columns[4].categorical = true;
+  for (int row = 0; row < 30; ++row) {
+    columns[4].categories.push_back("what customer " + std::to_string(row) + " wrote");
+  }
   const ColumnSchema commas{"y", true, {"1,5", "2,5", "3,5"}};
   dataset.role_columns = {{ColumnRole::kGroup, commas, values.col(3)},
                           {ColumnRole::kTarget, commas, values.col(3)}};
   const DataQuality quality = Assess(dataset);
   EXPECT_EQ(quality.num_identifiers, 1);
   EXPECT_THAT(quality.identifiers, ElementsAre(ColumnPlace{0, 1}));
-  EXPECT_EQ(quality.num_text_columns, 2);
-  ASSERT_EQ(quality.text_columns.size(), 2u);
+  EXPECT_EQ(quality.num_text_columns, 3);
+  ASSERT_EQ(quality.text_columns.size(), 3u);
   EXPECT_EQ(quality.text_columns[0].column, (ColumnPlace{0, 2}));
   EXPECT_EQ(quality.text_columns[0].kind, TextKind::kDates);
-  EXPECT_EQ(quality.text_columns[1].column, (ColumnPlace{kRoleColumns, 1}));
-  EXPECT_EQ(quality.text_columns[1].kind, TextKind::kNumbersWithComma);
+  EXPECT_EQ(quality.text_columns[1].column, (ColumnPlace{0, 4}));
+  EXPECT_EQ(quality.text_columns[1].kind, TextKind::kSentences);
+  EXPECT_EQ(quality.text_columns[2].column, (ColumnPlace{kRoleColumns, 1}));
+  EXPECT_EQ(quality.text_columns[2].kind, TextKind::kNumbersWithComma);
 }
 
 TEST(QualityTest, EndsSoonAfterItIsCancelled) {

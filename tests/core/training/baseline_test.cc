@@ -191,7 +191,10 @@ TEST(WarningsTest, TextsOfTheirOwnInEveryRowAreTold) {
     names.push_back("name" + std::to_string(i));
   }
   AddColours(data, names);
-  EXPECT_EQ(WarningsOf(data).size(), 1u);
+  ASSERT_EQ(WarningsOf(data).size(), 1u);
+  EXPECT_EQ(WarningsOf(data)[0].message,
+            "Column 'colour' looks like an identifier of the rows: it was trained on, but nothing "
+            "is learned from it for others; upload it as ignored.");
   Dataset few = ClassificationData(60, 2, 2, 1);
   AddColours(few, {"red", "blue"});
   EXPECT_TRUE(WarningsOf(few).empty());
@@ -233,6 +236,34 @@ TEST(DataWarningsTest, NumbersAndDatesThatWereReadAsTextsAreTold) {
   }
 }
 
+// The message about a column of 60 rows with these texts, `before`0`after` to `before`59`after`.
+std::string MessageAbout(const std::string& before, const std::string& after, bool some_unknown) {
+  Dataset data = ClassificationData(60, 2, 2, 1);
+  std::vector<std::string> texts;
+  for (int i = 0; i < 60; ++i) {
+    texts.push_back(some_unknown && i % 20 == 0
+                        ? "unknown" + std::string(static_cast<size_t>(i), '?')
+                        : before + std::to_string(i) + after);
+  }
+  AddColours(data, texts);
+  const auto warnings = DataWarnings(ExampleRecipe(), data, data.role_columns[0]);
+  EXPECT_EQ(CodesOf(warnings), std::vector<WarningCode>{WarningCode::kTextColumn});
+  EXPECT_TRUE(WarningsOf(data).empty()) << "told once";
+  return warnings.empty() ? "" : warnings[0].message;
+}
+
+TEST(DataWarningsTest, TextsWithUnitsBesideNumbersAndOfManyWordsAreTold) {
+  EXPECT_EQ(MessageAbout("", " %", false),
+            "Column 'colour' holds numbers with a unit, which are read as texts: each of 60 is a "
+            "category of its own; write them without the unit.");
+  EXPECT_EQ(MessageAbout("", "", true),
+            "Column 'colour' holds numbers beside other texts, which are read as texts: each of 60 "
+            "is a category of its own; leave the cells of the others empty.");
+  EXPECT_EQ(MessageAbout("complaint number ", " of a customer", false),
+            "Column 'colour' holds sentences, which are read as texts: each of 60 is a category of "
+            "its own; make numbers of them, as counts of words, or upload the column as ignored.");
+}
+
 TEST(DataWarningsTest, ClassesOfVeryFewRowsAreTold) {
   const TrainingRecipe recipe = ExampleRecipe();
   Dataset data = ClassificationData(60, 2, 2, 1);
@@ -262,23 +293,6 @@ TEST(DataWarningsTest, ClassesOfVeryFewRowsAreTold) {
   EXPECT_TRUE(DataWarnings(recipe, few, few.role_columns[0]).empty());
 }
 
-TEST(WarningsTest, AColumnWithoutAKernelOfItsOwnIsNamed) {
-  Dataset data = ClassificationData(60, 3, 2, 1);
-  RowMatrix values = data.blocks[0].values.view();
-  values.col(1).setConstant(4.0);
-  data.blocks[0].values = SharedMatrix(std::move(values));
-  TrainingRecipe recipe = ExampleRecipe();
-  recipe.kernels[1].per_column = true;
-  EXPECT_TRUE(FindWarnings(recipe, data, Model()).empty());
-  recipe.kernels[1].rule = BandwidthRule::kMedianMultiples;
-  const std::vector<TrainingWarning> warnings = FindWarnings(recipe, data, Model());
-  ASSERT_EQ(CodesOf(warnings), std::vector<WarningCode>{WarningCode::kConstantColumn});
-  EXPECT_EQ(warnings[0].values.at("column"), data.blocks[0].columns[1].name);
-  EXPECT_TRUE(TrainExample(recipe, data).ok());
-}
-
-}  // namespace
-}  // namespace mercer
 TEST(DataWarningsTest, TwoClassesOfWhichOneHasNearlyAllRowsAreTold) {
   TrainingRecipe recipe = ExampleRecipe();
   Dataset data = ClassificationData(201, 2, 2, 1);
@@ -310,3 +324,20 @@ TEST(DataWarningsTest, TwoClassesOfWhichOneHasNearlyAllRowsAreTold) {
   EXPECT_TRUE(DataWarnings(recipe, data, data.role_columns[0]).empty());
 }
 
+TEST(WarningsTest, AColumnWithoutAKernelOfItsOwnIsNamed) {
+  Dataset data = ClassificationData(60, 3, 2, 1);
+  RowMatrix values = data.blocks[0].values.view();
+  values.col(1).setConstant(4.0);
+  data.blocks[0].values = SharedMatrix(std::move(values));
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.kernels[1].per_column = true;
+  EXPECT_TRUE(FindWarnings(recipe, data, Model()).empty());
+  recipe.kernels[1].rule = BandwidthRule::kMedianMultiples;
+  const std::vector<TrainingWarning> warnings = FindWarnings(recipe, data, Model());
+  ASSERT_EQ(CodesOf(warnings), std::vector<WarningCode>{WarningCode::kConstantColumn});
+  EXPECT_EQ(warnings[0].values.at("column"), data.blocks[0].columns[1].name);
+  EXPECT_TRUE(TrainExample(recipe, data).ok());
+}
+
+}  // namespace
+}  // namespace mercer
