@@ -301,6 +301,19 @@ def test_bad_data_are_told_before_or_by_the_server(client, rings):
         client.train("datasets/nowhere", "svm")
 
 
+def test_arguments_that_errors_of_csv_files_name_are_there(client, tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_text("".join(f"{i % 7};{i % 5};{i % 2}\n" for i in range(40)))
+    with pytest.raises(mercer.InvalidRequestError, match="see the argument delimiter"):
+        client.upload(path, "c3")
+    dataset = client.upload(path, "c3", delimiter=";", no_header=True, categorical=["c2"], numeric=["c1"])
+    columns = {column.name: column.type for column in dataset.describe().blocks[0].columns}
+    assert list(columns) == ["c1", "c2"]
+    assert columns["c1"] != columns["c2"]
+    with pytest.raises(ValueError, match="delimiter is for CSV files"):
+        client.upload(np.eye(3), delimiter=";")
+
+
 def test_missing_values_are_imputed_on_request(client, rings):
     features, labels = rings
     holes = features.copy()

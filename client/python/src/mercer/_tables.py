@@ -177,6 +177,11 @@ def sparse_part(matrix: Any, target: Any, target_name: str) -> Part:
     return Part(v1.UploadPart(svmlight=description), read_svmlight(csr, values))
 
 
+def _refuse_csv_fields(fields: Mapping[str, Any]) -> None:
+    for name in fields:
+        raise ValueError(f"{name} is for CSV files")
+
+
 def square_part(name: str, matrix: Any, kind: int) -> Part:
     """A square matrix beside the table."""
     array = np.asarray(matrix, dtype=np.float64)
@@ -186,17 +191,24 @@ def square_part(name: str, matrix: Any, kind: int) -> Part:
     return Part(v1.UploadPart(square=square), read_columns([array]))
 
 
-def file_part(path: Union[str, pathlib.Path], target: Optional[str], roles: Roles, allow_missing: bool) -> Part:
+def file_part(
+    path: Union[str, pathlib.Path],
+    target: Optional[str],
+    roles: Roles,
+    allow_missing: bool,
+    csv_fields: Mapping[str, Any],
+) -> Part:
     """A CSV file (``.csv``, ``.csv.gz``) or one in LIBSVM's format (any other name)."""
     path = pathlib.Path(path)
     if ".csv" in path.suffixes or ".tsv" in path.suffixes:
         named: dict[str, int] = {name: role_number(role) for name, role in roles.items()}
         if target is not None:
             named[target] = v1.COLUMN_ROLE_TARGET
-        csv = v1.CsvFormat(roles=named, allow_missing=allow_missing)
-        if ".tsv" in path.suffixes:
+        csv = v1.CsvFormat(roles=named, allow_missing=allow_missing, **csv_fields)
+        if ".tsv" in path.suffixes and not csv.delimiter:
             csv.delimiter = "\t"
         return Part(v1.UploadPart(csv=csv), read_file(path))
+    _refuse_csv_fields(csv_fields)
     if roles:
         raise ValueError("files in LIBSVM's format have no columns with roles but the target")
     svmlight = v1.SvmlightFormat(target_name=target or "")
@@ -216,12 +228,21 @@ def make_parts(
     kernels: Optional[Mapping[str, Any]] = None,
     distances: Optional[Mapping[str, Any]] = None,
     allow_missing: bool = False,
+    delimiter: str = "",
+    no_header: bool = False,
+    categorical: Sequence[str] = (),
+    numeric: Sequence[str] = (),
 ) -> list[Part]:
     """The parts of an upload; :meth:`mercer.Client.upload` explains the arguments."""
-    if isinstance(data, (str, pathlib.Path)):
+    given = {"delimiter": delimiter, "no_header": no_header, "categorical": categorical, "numeric": numeric}
+    csv_fields = {name: value for name, value in given.items() if value}
+    is_file = isinstance(data, (str, pathlib.Path))
+    if not is_file:
+        _refuse_csv_fields(csv_fields)
+    if is_file:
         if not isinstance(target, (str, type(None))):
             raise ValueError("the target of a file is the name of a column")
-        parts = [file_part(data, target, roles or {}, allow_missing)]
+        parts = [file_part(data, target, roles or {}, allow_missing, csv_fields)]
     elif is_sparse(data):
         if weight is not None or roles or blocks:
             raise ValueError("sparse features take no weights, roles or blocks")

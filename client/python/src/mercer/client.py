@@ -90,7 +90,9 @@ class Client:
             a DataFrame or file to ``"target"``, ``"weight"``, ``"group"``, ``"split"``, ``"ignored"``, ...),
             ``blocks`` (mapping of names of feature blocks to columns), ``kernels`` and ``distances`` (mappings of
             names to matrices rows x rows), ``allow_missing`` (keep NaN as missing, for the training to impute),
-            ``target_name``, ``weight_name``.
+            ``target_name``, ``weight_name``; of CSV files ``delimiter`` (between the cells, a comma unless said),
+            ``no_header`` (the first line holds values, columns are c1, c2, ...), and ``categorical`` and ``numeric``
+            (lists of columns that are so whatever their cells look like).
         """
         send = Upload(self.connection, make_parts(data, target, **content), on_progress)
         return Dataset(self, send.run(id, display_name, labels))
