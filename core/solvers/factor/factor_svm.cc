@@ -151,7 +151,11 @@ absl::Status FactorSvmSolver::MakePoint(State& next, RunContext& context) const 
 
 // Makes one Newton step, or, when the subproblem is solved or takes too long, a new centre.
 absl::Status FactorSvmSolver::Iterate(RunContext& context) {
-  const bool solved = SubproblemSolved() && !NearlyFinished();
+  MERCER_ASSIGN_OR_RETURN(bool solved, SubproblemSolved(context));
+  if (solved) {
+    MERCER_ASSIGN_OR_RETURN(const bool nearly_finished, NearlyFinished(context));
+    solved = !nearly_finished;
+  }
   if (solved || state_.subproblem_iterations >= Settings::kMaxSubproblemIterations) {
     return Recentre(solved, context);
   }
@@ -169,8 +173,9 @@ absl::Status FactorSvmSolver::Iterate(RunContext& context) {
 }
 
 absl::Status FactorSvmSolver::Commit(State next, RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const double gap, QuickGap(next, context));
   const State before = std::exchange(state_, std::move(next));
-  if (QuickGap() > relative_gap_) {
+  if (gap > relative_gap_) {
     return absl::OkStatus();
   }
   const absl::Status status = TryToFinish(context);
@@ -180,17 +185,22 @@ absl::Status FactorSvmSolver::Commit(State next, RunContext& context) {
   return status;
 }
 
-double FactorSvmSolver::DualObjective() const {
-  return problem_.loss->DualValue(problem_.targets, problem_.costs, state_.dual) -
-         0.5 * state_.dual_reduced.squaredNorm();
+absl::StatusOr<double> FactorSvmSolver::DualObjective(const State& state,
+                                                      const RunContext& context) const {
+  MERCER_ASSIGN_OR_RETURN(
+      const double linear,
+      problem_.loss->DualValue(problem_.targets, problem_.costs, state.dual, context));
+  return linear - 0.5 * state.dual_reduced.squaredNorm();
 }
 
 // The gap between F's own function and the dual at a: known without a pass over the rows.
-double FactorSvmSolver::QuickGap() const {
-  const double primal =
-      0.5 * state_.coefficients.squaredNorm() +
-      problem_.loss->TotalValue(problem_.targets, problem_.costs, state_.scores, state_.bias);
-  const double dual = DualObjective();
+absl::StatusOr<double> FactorSvmSolver::QuickGap(const State& state,
+                                                 const RunContext& context) const {
+  MERCER_ASSIGN_OR_RETURN(const double risk,
+                          problem_.loss->TotalValue(problem_.targets, problem_.costs, state.scores,
+                                                    state.bias, context));
+  const double primal = 0.5 * state.coefficients.squaredNorm() + risk;
+  MERCER_ASSIGN_OR_RETURN(const double dual, DualObjective(state, context));
   return (primal - dual) / std::max({std::abs(primal), std::abs(dual), 1e-300});
 }
 
@@ -209,21 +219,22 @@ absl::Status FactorSvmSolver::TryToFinish(RunContext& context) {
 
 // The gap is reached by the function of the subproblem, and the dual's own function is not yet
 // equal to it.
-bool FactorSvmSolver::NearlyFinished() const {
-  return QuickGap() <= relative_gap_ &&
+absl::StatusOr<bool> FactorSvmSolver::NearlyFinished(const RunContext& context) const {
+  MERCER_ASSIGN_OR_RETURN(const double gap, QuickGap(state_, context));
+  return gap <= relative_gap_ &&
          (state_.dual_reduced - state_.coefficients).norm() > 1e-9 * state_.dual_reduced.norm();
 }
 
 // Half |X'a - v|^2 is the duality gap of the subproblem: solved when it is a small share of what
 // the subproblem has gained over the centre, or of the gap that is asked for.
-bool FactorSvmSolver::SubproblemSolved() const {
+absl::StatusOr<bool> FactorSvmSolver::SubproblemSolved(const RunContext& context) const {
   if (state_.subproblem_iterations == 0) {
     return false;
   }
   const double gap = 0.5 * (state_.dual_reduced - state_.coefficients).squaredNorm();
   const double moved = (state_.dual - state_.center).squaredNorm();
   const double gained = GainOverCentre() - moved / (2.0 * state_.step);
-  const double dual = DualObjective();
+  MERCER_ASSIGN_OR_RETURN(const double dual, DualObjective(state_, context));
   return gap <= std::max(Settings::kSubproblemShare * gained,
                          Settings::kGoalShare * relative_gap_ * std::abs(dual));
 }
@@ -262,7 +273,7 @@ absl::Status FactorSvmSolver::Recentre(bool solved, RunContext& context) {
         Predict(next, Model(state_).FreeSamples(state_.scores, state_.bias), context));
   }
   MERCER_RETURN_IF_ERROR(MakePoint(next, context));
-  const double gap = QuickGap();
+  MERCER_ASSIGN_OR_RETURN(const double gap, QuickGap(state_, context));
   next.stalls = gap < 0.9 * state_.best_gap ? 0 : state_.stalls + 1;
   next.best_gap = std::min(gap, state_.best_gap);
   if (next.stalls >= Settings::kMaxStalls) {

@@ -148,11 +148,11 @@ class FactorSvmSolver : public SvmSolver {
   absl::Status Predict(State& next, std::vector<Index> free, RunContext& context) const;
   double Objective(const State& state) const;
   absl::Status NewtonStep(State& next, double* progress, RunContext& context) const;
-  bool NearlyFinished() const;
-  bool SubproblemSolved() const;
+  absl::StatusOr<bool> NearlyFinished(const RunContext& context) const;
+  absl::StatusOr<bool> SubproblemSolved(const RunContext& context) const;
   double GainOverCentre() const;
-  double DualObjective() const;
-  double QuickGap() const;
+  absl::StatusOr<double> DualObjective(const State& state, const RunContext& context) const;
+  absl::StatusOr<double> QuickGap(const State& state, const RunContext& context) const;
   absl::Status Recentre(bool solved, RunContext& context);
   absl::Status TryToFinish(RunContext& context);
 

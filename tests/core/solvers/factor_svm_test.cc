@@ -1,9 +1,13 @@
 // Costs beyond those of svm_solver_conformance_test.cc, where rounding limits a Newton step.
 #include "core/solvers/factor/factor_svm.h"
 
+#include <memory>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "tests/core/solvers/factor_test_problems.h"
+#include "tests/support/counted_loss.h"
 
 namespace mercer {
 namespace {
@@ -64,6 +68,53 @@ TEST(FactorSvmTest, TheUnitOfTheKernelIsOfNoMatter) {
     ASSERT_TRUE(scaled.Run(context).ok());
     EXPECT_EQ(scaled.iterations(), solver.iterations()) << cost;
     EXPECT_EQ((4 * scaled.dual() - solver.dual()).cwiseAbs().maxCoeff(), 0.0) << cost;
+  }
+}
+
+// A pass over the samples ends at the next piece, and the step that it belongs to has not happened.
+TEST(FactorSvmTest, CancelledSumsOfManySamplesEndSoonAndLeaveTheStateAsItWas) {
+  constexpr Index kSamples = 400'000;
+  constexpr Index kPiece = 100'000;
+  constexpr int kSteps = 3;
+  FactorRows rows(kSamples, 1);
+  SvmProblem problem{nullptr, Vector(kSamples), Vector::Ones(kSamples)};
+  for (Index i = 0; i < kSamples; ++i) {
+    problem.targets(i) = i % 3 == 0 ? 1.0 : -1.0;
+    rows.SetRow(i, Vector::Constant(1, problem.targets(i) + 0.5 * static_cast<double>(i % 5)));
+  }
+  const Matrix root = Matrix::Ones(1, 1);
+  const FactoredKernel kernel{rows, root};
+  RunContext context;
+  using Calls = CountedHingeLoss::Calls;
+  for (const Calls calls : {Calls::kValues, Calls::kConjugates}) {
+    const auto counted = std::make_shared<CountedHingeLoss>(0, CancellationToken(), calls);
+    problem.loss = counted;
+    FactorSvmSolver whole(kernel, 1e-9);
+    ASSERT_EQ(whole.Start(problem, {}, context), absl::OkStatus());
+    const Index started = counted->count();
+    ASSERT_EQ(whole.Step(kSteps, context), absl::OkStatus());
+    const Index ended = counted->count();
+    ASSERT_GE(ended, started + kSteps * kSamples);
+    for (Index at = started + 1; at <= ended; at += kSamples) {  // where each sum begins
+      RunContext cancelled;
+      const auto loss = std::make_shared<CountedHingeLoss>(at, cancelled.cancellation(), calls);
+      problem.loss = loss;
+      FactorSvmSolver solver(kernel, 1e-9);
+      ASSERT_EQ(solver.Start(problem, {}, context), absl::OkStatus());
+      std::string before;
+      absl::Status status;
+      int left = kSteps + 1;
+      while (status.ok() && left > 0) {
+        --left;
+        before = solver.SaveState();
+        status = solver.Step(1, cancelled);
+      }
+      ASSERT_TRUE(absl::IsCancelled(status)) << at << ": " << status;
+      EXPECT_LE(loss->count(), at + kPiece);
+      EXPECT_TRUE(solver.SaveState() == before) << at;
+      ASSERT_EQ(solver.Step(left, context), absl::OkStatus());
+      EXPECT_TRUE(solver.SaveState() == whole.SaveState()) << at;
+    }
   }
 }
 
