@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/base/process/paced_check.h"
 #include "core/base/process/polled_sort.h"
 #include "core/base/status/status_macros.h"
 
@@ -18,13 +19,16 @@ absl::StatusOr<BiasInterval> MinimizePiecewiseLinear(double slope, std::vector<S
                                                      const RunContext& context) {
   const auto less = [](const SlopeJump& a, const SlopeJump& b) { return a.at < b.at; };
   MERCER_RETURN_IF_ERROR(SortPolled(jumps, less, context));
+  PacedCheck check(context);
   double total = std::abs(slope);
   for (const SlopeJump& jump : jumps) {
+    MERCER_RETURN_IF_ERROR(check.After(1));
     total += jump.jump;
   }
   const double zero = 1e-13 * total;
   double low = -kInfinity;  // meaningful once the slope has reached zero
   for (const SlopeJump& jump : jumps) {
+    MERCER_RETURN_IF_ERROR(check.After(1));
     if (slope < -zero && slope + jump.jump >= -zero) {
       low = jump.at;
     }

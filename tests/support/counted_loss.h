@@ -1,5 +1,5 @@
-// The hinge loss with a count of its conjugates, or of its values: a sum of them asks for one of
-// every sample, so that work can be cancelled within such a sum.
+// The hinge loss with a count of its conjugates, of its values, or of its boxes: what goes through all
+// samples asks for one of each, so that work can be cancelled within such a pass.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace mercer {
 
 class CountedHingeLoss final : public Loss {
  public:
-  enum class Calls { kConjugates, kValues };
+  enum class Calls { kConjugates, kValues, kBoxes };
 
   // The one of number `cancel_at`, from 1, cancels; 0: none does.
   CountedHingeLoss(Index cancel_at, CancellationToken token, Calls counted = Calls::kConjugates)
@@ -43,6 +43,7 @@ class CountedHingeLoss final : public Loss {
     return hinge_->Prox(target, cost, point, step);
   }
   Interval DualBox(double target, double cost) const override {
+    Count(Calls::kBoxes);
     return hinge_->DualBox(target, cost);
   }
   absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef targets, ConstVectorRef costs,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,30 @@
 #include "core/base/status/status_macros.h"
 
 namespace mercer {
+
+// Merges what is sorted from `begin` and from `middle` on, as std::inplace_merge does: a long merge
+// is two of half the size, once the parts that belong to the second one have changed places. Errors:
+// kCancelled, with the values in any order.
+template <typename Iterator, typename Less>
+absl::Status MergePolled(Iterator begin, Iterator middle, Iterator end, const Less& less,
+                         const RunContext& context) {
+  constexpr std::ptrdiff_t kPiece = std::ptrdiff_t{1} << 21;
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  if (end - begin <= kPiece) {
+    std::inplace_merge(begin, middle, end, less);
+    return absl::OkStatus();
+  }
+  Iterator low = begin + (middle - begin) / 2;
+  Iterator high = middle + (end - middle) / 2;
+  if (middle - begin >= end - middle) {
+    high = std::lower_bound(middle, end, *low, less);  // equal values of the left stay before
+  } else {
+    low = std::upper_bound(begin, middle, *high, less);
+  }
+  const Iterator second = std::rotate(low, middle, high);
+  MERCER_RETURN_IF_ERROR(MergePolled(begin, low, second, less, context));
+  return MergePolled(second, high, end, less, context);
+}
 
 // Sorts as std::sort does, but by short pieces that are merged pair by pair, so that a long sort
 // can be cancelled. The order of equal values depends on nothing but the input. Errors: kCancelled,
@@ -29,8 +54,8 @@ absl::Status SortPolled(std::vector<Value>& values, const Less& less, const RunC
   }
   for (size_t sorted = kPiece; sorted < size; sorted *= 2) {
     for (size_t begin = 0; begin + sorted < size; begin += 2 * sorted) {
-      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-      std::inplace_merge(at(begin), at(begin + sorted), at(begin + 2 * sorted), less);
+      MERCER_RETURN_IF_ERROR(
+          MergePolled(at(begin), at(begin + sorted), at(begin + 2 * sorted), less, context));
     }
   }
   return context.CheckCancelled();

@@ -4,11 +4,14 @@
 #include <cmath>
 #include <vector>
 
+#include "core/base/process/paced_check.h"
 #include "core/base/process/polled_sort.h"
 #include "core/base/status/status_macros.h"
 
 namespace mercer {
 namespace {
+
+constexpr Index kNumbersPerRay = 4;  // of PacedCheck
 
 // From `at` on the slope of the primal along the ray is larger by `jump`.
 struct RayJump {
@@ -56,14 +59,17 @@ absl::StatusOr<double> BestPrimalScale(const Loss& loss, ConstVectorRef targets,
                                        double quadratic, const RunContext& context) {
   double slope = 0;
   std::vector<RayJump> jumps;
-  jumps.reserve(static_cast<size_t>(targets.size()));
+  jumps.reserve(static_cast<size_t>(targets.size()) * (loss.is_margin_loss() ? 1 : 2));
+  PacedCheck check(context);
   for (Index i = 0; i < targets.size(); ++i) {
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerRay));
     AddRay(loss, targets(i), costs(i), values(i), slope, jumps);
   }
   const auto less = [](const RayJump& a, const RayJump& b) { return a.at < b.at; };
   MERCER_RETURN_IF_ERROR(SortPolled(jumps, less, context));
   double last = 0;
   for (const RayJump& jump : jumps) {
+    MERCER_RETURN_IF_ERROR(check.After(1));
     if (slope + quadratic * jump.at >= 0) {
       break;
     }
@@ -74,10 +80,12 @@ absl::StatusOr<double> BestPrimalScale(const Loss& loss, ConstVectorRef targets,
 }
 
 // The largest s with s dual in the boxes, at least 1.
-double BoxScale(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
-                ConstVectorRef dual) {
+absl::StatusOr<double> BoxScale(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
+                                ConstVectorRef dual, const RunContext& context) {
   double scale = kInfinity;
+  PacedCheck check(context);
   for (Index i = 0; i < dual.size(); ++i) {
+    MERCER_RETURN_IF_ERROR(check.After(1));
     const Interval box = loss.DualBox(targets(i), costs(i));
     if (dual(i) != 0) {
       scale = std::min(scale, (dual(i) > 0 ? box.high : box.low) / dual(i));
@@ -158,7 +166,8 @@ absl::StatusOr<SvmCertificate> CertifySvm(const Loss& loss, ConstVectorRef targe
   certificate.primal = certificate.unscaled_primal;
   certificate.dual = certificate.unscaled_dual;
   if (loss.is_piecewise_linear() && certificate.quadratic_form >= 0) {
-    ScaleDual(linear, BoxScale(loss, targets, costs, dual), certificate);
+    MERCER_ASSIGN_OR_RETURN(const double box_scale, BoxScale(loss, targets, costs, dual, context));
+    ScaleDual(linear, box_scale, certificate);
     MERCER_RETURN_IF_ERROR(ScalePrimal(loss, targets, costs, scores, context, certificate));
   }
   return certificate;

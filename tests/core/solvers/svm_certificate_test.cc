@@ -7,6 +7,7 @@
 
 #include "core/base/numeric/random.h"
 #include "tests/core/solvers/svm_test_problems.h"
+#include "tests/support/counted_loss.h"
 
 namespace mercer {
 namespace {
@@ -125,6 +126,22 @@ TEST(SvmCertificateTest, RefusesWhatIsNotFeasibleOrNotFinite) {
   EXPECT_FALSE(CertifySvm(*loss, targets, costs, Vector{{2, -2}}, Vector::Zero(2)).ok());
   EXPECT_FALSE(CertifySvm(*loss, targets, costs, Vector{{1, -1}}, Vector{{kInfinity, 0}}).ok());
   EXPECT_FALSE(CertifySvm(*loss, targets, costs, Vector{{1}}, Vector::Zero(2)).ok());
+}
+
+TEST(SvmCertificateTest, ThePassOverTheBoxesOfManySamplesEndsSoonAfterACancellation) {
+  constexpr Index kSamples = 3'000'000;
+  constexpr Index kPiece = 1'000'000;
+  Vector targets(kSamples);
+  for (Index i = 0; i < kSamples; ++i) {
+    targets(i) = i % 2 == 0 ? 1.0 : -1.0;
+  }
+  const Vector costs = Vector::Ones(kSamples);
+  const Vector dual = 0.5 * targets;
+  const RunContext context;
+  const CountedHingeLoss loss(1, context.cancellation(), CountedHingeLoss::Calls::kBoxes);
+  const auto certificate = CertifySvm(loss, targets, costs, dual, 0.25 * targets, true, context);
+  EXPECT_TRUE(absl::IsCancelled(certificate.status())) << certificate.status();
+  EXPECT_LE(loss.count(), kPiece);
 }
 
 }  // namespace
