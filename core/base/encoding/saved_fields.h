@@ -85,7 +85,7 @@ class FieldWriter {
   template <typename... Types>
   void Write(const std::variant<Types...>& value) {
     writer_.WriteUint8(static_cast<uint8_t>(value.index()));
-    std::visit([this](const auto& alternative) { Write(alternative); }, value);
+    std::visit([this](const auto& alternative) { this->Write(alternative); }, value);
   }
   template <typename Value>
   void Write(const std::shared_ptr<Value>& value) {

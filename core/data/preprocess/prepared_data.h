@@ -26,8 +26,8 @@ struct PreparedBlock {
     visit(self.name, self.sources,
           Custom(
               self.values,
-              [](const SharedMatrix& values, ByteWriter& writer) {
-                writer.WriteRowMatrix(values.view());
+              [](const SharedMatrix& matrix, ByteWriter& writer) {
+                writer.WriteRowMatrix(matrix.view());
               },
               [](ByteReader& reader) { return SharedMatrix(reader.ReadRowMatrix()); }));
   }

@@ -54,8 +54,8 @@ struct ColumnTransform {
     visit(self.name, self.categorical, self.categories, Finite(self.fill), Finite(self.offset),
           Finite(self.factor));
     visit.Require([&] {
-      const auto categories = static_cast<double>(self.categories.size());
-      return !self.categorical || (self.fill >= 0 && self.fill < categories);
+      const auto count = static_cast<double>(self.categories.size());
+      return !self.categorical || (self.fill >= 0 && self.fill < count);
     });
   }
 };

@@ -71,9 +71,9 @@ struct Residuals {
   static void VisitFields(auto& visit, auto& self) {
     visit(self.predicted, self.actual, self.bounds, self.counts);
     visit.Require([&] {
-      const size_t bounds = self.bounds.size();
+      const size_t count = self.bounds.size();
       return self.predicted.size() == self.actual.size() &&
-             self.counts.size() == (bounds == 0 ? 0 : bounds - 1);
+             self.counts.size() == (count == 0 ? 0 : count - 1);
     });
   }
 };

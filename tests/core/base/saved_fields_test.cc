@@ -149,8 +149,8 @@ struct Compound {
           self.shared,
           Custom(
               self.letter,
-              [](char letter, ByteWriter& writer) {
-                writer.WriteString({&letter, 1});
+              [](char one, ByteWriter& writer) {
+                writer.WriteString({&one, 1});
               },
               [](ByteReader& reader) {
                 const std::string text = reader.ReadString();
