@@ -147,6 +147,18 @@ def test_texts_in_matrices_are_refused_with_advice(towns):
         KernelSVC().fit(frame.to_numpy(dtype=object), labels)
 
 
+def test_errors_of_scikit_learn_end_with_what_helps(towns):
+    frame, labels = towns
+    numbers = frame[["age"]].to_numpy(dtype=float, copy=True)
+    prices = [f"{1000 + row:,}" for row in range(len(frame))]
+    for features in (frame, numbers):
+        with pytest.raises(ValueError, match="the target must be numbers, without commas and units"):
+            KernelSVR().fit(features, prices)
+    numbers[3, 0] = np.nan
+    with pytest.raises(ValueError, match="imputation='mean_or_most_frequent'"):
+        KernelSVC().fit(numbers, labels)
+
+
 def test_dates_are_refused(towns):
     frame, labels = towns
     with pytest.raises(ValueError, match="column 'when' is of type datetime64.*neither numbers nor categories"):

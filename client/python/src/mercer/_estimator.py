@@ -80,6 +80,19 @@ def find_client(server: Server) -> Client:
     return _client(address, os.getpid()) if address else shared()
 
 
+def _way_out(message: str, numbers: Any) -> str:
+    """What helps against an error of scikit-learn's checks; `numbers` is a target that has to be some."""
+    if "Input X contains NaN" in message:
+        return "\n\nHere imputation='mean_or_most_frequent' fills them in."
+    if "could not convert string to float" not in message:
+        return ""
+    try:
+        np.asarray(0 if numbers is None else numbers, dtype=np.float64)
+    except ValueError:
+        return "; the target must be numbers, without commas and units"
+    return "; columns of texts need a DataFrame"
+
+
 def _by_output(weights: Array) -> Array:
     return weights[:, 0] if weights.shape[1] == 1 else weights
 
@@ -266,7 +279,18 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return self.model_.decision_values(features, tasks=tasks)
 
     def _read_training(self, X: Any, y: Any, y_numeric: bool) -> tuple[Any, Any]:
-        """Features and targets of ``fit``, checked: a matrix, or a frame where there are categories."""
+        """Features and targets of ``fit``, checked; errors of scikit-learn end with what helps here."""
+        try:
+            X, y = self._check_training(X, y, y_numeric)
+            return X, np.asarray(y, dtype=np.float64) if y_numeric else y
+        except ValueError as error:
+            way_out = _way_out(str(error), y if y_numeric else None)
+            if not way_out:
+                raise
+            raise ValueError(f"{error}{way_out}") from error
+
+    def _check_training(self, X: Any, y: Any, y_numeric: bool) -> tuple[Any, Any]:
+        """A matrix, or a frame where there are categories, and the targets."""
         if has_categories(X) and not self._is_precomputed():
             y = validate_data(self, y=y, y_numeric=y_numeric)
             check_consistent_length(X, y)
@@ -274,12 +298,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"X has {len(X)} sample(s), {type(self).__name__} needs {_FEWEST_ROWS} or more")
             X, y = validate_data(self, X, y, skip_check_array=True)
             return self._named(X), y
-        try:
-            X, y = validate_data(self, X, y, y_numeric=y_numeric, ensure_min_samples=_FEWEST_ROWS, **self._checks())
-        except ValueError as error:
-            if "could not convert string to float" not in str(error):
-                raise
-            raise ValueError(f"{error}; columns of texts need a DataFrame") from error
+        X, y = validate_data(self, X, y, y_numeric=y_numeric, ensure_min_samples=_FEWEST_ROWS, **self._checks())
         if self._is_precomputed() and X.shape[0] != X.shape[1]:
             raise ValueError(f"a precomputed kernel must be a square matrix, n_samples x n_samples; has {X.shape}")
         return X, y
@@ -463,7 +482,7 @@ class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
 
     def _fit_numbers(self, X: Any, y: Any, sample_weight: Any, tasks: Any = None) -> Any:
         features, y = self._read_training(X, y, y_numeric=True)
-        target = Column((self._free_name("target"),), np.asarray(y, dtype=np.float64), "target")
+        target = Column((self._free_name("target"),), y, "target")
         return self._fit(features, target, sample_weight, None, tasks)
 
     def predict(self, X: Any) -> Array:
