@@ -180,7 +180,7 @@ class LayoutBuilder {
   std::vector<bool> in_block_;
 };
 
-absl::Status CheckName(const std::string& name, size_t number) {
+absl::Status CheckName(const std::string& name, size_t number, bool is_last) {
   if (!IsCleanText(name)) {
     return HeaderError(name, absl::StrCat("the name of column ", number,
                                           " is binary data or not UTF-8: ", Quoted(name),
@@ -192,9 +192,10 @@ absl::Status CheckName(const std::string& name, size_t number) {
   }
   if (name.empty()) {
     return HeaderError(absl::StrCat(number),
-                       absl::StrCat("column ", number, " has no name; give it one",
-                                    number == 1 ? ", or leave it out: pandas writes its index so, "
-                                                  "unless it is told index=False"
+                       absl::StrCat("column ", number, " has no name; give it one, or leave it out",
+                                    number == 1 ? ": pandas writes its index so, unless it is told "
+                                                  "index=False"
+                                    : is_last   ? ": the delimiter at the end of the line begins it"
                                                 : ""));
   }
   return absl::OkStatus();
@@ -218,7 +219,7 @@ absl::StatusOr<std::vector<std::string>> ReadCsvNames(std::string_view first_rec
     }
     std::string name =
         options.has_header ? std::string(cell->text) : absl::StrCat("c", names.size() + 1);
-    MERCER_RETURN_IF_ERROR(CheckName(name, names.size() + 1));
+    MERCER_RETURN_IF_ERROR(CheckName(name, names.size() + 1, cells.AtEnd()));
     if (!seen.insert(name).second) {
       const auto first = std::find(names.begin(), names.end(), name) - names.begin();
       return HeaderError(

@@ -221,7 +221,10 @@ absl::Status CsvParser::RaggedRow(std::string_view record, Index row) const {
     }
   }
   return RowError(row, absl::StrCat(count, count == 1 ? " cell" : " cells",
-                                    " where the first line has ", targets_.size()));
+                                    " where the first line has ", targets_.size(),
+                                    !record.empty() && record.back() == delimiter_
+                                        ? "; the last one is empty, after the delimiter at its end"
+                                        : ""));
 }
 
 // A quoted mark is a category of that name, but no number.

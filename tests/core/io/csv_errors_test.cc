@@ -7,6 +7,7 @@ namespace mercer {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string ErrorOf(const std::string& text, const CsvOptions& options = {}) {
   const auto dataset = ReadCsvText(text, options);
@@ -46,6 +47,11 @@ TEST(CsvErrorsTest, WhatHelpsWithNamesStandsInTheMessage) {
   };
   EXPECT_THAT(message(",a\n0,1\n"), HasSubstr("index=False"));
   EXPECT_THAT(message("a,\n0,1\n"), HasSubstr("column 2 has no name; give it one"));
+  EXPECT_THAT(
+      message("a,b,\r\n0,1,\r\n"),
+      HasSubstr("column 3 has no name; give it one, or leave it out: the delimiter at the"));
+  EXPECT_THAT(message("a,b\r\n0,1,\r\n"), HasSubstr("the first line has 2; the last one is empty"));
+  EXPECT_THAT(message("a,b\n0,1,2\n"), Not(HasSubstr("the last one")));
   EXPECT_THAT(message("b,a,c,a\n0,1,2,3\n"),
               HasSubstr("the columns 2 and 4 are both named 'a': rename one of them; or is"));
   EXPECT_THAT(message("a\xE9,b\n0,1\n"), HasSubstr("save the file as CSV in UTF-8"));
