@@ -57,6 +57,9 @@ void AccessControl::Reload() {
 void AccessControl::SetCertificateListener(std::function<void(const TlsTexts&)> listener) {
   absl::MutexLock lock(&mutex_);
   certificate_listener_ = std::move(listener);
+  if (certificates_ != nullptr && certificate_listener_ != nullptr) {
+    certificate_listener_(certificates_->texts());
+  }
 }
 
 void AccessControl::Report(const char* what, const absl::StatusOr<bool>& reloaded,

@@ -36,7 +36,8 @@ class AccessControl {
   std::shared_ptr<grpc::ServerCredentials> Credentials() const;
   // Null: plain text.
   const TlsCertificates* certificates() const { return certificates_.get(); }
-  // `listener` is told of each new pair of certificate and key, while nothing else is read again; null: nobody.
+  // `listener` is told of the certificates in use and of each new pair of certificate and key, while nothing else is read again;
+  // null: nobody.
   void SetCertificateListener(std::function<void(const TlsTexts&)> listener)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -2,8 +2,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <unistd.h>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -11,8 +13,11 @@
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <spdlog/logger.h>
+#include <spdlog/sinks/null_sink.h>
 
 #include "core/base/status/errors.h"
+#include "server/app/access_control.h"
 #include "tests/support/server/certificates.h"
 
 namespace mercer::server {
@@ -150,6 +155,24 @@ TEST_F(TlsTest, NewFilesAreUsedWithoutARestart) {
     connected = Connects(next.certificate(), kHost);
   }
   EXPECT_TRUE(connected);
+}
+
+// As HTTP does, which is opened after the files were read.
+TEST_F(TlsTest, AListenerHearsOfCertificatesThatWereRenewedBeforeItCame) {
+  AccessOptions options;
+  options.tls = files_;
+  options.reload_interval = absl::Hours(1);
+  auto log =
+      std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::null_sink_mt>());
+  const auto access = AccessControl::Open(options, std::move(log));
+  ASSERT_TRUE(access.ok()) << access.status();
+  const PemPair renewed = authority_.Issue(kHost);
+  Install(renewed);
+  (*access)->Reload();
+  std::string heard;
+  (*access)->SetCertificateListener([&](const TlsTexts& texts) { heard = texts.certificate; });
+  EXPECT_EQ(heard, renewed.certificate);
+  (*access)->SetCertificateListener(nullptr);
 }
 
 TEST_F(TlsTest, FilesThatDoNotFitTogetherAreLeftAside) {
