@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -38,7 +39,31 @@ absl::Duration ThreadTime() {
   return absl::DurationFromTimespec(time);
 }
 
+bool IsFile(int descriptor, ino_t inode) {
+  struct stat file = {};
+  return fstat(descriptor, &file) == 0 && file.st_ino == inode;
+}
+
 }  // namespace
+
+bool ResetConnection(int socket, ino_t inode) {
+  // A number of its own, which nobody else closes and gives to another file between the look and
+  // the reset.
+  const int own = fcntl(socket, F_DUPFD_CLOEXEC, 0);
+  const bool is_open = own >= 0 && IsFile(own, inode);
+  if (is_open) {
+    // gRPC would still read all that has come, and begin its calls: megabytes of resets. A socket
+    // that is connected to nothing has lost it.
+    const sockaddr nothing = {.sa_family = AF_UNSPEC, .sa_data = {}};
+    if (connect(own, &nothing, sizeof(nothing)) != 0) {
+      shutdown(own, SHUT_RDWR);
+    }
+  }
+  if (own >= 0) {
+    close(own);
+  }
+  return is_open;
+}
 
 void OpenConnections::Add(int socket, std::string host, std::string peer) {
   struct stat file = {};
@@ -58,8 +83,7 @@ bool OpenConnections::Reach(const ConnectionLimits& limits, const std::string& h
 
 void OpenConnections::ForgetClosed() {
   std::erase_if(connections_, [this](const Connection& connection) {
-    struct stat file = {};
-    if (fstat(connection.socket, &file) == 0 && file.st_ino == connection.inode) {
+    if (IsFile(connection.socket, connection.inode)) {
       return false;
     }
     loads_.Remove(connection.peer, connection.load);
@@ -89,9 +113,9 @@ std::vector<std::string> OpenConnections::BreakOffFloods(absl::Time now) {
             ? nullptr
             : connection.gauge.Look(*connection.load, BytesOfSocket(connection.socket),
                                     loads_.waiting_calls(), now);
-    if (flood != nullptr) {
+    if (flood != nullptr && ResetConnection(connection.socket, connection.inode)) {
       connection.is_broken = true;
-      BreakOff(connection, now);
+      ShutOutHost(connection.host, now);
       lines.push_back(absl::StrCat("a connection is broken off peer=", connection.peer,
                                    " because=\"", flood, "\""));
     }
@@ -99,15 +123,9 @@ std::vector<std::string> OpenConnections::BreakOffFloods(absl::Time now) {
   return lines;
 }
 
-void OpenConnections::BreakOff(const Connection& connection, absl::Time now) {
-  // gRPC would still read all that has come, and begin its calls: megabytes of resets. A socket that
-  // is connected to nothing has lost it.
-  const sockaddr nothing = {.sa_family = AF_UNSPEC, .sa_data = {}};
-  if (connect(connection.socket, &nothing, sizeof(nothing)) != 0) {
-    shutdown(connection.socket, SHUT_RDWR);
-  }
+void OpenConnections::ShutOutHost(const std::string& host, absl::Time now) {
   std::erase_if(shut_out_, [now](const auto& entry) { return now > entry.second.end + kForgiven; });
-  ShutOut& shut_out = shut_out_[connection.host];
+  ShutOut& shut_out = shut_out_[host];
   if (now >= shut_out.end) {
     shut_out.length = std::clamp(2 * shut_out.length, kShortestShutOut, kLongestShutOut);
     shut_out.end = now + shut_out.length;

@@ -70,7 +70,7 @@ class OpenConnections {
 
   bool Reach(const ConnectionLimits& limits, const std::string& host) const;
   void ForgetClosed();
-  void BreakOff(const Connection& connection, absl::Time now);
+  void ShutOutHost(const std::string& host, absl::Time now);
 
   ConnectionLoads& loads_;
   std::vector<Connection> connections_;
@@ -78,6 +78,10 @@ class OpenConnections {
   HashMap<std::string, ShutOut> shut_out_;
   absl::Time counted_ = absl::InfinitePast();
 };
+
+// Resets the connection of this number and inode, of which gRPC then reads nothing more. False: it is closed, and whatever has the
+// number by now goes on.
+bool ResetConnection(int socket, ino_t inode);
 
 class Listener {
  public:

@@ -6,6 +6,7 @@
 #include <string>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -171,6 +172,22 @@ TEST(OpenConnectionsTest, WhatHasComeOverAConnectionThatIsBrokenOffIsLost) {
   EXPECT_EQ(errno, ECONNRESET);
   close(client);
   close(server);
+}
+
+TEST(ResetConnectionTest, AnotherFileWithTheNumberGoesOn) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  struct stat file = {};
+  ASSERT_EQ(fstat(ends[0], &file), 0);
+  EXPECT_FALSE(ResetConnection(ends[0], file.st_ino + 1));
+  char byte = 'x';
+  EXPECT_EQ(write(ends[0], &byte, 1), 1);
+  EXPECT_EQ(read(ends[1], &byte, 1), 1);
+  EXPECT_TRUE(ResetConnection(ends[0], file.st_ino));
+  EXPECT_EQ(read(ends[1], &byte, 1), 0) << "shut down";
+  close(ends[0]);
+  EXPECT_FALSE(ResetConnection(ends[0], file.st_ino));
+  close(ends[1]);
 }
 
 TEST_F(ListenerTest, APortThatIsTakenIsRefused) {
