@@ -31,7 +31,9 @@ absl::Status ClientGone() {
 class Connection::LiveExchange final : public Exchange {
  public:
   LiveExchange(std::shared_ptr<Connection> connection, RequestHead head)
-      : connection_(std::move(connection)), head_(std::move(head)) {}
+      : connection_(std::move(connection)),
+        number_(connection_->exchange_),
+        head_(std::move(head)) {}
 
   ~LiveExchange() override {
     if (answered_) {
@@ -53,13 +55,14 @@ class Connection::LiveExchange final : public Exchange {
       Post([done = std::move(done)] { done(ClientGone()); });
       return;
     }
-    Post([c = connection_, done = std::move(done)]() mutable { c->WantBody(std::move(done)); });
+    Post([c = connection_, n = number_, done = std::move(done)]() mutable {
+      c->WantBody(n, std::move(done));
+    });
   }
   void OnGone(std::function<void()> gone) override {
-    if (answered_) {
-      return;
-    }
-    Post([c = connection_, gone = std::move(gone)]() mutable { c->SetGone(std::move(gone)); });
+    Post([c = connection_, n = number_, gone = std::move(gone)]() mutable {
+      c->SetGone(n, std::move(gone));
+    });
   }
   void Send(Answer answer) override {
     if (answered_.exchange(true)) {
@@ -73,16 +76,17 @@ class Connection::LiveExchange final : public Exchange {
     if (answered_ || begun_.exchange(true)) {
       return;
     }
-    Post([c = connection_, head = std::move(head)] { c->BeginStream(head); });
+    Post([c = connection_, n = number_, head = std::move(head)] { c->BeginStream(n, head); });
   }
   void Write(std::string bytes, std::function<void(bool)> done) override {
     if (answered_) {
       Post([done = std::move(done)] { done(false); });
       return;
     }
-    Post([c = connection_, bytes = std::move(bytes), done = std::move(done)]() mutable {
-      c->WritePiece(std::move(bytes), std::move(done));
-    });
+    Post(
+        [c = connection_, n = number_, bytes = std::move(bytes), done = std::move(done)]() mutable {
+          c->WritePiece(n, std::move(bytes), std::move(done));
+        });
   }
   void End(bool whole) override {
     if (answered_.exchange(true)) {
@@ -99,6 +103,7 @@ class Connection::LiveExchange final : public Exchange {
   }
 
   const std::shared_ptr<Connection> connection_;
+  const uint64_t number_;
   const RequestHead head_;
   std::atomic<bool> answered_ = false;
   std::atomic<bool> begun_ = false;
@@ -283,8 +288,8 @@ void Connection::BeginExchange() {
 
 // ------------------------------------------------------------------------------------------------------- body
 
-void Connection::WantBody(Exchange::Bytes done) {
-  if (phase_ != Phase::kExchange) {
+void Connection::WantBody(uint64_t exchange, Exchange::Bytes done) {
+  if (!IsRunning(exchange)) {
     done(ClientGone());
     return;
   }
@@ -344,12 +349,12 @@ void Connection::WatchClient() {
   }
 }
 
-void Connection::SetGone(std::function<void()> gone) {
-  if (phase_ != Phase::kExchange) {
+void Connection::SetGone(uint64_t exchange, std::function<void()> gone) {
+  if (IsRunning(exchange)) {
+    gone_ = std::move(gone);
+  } else if (exchange == exchange_) {
     gone();
-    return;
   }
-  gone_ = std::move(gone);
 }
 
 // ----------------------------------------------------------------------------------------------------- answers
@@ -375,8 +380,8 @@ void Connection::SendAnswer(Answer answer) {
         std::move(answer.memory)});
 }
 
-void Connection::BeginStream(const StreamHead& head) {
-  if (phase_ != Phase::kExchange || stream_begun_) {
+void Connection::BeginStream(uint64_t exchange, const StreamHead& head) {
+  if (!IsRunning(exchange) || stream_begun_) {
     return;
   }
   stream_begun_ = true;
@@ -388,8 +393,8 @@ void Connection::BeginStream(const StreamHead& head) {
         nullptr});
 }
 
-void Connection::WritePiece(std::string bytes, std::function<void(bool)> done) {
-  if (phase_ != Phase::kExchange) {
+void Connection::WritePiece(uint64_t exchange, std::string bytes, std::function<void(bool)> done) {
+  if (!IsRunning(exchange)) {
     done(false);
     return;
   }
@@ -423,6 +428,7 @@ void Connection::FinishExchange(bool keep) {
     return;
   }
   gone_ = nullptr;
+  ++exchange_;
   if (keep) {
     AwaitHead();
   } else {

@@ -1,6 +1,7 @@
 // One connection: requests one after the other, each answered before the next is looked at.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -56,17 +57,22 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   // What a client gets whose request is none, and then the end.
   void Refuse(int status);
 
+  // Of the exchange of that number: others may ask for something when it has just been answered.
+  bool IsRunning(uint64_t exchange) const {
+    return phase_ == Phase::kExchange && exchange == exchange_;
+  }
+  void WantBody(uint64_t exchange, Exchange::Bytes done);
+  void SetGone(uint64_t exchange, std::function<void()> gone);
+  void BeginStream(uint64_t exchange, const StreamHead& head);
+  void WritePiece(uint64_t exchange, std::string bytes, std::function<void(bool)> done);
+
   // Of the exchange.
-  void WantBody(Exchange::Bytes done);
   void ParseBody();
   bool GiveBody();
   void FailBody(absl::Status why);
   void SendContinue();
   void WatchClient();
-  void SetGone(std::function<void()> gone);
   void SendAnswer(Answer answer);
-  void BeginStream(const StreamHead& head);
-  void WritePiece(std::string bytes, std::function<void(bool)> done);
   void EndStream(bool whole);
   void FinishExchange(bool keep);
 
@@ -91,7 +97,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::string input_;  // come, but not parsed
   std::unique_ptr<RequestParser> parser_;
 
-  RequestHead request_;  // what an answer needs to know of it
+  uint64_t exchange_ = 0;  // how many have ended
+  RequestHead request_;    // what an answer needs to know of it
   Exchange::Bytes want_body_;
   absl::Duration body_patience_;
   absl::Time waiting_since_ = absl::InfiniteFuture();  // for bytes of the body

@@ -181,6 +181,33 @@ TEST_F(HttpServerTest, WhoeverWaitsHearsThatTheClientHasGone) {
   EXPECT_TRUE(gone.WaitForNotificationWithTimeout(absl::Seconds(30)));
 }
 
+// Whoever still holds the exchange before may ask for something late.
+TEST_F(HttpServerTest, WhatIsAskedOfAnEndedExchangeDoesNothingToTheNextOne) {
+  std::shared_ptr<Exchange> ended;
+  absl::Notification gone;
+  absl::Notification set;
+  Start([&](const std::shared_ptr<Exchange>& exchange) {
+    if (ended == nullptr) {
+      ended = exchange;
+      exchange->Send(TextOf("first"));
+      return;
+    }
+    exchange->OnGone([&gone, exchange] { gone.Notify(); });
+    ended->OnGone([] { ADD_FAILURE() << "of the exchange that was answered"; });
+    ended->ReadSome([&set](const absl::StatusOr<std::string>& bytes) {
+      EXPECT_TRUE(absl::IsCancelled(bytes.status())) << bytes.status();
+      set.Notify();
+    });
+  });
+  HttpClient client(server_->port());
+  client.SendText(Request("/"));
+  EXPECT_EQ(client.Read().body, "first");
+  client.SendText(Request("/"));
+  EXPECT_TRUE(set.WaitForNotificationWithTimeout(absl::Seconds(30)));
+  client.Close();
+  EXPECT_TRUE(gone.WaitForNotificationWithTimeout(absl::Seconds(30)));
+}
+
 TEST_F(HttpServerTest, ABodyThatBreaksOffIsNoWholeBody) {
   absl::Notification failed;
   Start([&](const std::shared_ptr<Exchange>& exchange) {
