@@ -32,7 +32,7 @@ class UploadCall final : public ServerCall {
     // A message is written to a file in a moment; the whole is parsed and stored for as long as it
     // takes.
     if (ok) {
-      PostOrEnd(*environment_.io, [this] { AddMessage(); });
+      PostOrEnd(*environment_.io, [this] { TakeMessage(); });
     } else {
       PostOrEnd(*environment_.compute, [this] { Store(); });
     }
@@ -52,9 +52,34 @@ class UploadCall final : public ServerCall {
     }
   }
 
+  // What takes long to parse is parsed in the background, where no other call waits for it.
+  void TakeMessage() {
+    bool takes_long = false;
+    const absl::Status status = RunSafely(call_.method(), [&] {
+      takes_long = intake_.TakesLong(bytes_, message_);
+      return takes_long ? absl::OkStatus() : intake_.Parse(bytes_, message_);
+    });
+    if (!status.ok()) {
+      End(status);
+    } else if (takes_long) {
+      PostOrEnd(*environment_.intake, [this] { ParseMessage(); });
+    } else {
+      AddMessage();
+    }
+  }
+
+  void ParseMessage() {
+    const absl::Status status =
+        RunSafely(call_.method(), [this] { return intake_.Parse(bytes_, message_); });
+    if (status.ok()) {
+      PostOrEnd(*environment_.io, [this] { AddMessage(); });
+    } else {
+      End(status);
+    }
+  }
+
   void AddMessage() {
     const absl::Status status = RunSafely(call_.method(), [this]() -> absl::Status {
-      MERCER_RETURN_IF_ERROR(intake_.Parse(bytes_, message_));
       if (message_.has_header() && context_->IsCancelled()) {
         // It would take the upload from the stream that its client has begun since. A chunk is kept: it has been sent, and the
         // client goes on behind it, unless another stream has taken over.
@@ -91,6 +116,8 @@ class UploadCall final : public ServerCall {
       return absl::OkStatus();
     }));
   }
+
+  void Discard() override { intake_.Release(message_); }
 
   // Removes the files, or vouches for them, before the client hears of the end.
   void End(const absl::Status& status) override {

@@ -140,9 +140,7 @@ class PredictStreamCall final : public ServerCall {
                             : absl::OkStatus());
       return;
     }
-    // The header is a matter of files, the rows one of work.
-    Executor& executor = model_ == nullptr ? *environment_.io : *environment_.predictions;
-    PostOrEnd(executor, [this] { Step(&PredictStreamCall::HandleMessage); });
+    PostOrEnd(ForMessages(), [this] { Step(&PredictStreamCall::TakeMessage); });
   }
 
   void OnWriteDone(bool ok) override {
@@ -160,13 +158,19 @@ class PredictStreamCall final : public ServerCall {
   void OnCancel() override { cancellation_.Cancel(); }
 
  private:
-  enum class Next : uint8_t { kRead, kWrite, kPredictBatch, kEnd };
+  enum class Next : uint8_t { kRead, kParse, kHandle, kWrite, kPredictBatch, kEnd };
 
   static absl::Status BadOrder(const char* message) {
     return WithReason(absl::InvalidArgumentError(message), "BAD_STREAM_ORDER");
   }
 
   void End(const absl::Status& status) override { Finish(call_.End(status)); }
+  void Discard() override { intake_.Release(request_); }
+
+  // The header is a matter of files, the rows one of work.
+  Executor& ForMessages() const {
+    return model_ == nullptr ? *environment_.io : *environment_.predictions;
+  }
 
   void Read() {
     if (!steps_.Wait([this] { StartRead(&bytes_); })) {
@@ -200,6 +204,12 @@ class PredictStreamCall final : public ServerCall {
       case Next::kRead:
         Read();
         return;
+      case Next::kParse:
+        PostOrEnd(*environment_.intake, [this] { Step(&PredictStreamCall::ParseMessage); });
+        return;
+      case Next::kHandle:
+        PostOrEnd(ForMessages(), [this] { Step(&PredictStreamCall::HandleMessage); });
+        return;
       case Next::kWrite:
         Record(absl::StatusCode::kOk);
         writing_ = true;
@@ -217,8 +227,21 @@ class PredictStreamCall final : public ServerCall {
     }
   }
 
-  absl::StatusOr<Next> HandleMessage() {
+  // What takes long to parse is parsed in the background, where no other call waits for it.
+  absl::StatusOr<Next> TakeMessage() {
+    if (intake_.TakesLong(bytes_, request_)) {
+      return Next::kParse;
+    }
     MERCER_RETURN_IF_ERROR(intake_.Parse(bytes_, request_));
+    return HandleMessage();
+  }
+
+  absl::StatusOr<Next> ParseMessage() {
+    MERCER_RETURN_IF_ERROR(intake_.Parse(bytes_, request_));
+    return Next::kHandle;
+  }
+
+  absl::StatusOr<Next> HandleMessage() {
     MERCER_RETURN_IF_ERROR(call_.Check(*context_, request_));
     if (request_.has_header() != (model_ == nullptr)) {
       return BadOrder("the first message, and no other, must hold the header");

@@ -1,6 +1,5 @@
 #include "server/api/request_call.h"
 
-#include <memory>
 #include <utility>
 
 #include <grpcpp/impl/codegen/proto_utils.h>
@@ -10,12 +9,6 @@
 #include "core/base/status/errors.h"
 
 namespace mercer::server {
-namespace {
-
-// Larger requests are parsed by another thread than those few of gRPC's own, which every call waits for.
-constexpr size_t kQuickBytes = size_t{64} << 10;
-
-}  // namespace
 
 grpc::ByteBuffer BytesOf(const google::protobuf::Message& message) {
   grpc::ByteBuffer bytes;
@@ -99,7 +92,8 @@ void RequestCall::OnReadDone(bool ok) {
     return;
   }
   TellOfDrainAfter(has_come_);
-  if (ok && bytes_.Length() > kQuickBytes) {
+  if (ok && bytes_.Length() > RequestIntake::kQuickBytes) {
+    // Not on one of gRPC's own few threads, which every call waits for.
     PostOrEnd(*environment_.io, [this] { TakeLarge(); });
   } else if (ok) {
     Take();
@@ -119,13 +113,14 @@ void RequestCall::TellOfDrainAfter(std::atomic<bool>& event) {
 
 // What takes long is done in the background, where no other call waits for it.
 void RequestCall::TakeLarge() {
-  const absl::Status status = RunSafely(call_.method(), [this] {
-    takes_long_ = RequestIntake::TakesLong(bytes_, request_);
+  bool takes_long = false;
+  const absl::Status status = RunSafely(call_.method(), [&] {
+    takes_long = intake_.TakesLong(bytes_, request_);
     return absl::OkStatus();
   });
   if (!status.ok()) {
     End(status);
-  } else if (takes_long_) {
+  } else if (takes_long) {
     PostOrEnd(*environment_.intake, [this] { Take(); });
   } else {
     Take();
@@ -141,17 +136,6 @@ void RequestCall::Take() {
   });
   if (!status.ok()) {
     End(status);
-  }
-}
-
-// What was long to make is long to destroy, and gRPC's own threads are here.
-void RequestCall::Discard() {
-  if (takes_long_) {
-    RunNeeded("the end of a request", [this] {
-      std::unique_ptr<google::protobuf::Message> request(request_.New());
-      request->GetReflection()->Swap(request.get(), &request_);
-      environment_.intake->Post([share = intake_.TakeShare(), request = std::move(request)] {});
-    }).IgnoreError();  // destroyed here then
   }
 }
 

@@ -105,7 +105,7 @@ class RequestCall : public ServerCall {
   void TakeLarge();
   // The bytes are there.
   void Take();
-  void Discard() final;
+  void Discard() final { intake_.Release(request_); }  // gRPC's own threads are here
   // Notes `event`, and tells of a drain once both have come: it, and the request, before which what derives from this may not be
   // there yet.
   void TellOfDrainAfter(std::atomic<bool>& event);
@@ -113,7 +113,6 @@ class RequestCall : public ServerCall {
 
   google::protobuf::Message& request_;
   RequestIntake intake_;
-  bool takes_long_ = false;
   std::atomic<bool> has_come_{false};
   std::atomic<bool> drain_begun_{false};
   std::atomic<bool> told_of_drain_{false};

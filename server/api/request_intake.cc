@@ -1,10 +1,14 @@
 #include "server/api/request_intake.h"
 
+#include <memory>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
 #include "core/base/memory/memory_reserve.h"
+#include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "server/api/parsed_bytes.h"
 
@@ -58,11 +62,25 @@ absl::Status RequestIntake::Parse(grpc::ByteBuffer& bytes, google::protobuf::Mes
   return absl::OkStatus();
 }
 
-bool RequestIntake::TakesLong(const grpc::ByteBuffer& bytes,
-                              const google::protobuf::Message& message) {
-  grpc::ByteBuffer copy = bytes;  // of references
-  grpc::ProtoBufferReader reader(&copy);
-  return HasMoreFields(message, reader, kQuickFields);
+bool RequestIntake::TakesLong(const grpc::ByteBuffer& bytes, google::protobuf::Message& message) {
+  Release(message);
+  if (bytes.Length() > kQuickBytes) {
+    grpc::ByteBuffer copy = bytes;  // of references
+    grpc::ProtoBufferReader reader(&copy);
+    takes_long_ = HasMoreFields(message, reader, kQuickFields);
+  }
+  return takes_long_;
+}
+
+void RequestIntake::Release(google::protobuf::Message& message) {
+  if (!std::exchange(takes_long_, false)) {
+    return;
+  }
+  RunNeeded("the end of a request", [&] {
+    std::unique_ptr<google::protobuf::Message> request(message.New());
+    request->GetReflection()->Swap(request.get(), &message);
+    environment_.intake->Post([share = std::move(share_), request = std::move(request)] {});
+  }).IgnoreError();  // destroyed here then
 }
 
 }  // namespace mercer::server

@@ -1,8 +1,8 @@
 // Requests as they come from the wire: how large they may be, and what they may take in memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "absl/status/status.h"
 #include <google/protobuf/message.h>
@@ -30,16 +30,21 @@ class RequestIntake {
   // one, or the end of this. Errors: kInvalidArgument (MALFORMED_MESSAGE), kResourceExhausted (REQUEST_TOO_LARGE, or
   // REQUESTS_FILL_MEMORY: others take what is left).
   absl::Status Parse(grpc::ByteBuffer& bytes, google::protobuf::Message& message);
-  // Whether that, and what comes after it, takes longer than calls that wait for a processor like to wait. Quick to tell.
-  static bool TakesLong(const grpc::ByteBuffer& bytes, const google::protobuf::Message& message);
-  // What the parsed message takes counts for as long as the share is kept.
-  ParseBudget::Share TakeShare() { return std::move(share_); }
+  // Whether that, and what comes after it, takes longer than calls that wait for a processor like to wait. Quick to tell. Lets go of
+  // the message before.
+  bool TakesLong(const grpc::ByteBuffer& bytes, google::protobuf::Message& message);
+  // Lets go of the message. What was long to make is long to destroy: that is done in the background.
+  void Release(google::protobuf::Message& message);
+
+  // Fewer never take long.
+  static constexpr size_t kQuickBytes = size_t{64} << 10;
 
  private:
   const RpcEnvironment& environment_;
   CallLoad& load_;
   const int64_t limit_bytes_;
   ParseBudget::Share share_;
+  bool takes_long_ = false;  // the message
 };
 
 }  // namespace mercer::server

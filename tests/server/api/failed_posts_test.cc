@@ -45,6 +45,19 @@ class FailedPostsTest : public ApiTest {
     }
   }
 
+  // The same of the two posts for a message with many fields, which is refused when it has been read.
+  void ExpectEndsWithoutTheIntake(const std::function<grpc::Status()>& call) {
+    failing_intake_.FailAfter(1);  // the end of the message, soon after the client has its answer
+    EXPECT_EQ(ReasonOf(call()), "BAD_FIELDS");
+    while (!failing_intake_.has_failed()) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    failing_intake_.FailAfter(0);
+    EXPECT_EQ(ReasonOf(call()), "OUT_OF_MEMORY");
+    server_->Shutdown();
+    server_->Wait();  // for the end of this message, too
+  }
+
   template <typename Response, typename Reader>
   static grpc::Status ReadAll(Reader reader) {
     Response response;
@@ -102,6 +115,45 @@ TEST_F(FailedPostsTest, RequestWithManyFields) {
   EXPECT_EQ(code(), StatusCode::RESOURCE_EXHAUSTED);
   server_->Shutdown();
   server_->Wait();  // for the end of this request, too
+}
+
+TEST_F(FailedPostsTest, RowsOfAStreamWithManyFields) {
+  TrainClouds();
+  Serve();
+  ExpectEndsWithoutTheIntake([&] {
+    Context context;
+    const auto stream = prediction_->PredictStream(&context);
+    v1::PredictStreamRequest message;
+    message.mutable_header()->set_model("models/clouds");
+    stream->Write(message);
+    *message.mutable_rows() = CloudsRows("", 30'000).rows();
+    for (int i = 0; i < 30'000; ++i) {
+      message.mutable_rows()->add_tasks("");
+    }
+    stream->Write(message);
+    stream->WritesDone();
+    v1::PredictResponse response;
+    while (stream->Read(&response)) {
+    }
+    return stream->Finish();
+  });
+}
+
+TEST_F(FailedPostsTest, HeaderOfAnUploadWithManyFields) {
+  Serve();
+  ExpectEndsWithoutTheIntake([&] {
+    Context context;
+    v1::Dataset dataset;
+    const auto writer = datasets_->UploadDataset(&context, &dataset);
+    v1::UploadDatasetRequest message;
+    for (int i = 0; i < 30'000; ++i) {
+      message.mutable_header()->add_parts();
+    }
+    message.mutable_header()->set_display_name(std::string(70'000, 'n'));
+    writer->Write(message);
+    writer->WritesDone();
+    return writer->Finish();
+  });
 }
 
 TEST_F(FailedPostsTest, PredictionsInAStream) {
