@@ -6,6 +6,7 @@
 #include <ctime>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -17,6 +18,7 @@
 #include "absl/time/clock.h"
 #include <spdlog/spdlog.h>
 
+#include "core/base/process/run_safely.h"
 #include "core/base/status/status_macros.h"
 #include "server/net/peer_host.h"
 
@@ -67,12 +69,15 @@ bool ResetConnection(int socket, ino_t inode) {
 
 void OpenConnections::Add(int socket, std::string host, std::string peer) {
   struct stat file = {};
-  if (fstat(socket, &file) == 0) {
-    ++of_host_[host];
-    auto load = loads_.Add(peer);
-    connections_.push_back(
-        {socket, file.st_ino, std::move(host), std::move(peer), std::move(load)});
+  if (fstat(socket, &file) != 0) {
+    return;
   }
+  // Without a socket until all is there: should there be no memory, it is forgotten as a closed one is.
+  Connection& added = connections_.emplace_back(
+      Connection{-1, file.st_ino, std::move(host), std::move(peer), nullptr});
+  added.load = loads_.Add(added.peer);
+  ++of_host_[added.host];
+  added.socket = socket;
 }
 
 bool OpenConnections::Reach(const ConnectionLimits& limits, const std::string& host) const {
@@ -188,6 +193,7 @@ void Listener::Stop() {
 }
 
 void Listener::Run() {
+  pthread_setname_np(pthread_self(), kAcceptingThread);
   std::vector<pollfd> polled = {{wake_, POLLIN, 0}};
   for (const int socket : sockets_.sockets()) {
     polled.push_back({socket, POLLIN, 0});
@@ -208,6 +214,7 @@ void Listener::Run() {
 }
 
 void Listener::Guard() {
+  pthread_setname_np(pthread_self(), kGuardingThread);
   absl::MutexLock lock(&mutex_);
   while (true) {
     const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -218,11 +225,13 @@ void Listener::Guard() {
       return;
     }
     const absl::Duration before = ThreadTime();
-    for (const std::string& line : connections_.BreakOffFloods(absl::Now())) {
-      if (log_ != nullptr) {
-        log_->warn(line);
+    RunNeeded("a look at connections", [&connections = connections_, log = log_.get()] {
+      for (const std::string& line : connections.BreakOffFloods(absl::Now())) {
+        if (log != nullptr) {
+          log->warn(line);
+        }
       }
-    }
+    }).IgnoreError();  // the next look sees what this one has not
     // At most a twentieth of a processor, however many connections there are.
     const absl::Duration pause = std::max(kLookInterval, 20 * (ThreadTime() - before));
     mutex_.AwaitWithTimeout(absl::Condition(&stopped_), pause);
@@ -251,8 +260,11 @@ void Listener::Accept(int listening) {
     }
     return;
   }
-  std::string host = PeerHost(address);
-  if (!Remember(socket, std::move(host), PeerName(address))) {
+  bool is_remembered = false;
+  RunNeeded("a new connection", [&] {
+    is_remembered = Remember(socket, PeerHost(address), PeerName(address));
+  }).IgnoreError();  // there is no memory for it
+  if (!is_remembered) {
     close(socket);
     return;
   }

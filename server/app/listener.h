@@ -85,6 +85,10 @@ bool ResetConnection(int socket, ino_t inode);
 
 class Listener {
  public:
+  // Names of its threads.
+  static constexpr char kAcceptingThread[] = "mercer-accept";
+  static constexpr char kGuardingThread[] = "mercer-guard";
+
   using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
 
   // Takes the port of `address`, "HOST:PORT", at every address that the host has; clients that
