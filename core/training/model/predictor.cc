@@ -9,9 +9,30 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "core/training/model/feature_term.h"
+#include "core/training/model/kernel_term.h"
 
 namespace mercer {
 namespace {
+
+// The terms of a function, which must be consistent (CheckModel) and outlive them. Errors:
+// kDataLoss, kCancelled.
+absl::StatusOr<std::vector<std::unique_ptr<const TermValues>>> MakeTermValues(
+    const ModelFunction& function, const RunContext& context = RunContext()) {
+  std::vector<std::unique_ptr<const TermValues>> terms;
+  for (const KernelTerm& term : function.kernel_terms) {
+    MERCER_ASSIGN_OR_RETURN(
+        KernelTermValues values,
+        KernelTermValues::Make(term, function.bases[static_cast<size_t>(term.basis)], context));
+    terms.push_back(std::make_unique<KernelTermValues>(std::move(values)));
+  }
+  for (const FeatureTerm& term : function.feature_terms) {
+    MERCER_ASSIGN_OR_RETURN(FeatureTermValues values,
+                            FeatureTermValues::Make(term, function.num_outputs()));
+    terms.push_back(std::make_unique<FeatureTermValues>(std::move(values)));
+  }
+  return terms;
+}
 
 // Whether an output has several terms on one basis, as with kernels of low rank, which all read the
 // same landmarks. The values of a term are then no share of the kernel that it evaluates.

@@ -1,20 +1,16 @@
 // The terms of a model's function, ready to be evaluated.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
 #include "core/data/preprocess/prepared_data.h"
 
 namespace mercer {
-
-struct ModelFunction;
 
 // What a part of a term contributes to the values: a kernel, a group of features.
 struct TermShare {
@@ -42,10 +38,5 @@ class TermValues {
   virtual absl::Status AddByShare(const PreparedData& rows, const std::vector<Matrix*>& shares,
                                   RunContext& context) const = 0;
 };
-
-// The terms of a function, which must be consistent (CheckModel) and outlive them. Errors:
-// kDataLoss, kCancelled.
-absl::StatusOr<std::vector<std::unique_ptr<const TermValues>>> MakeTermValues(
-    const ModelFunction& function, const RunContext& context = RunContext());
 
 }  // namespace mercer

@@ -36,6 +36,7 @@ from mercer._tables import (
     sparse_part,
     square_part,
     task_texts,
+    way_out,
 )
 from mercer._temporary import delete_with
 from mercer._upload import Upload
@@ -78,19 +79,6 @@ def find_client(server: Server) -> Client:
         raise TypeError(f"server must be a mercer.Client, an address or None, is {server!r}")
     address = server or os.environ.get("MERCER_SERVER")
     return _client(address, os.getpid()) if address else shared()
-
-
-def _way_out(message: str, numbers: Any) -> str:
-    """What helps against an error of scikit-learn's checks; `numbers` is a target that has to be some."""
-    if "Input X contains NaN" in message:
-        return "\n\nHere imputation='mean_or_most_frequent' fills them in."
-    if "could not convert string to float" not in message:
-        return ""
-    try:
-        np.asarray(0 if numbers is None else numbers, dtype=np.float64)
-    except ValueError:
-        return "; the target must be numbers, without commas and units"
-    return "; columns of texts need a DataFrame"
 
 
 def _by_output(weights: Array) -> Array:
@@ -284,10 +272,10 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             X, y = self._check_training(X, y, y_numeric)
             return X, np.asarray(y, dtype=np.float64) if y_numeric else y
         except ValueError as error:
-            way_out = _way_out(str(error), y if y_numeric else None)
-            if not way_out:
+            advice = way_out(str(error), y if y_numeric else None)
+            if not advice:
                 raise
-            raise ValueError(f"{error}{way_out}") from error
+            raise ValueError(f"{error}{advice}") from error
 
     def _check_training(self, X: Any, y: Any, y_numeric: bool) -> tuple[Any, Any]:
         """A matrix, or a frame where there are categories, and the targets."""

@@ -278,3 +278,16 @@ def _table_columns(
     if weight is not None:
         columns.append(make_column(weight_name, weight, "weight"))
     return columns
+
+
+def way_out(message: str, target: Any) -> str:
+    """What helps against an error of scikit-learn's checks; `target` is one that has to be some."""
+    if "Input X contains NaN" in message:
+        return "\n\nHere imputation='mean_or_most_frequent' fills them in."
+    if "could not convert string to float" not in message:
+        return ""
+    try:
+        np.asarray(0 if target is None else target, dtype=np.float64)
+    except ValueError:
+        return "; the target must be numbers, without commas and units"
+    return "; columns of texts need a DataFrame"
