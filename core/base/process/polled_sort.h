@@ -15,7 +15,7 @@
 namespace mercer {
 
 // Merges what is sorted from `begin` and from `middle` on, as std::inplace_merge does: a long merge
-// is two of half the size, once the parts that belong to the second one have changed places. Errors:
+// is two shorter ones, once the parts that belong to the second one have changed places. Errors:
 // kCancelled, with the values in any order.
 template <typename Iterator, typename Less>
 absl::Status MergePolled(Iterator begin, Iterator middle, Iterator end, const Less& less,

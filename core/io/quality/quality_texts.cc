@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto kMaxListed = static_cast<int64_t>(DataQuality::kMaxListed);
 
-// `rows`: of a feature, 0 of a target.
+// `rows` is the number of rows for a feature, and 0 for a target.
 void CheckTexts(const ColumnSchema& schema, Index rows, const ColumnPlace& place,
                 DataQuality& quality) {
   const TextKind kind =

@@ -33,8 +33,8 @@ class FitProbes {
   absl::StatusOr<BoundCrossKernels> Bind(const PreparedData& x, RunContext& context) const {
     return fitted_.Bind(x, context);
   }
-  // Estimates the sum over rows [begin, end) of the share that is lost of a row's squared norm, in
-  // the mean over the fitted kernels. `joint` holds q of these rows, r x rows. Of no use once
+  // Estimates the sum over rows [begin, end) of what is lost of a row's squared norm, as a share of
+  // the kernel's energy, in the mean over the fitted kernels of positive energy. `joint` holds q of these rows, r x rows. Of no use once
   // cancelled.
   double LostShares(const BoundCrossKernels& x, Index begin, Index end, ConstMatrixRef joint,
                     const RunContext& context) const;

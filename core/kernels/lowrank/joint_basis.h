@@ -30,7 +30,8 @@ struct JointBasisOptions {
   // The most columns; more is dropped then than the tolerance allows. 0: as many as there are
   // features.
   Index max_columns = 0;
-  // Rows, ascending, that the basis must keep to the tolerance whether or not a sample draws them.
+  // Rows, ascending, that are a sample of their own at the end: together they are kept to the
+  // tolerance as long as there are columns left.
   std::vector<Index> required = {};
 };
 

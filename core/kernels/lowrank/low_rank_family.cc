@@ -38,22 +38,32 @@ Index LeastRowsToSpareKernels(Index landmarks) { return std::max<Index>(4000, 40
 // The most rows that are added to those that a basis is found from.
 constexpr Index kMostRequiredRows = 3000;
 
-// The rows, ascending, of which the basis drops too much where it drops too much of all rows
-// together: those that most is dropped of. None where that is within the bounds.
-std::vector<Index> BadlyKeptRows(const Vector& dropped, double energy, double tolerance) {
-  const double most = kDroppedElsewhere * tolerance * energy;
-  if (!(tolerance > 0) || dropped.sum() <= most) {
-    return {};
-  }
-  std::vector<Index> rows;
+// Whether more is dropped of all rows than a basis may drop of rows that it was not found from.
+bool DropsTooMuch(const Vector& dropped, double energy, double tolerance) {
+  return tolerance > 0 && !(dropped.sum() <= kDroppedElsewhere * tolerance * energy);
+}
+
+// The rows that most is dropped of, ascending: of those whose part in it is too large.
+absl::StatusOr<std::vector<Index>> BadlyKeptRows(const Vector& dropped, double energy,
+                                                 double tolerance, const RunContext& context) {
+  const double most = kDroppedElsewhere * tolerance * energy / static_cast<double>(dropped.size());
+  const auto more_dropped = [&](Index a, Index b) {
+    return dropped(a) > dropped(b) || (dropped(a) == dropped(b) && a < b);
+  };
+  std::vector<Index> rows;  // a heap: the first is the one that least is dropped of
+  PacedCheck check(context);
   for (Index i = 0; i < dropped.size(); ++i) {
-    if (dropped(i) > most / static_cast<double>(dropped.size())) {
-      rows.push_back(i);
+    MERCER_RETURN_IF_ERROR(check.After(1));
+    if (!(dropped(i) > most)) {
+      continue;
+    }
+    rows.push_back(i);
+    std::push_heap(rows.begin(), rows.end(), more_dropped);
+    if (static_cast<Index>(rows.size()) > kMostRequiredRows) {
+      std::pop_heap(rows.begin(), rows.end(), more_dropped);
+      rows.pop_back();
     }
   }
-  std::stable_sort(rows.begin(), rows.end(),
-                   [&](Index a, Index b) { return dropped(a) > dropped(b); });
-  rows.resize(std::min(rows.size(), static_cast<size_t>(kMostRequiredRows)));
   std::sort(rows.begin(), rows.end());
   return rows;
 }
@@ -139,8 +149,8 @@ absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::FromSo
   family->basis_.restore = std::move(extension.restore);
   MERCER_ASSIGN_OR_RETURN(const RowLosses losses, family->Fill(inputs, &extension.probes, context));
   const double tolerance = options.basis.tolerance;
-  if (losses.fitted_share > kSparedTolerance * tolerance ||
-      !BadlyKeptRows(losses.dropped, losses.energy, tolerance).empty()) {
+  if (!(losses.fitted_share <= kSparedTolerance * tolerance) ||
+      DropsTooMuch(losses.dropped, losses.energy, tolerance)) {
     return nullptr;
   }
   return family;
@@ -157,8 +167,11 @@ absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::FromAl
                           FindJointBasis(family->features_, inputs, options.basis, context));
   MERCER_ASSIGN_OR_RETURN(const RowLosses losses, family->Fill(inputs, nullptr, context));
   JointBasisOptions again = options.basis;
-  again.required = BadlyKeptRows(losses.dropped, losses.energy, again.tolerance);
-  if (!again.required.empty() && !family->basis_.is_full) {
+  if (DropsTooMuch(losses.dropped, losses.energy, again.tolerance) && !family->basis_.is_full) {
+    MERCER_ASSIGN_OR_RETURN(again.required,
+                            BadlyKeptRows(losses.dropped, losses.energy, again.tolerance, context));
+    family->basis_ = {};  // one basis and its rows at a time
+    family->rows_ = nullptr;
     MERCER_ASSIGN_OR_RETURN(family->basis_,
                             FindJointBasis(family->features_, inputs, again, context));
     MERCER_RETURN_IF_ERROR(family->Fill(inputs, nullptr, context).status());
@@ -225,7 +238,7 @@ absl::StatusOr<LowRankKernelFamily::RowLosses> LowRankKernelFamily::Fill(const P
       rows_->SetRow(begin + r, reduced.col(r));
     }
     if (probes != nullptr) {
-      features.resize(0, 0);  // the values of the fitted kernels take as much
+      features.resize(0, 0);  // the values of the fitted kernels need the memory
       of_block.fitted_lost = probes->LostShares(*fitted, begin, end, reduced, context);
     }
     context.ReportStage("factor", static_cast<double>(++finished) / static_cast<double>(blocks));

@@ -60,8 +60,8 @@ class LowRankKernelFamily : public KernelFamily {
   const std::vector<Index>& basis_kernels() const { return basis_kernels_; }
   // The share of the squared norms of all rows, every kernel scaled to the same, that the joint
   // basis leaves out; when some kernels stand for others the larger of this for these, and of what
-  // the fit of the others loses (FitProbes). At most a hundred times the tolerance, unless no basis
-  // of the most columns keeps more.
+  // the fit of the others loses (FitProbes). A basis that drops more than a hundred times the
+  // tolerance is found once more, with the rows, 3000 at most, that it keeps worst.
   double dropped_share() const { return dropped_share_; }
 
   // The function sum_k weights(k) sum_i dual(i) K_k(x_i, .) on the landmarks, landmarks x kernels:

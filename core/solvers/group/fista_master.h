@@ -26,7 +26,8 @@ class FistaMaster final : public MasterSolver {
   std::string_view name() const override { return "fista"; }
 
  private:
-  // The proximal gradient step of length 1 / state_.lipschitz from `from`, whose evaluation is `at`.
+  // The proximal gradient step of length 1 / state_.lipschitz from `from`, whose evaluation is
+  // `at`.
   MasterPoint ProximalStep(const MasterPoint& from, const MasterEvaluation& at) const;
   void RestartIfUphill(const MasterPoint& from, MasterPoint before);
 
@@ -38,7 +39,8 @@ class FistaMaster final : public MasterSolver {
     int64_t stalls = 0;  // iterations since the gap became markedly smaller
 
     static void VisitFields(auto& visit, auto& self, const MasterProblem& of) {
-      visit(self.previous, self.momentum, self.lipschitz, self.best_gap, self.stalls);
+      visit(self.previous, Positive(self.momentum), Positive(self.lipschitz), self.best_gap,
+            self.stalls);
       visit.Require([&] {
         const MasterPoint& previous = self.previous;
         return previous.Fits(of) || (previous.bias.size() == 0 && previous.shared.size() == 0);

@@ -101,9 +101,9 @@ FeatureTermValues::FeatureTermValues(const FeatureTerm& term, const FeatureFamil
 
 size_t FeatureTermValues::MemoryBytes() const {
   const auto groups = static_cast<Index>(term_.groups.size());
-  const Index values = term_.coefficients.size() + groups * (map_->num_inputs() + 1);
-  // The term itself, and what it is evaluated by.
-  return 2 * (sizeof(*this) + static_cast<size_t>(values) * sizeof(double));
+  // The groups are in the term and in what it is evaluated by.
+  const Index values = term_.coefficients.size() + 2 * groups * (map_->num_inputs() + 1);
+  return sizeof(*this) + static_cast<size_t>(values) * sizeof(double);
 }
 
 absl::StatusOr<FeatureRows> FeatureTermValues::Inputs(const PreparedData& rows) const {

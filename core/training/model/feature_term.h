@@ -44,6 +44,7 @@ absl::Status CheckFeatureTerm(const FeatureTerm& term, Index num_outputs);
 // nothing is read.
 std::vector<std::string> FeatureGroupNames(const FeatureTerm& term, const PreparedData& inputs);
 
+// Evaluates a sum of features.
 class FeatureTermValues : public TermValues {
  public:
   // The term must outlive the values. Errors: those of CheckFeatureTerm.

@@ -115,13 +115,13 @@ absl::Status KernelTermValues::Add(const PreparedData& rows, MatrixRef values,
 absl::Status KernelTermValues::AddRows(const PreparedData& rows, MatrixRef values,
                                        RunContext& context) const {
   const std::vector<std::vector<Index>> groups = EqualWeightGroups(term_.weights);
+  Matrix cross(rows.rows, cross_kernels_.num_basis());
   if (groups.size() > 1 && static_cast<Index>(groups.size()) * 4 > term_.weights.rows()) {
     for (Index k = 0; k < term_.weights.rows(); ++k) {
-      MERCER_RETURN_IF_ERROR(AddKernel(rows, k, values, context));
+      MERCER_RETURN_IF_ERROR(AddKernel(rows, k, cross, values, context));
     }
     return absl::OkStatus();
   }
-  Matrix cross(rows.rows, cross_kernels_.num_basis());
   for (const std::vector<Index>& group : groups) {
     MERCER_RETURN_IF_ERROR(
         cross_kernels_.Combine(rows, term_.weights.col(group.front()), cross, context));
@@ -133,9 +133,8 @@ absl::Status KernelTermValues::AddRows(const PreparedData& rows, MatrixRef value
   return absl::OkStatus();
 }
 
-absl::Status KernelTermValues::AddKernel(const PreparedData& rows, Index kernel, MatrixRef values,
-                                         RunContext& context) const {
-  Matrix cross(rows.rows, cross_kernels_.num_basis());
+absl::Status KernelTermValues::AddKernel(const PreparedData& rows, Index kernel, Matrix& cross,
+                                         MatrixRef values, RunContext& context) const {
   MERCER_RETURN_IF_ERROR(
       cross_kernels_.Combine(rows, Vector::Unit(term_.weights.rows(), kernel), cross, context));
   for (Index j = 0; j < term_.weights.cols(); ++j) {
@@ -161,8 +160,9 @@ absl::Status KernelTermValues::AddByShare(const PreparedData& rows,
   return ForChunks(
       rows, ChunkRows(cross_kernels_.num_basis()), context,
       [&](const PreparedData& range, Index begin) {
+        Matrix cross(range.rows, cross_kernels_.num_basis());
         for (size_t k = 0; k < shares.size(); ++k) {
-          MERCER_RETURN_IF_ERROR(AddKernel(range, static_cast<Index>(k),
+          MERCER_RETURN_IF_ERROR(AddKernel(range, static_cast<Index>(k), cross,
                                            shares[k]->middleRows(begin, range.rows), context));
         }
         return absl::OkStatus();

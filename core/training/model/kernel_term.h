@@ -11,6 +11,7 @@
 
 namespace mercer {
 
+// Evaluates a combination of kernels.
 class KernelTermValues : public TermValues {
  public:
   // The term must outlive the values. Errors: kDataLoss, kCancelled.
@@ -28,7 +29,8 @@ class KernelTermValues : public TermValues {
       : term_(term), cross_kernels_(std::move(cross_kernels)) {}
 
   absl::Status AddRows(const PreparedData& rows, MatrixRef values, RunContext& context) const;
-  absl::Status AddKernel(const PreparedData& rows, Index kernel, MatrixRef values,
+  // `cross` has room for the values of a kernel.
+  absl::Status AddKernel(const PreparedData& rows, Index kernel, Matrix& cross, MatrixRef values,
                          RunContext& context) const;
 
   const KernelTerm& term_;

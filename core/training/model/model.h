@@ -97,7 +97,7 @@ struct ModelSummary {
   }
 };
 
-// The saved fields of features, which stand behind all others: format version 1 has none.
+// The saved fields of features, which stand behind those of format version 1.
 void VisitFeatures(auto& visit, auto& function, auto& summary) {
   visit(function.feature_terms, summary.feature_names, summary.feature_weights);
 }

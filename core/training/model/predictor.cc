@@ -15,15 +15,18 @@
 namespace mercer {
 namespace {
 
+absl::StatusOr<KernelTermValues> ValuesOf(const KernelTerm& term, const ModelFunction& function,
+                                          const RunContext& context) {
+  return KernelTermValues::Make(term, function.bases[static_cast<size_t>(term.basis)], context);
+}
+
 // The terms of a function, which must be consistent (CheckModel) and outlive them. Errors:
-// kDataLoss, kCancelled.
+// kDataLoss.
 absl::StatusOr<std::vector<std::unique_ptr<const TermValues>>> MakeTermValues(
-    const ModelFunction& function, const RunContext& context = RunContext()) {
+    const ModelFunction& function) {
   std::vector<std::unique_ptr<const TermValues>> terms;
   for (const KernelTerm& term : function.kernel_terms) {
-    MERCER_ASSIGN_OR_RETURN(
-        KernelTermValues values,
-        KernelTermValues::Make(term, function.bases[static_cast<size_t>(term.basis)], context));
+    MERCER_ASSIGN_OR_RETURN(KernelTermValues values, ValuesOf(term, function, RunContext()));
     terms.push_back(std::make_unique<KernelTermValues>(std::move(values)));
   }
   for (const FeatureTerm& term : function.feature_terms) {
@@ -199,10 +202,17 @@ absl::Status Predictor::Contribute(const PreparedData& rows, Prediction& predict
 
 absl::StatusOr<Matrix> EvaluateFunction(const ModelFunction& function, const PreparedData& rows,
                                         RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(const auto terms, MakeTermValues(function, context));
+  // One term at a time: kernels of low rank have a term each, which gathers its columns of the
+  // landmarks.
   Matrix values = function.bias.transpose().replicate(rows.rows, 1);
-  for (const auto& term : terms) {
-    MERCER_RETURN_IF_ERROR(term->Add(rows, values, context));
+  for (const KernelTerm& term : function.kernel_terms) {
+    MERCER_ASSIGN_OR_RETURN(const KernelTermValues kernels, ValuesOf(term, function, context));
+    MERCER_RETURN_IF_ERROR(kernels.Add(rows, values, context));
+  }
+  for (const FeatureTerm& term : function.feature_terms) {
+    MERCER_ASSIGN_OR_RETURN(const FeatureTermValues features,
+                            FeatureTermValues::Make(term, function.num_outputs()));
+    MERCER_RETURN_IF_ERROR(features.Add(rows, values, context));
   }
   return values;
 }

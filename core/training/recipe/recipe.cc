@@ -141,6 +141,21 @@ class RecipeRunner {
   bool stopped_ = false;
 };
 
+// Of a model of another version also says that: kernels of low rank, say, may have another basis
+// there, so that nothing need be damaged.
+absl::Status WithVersion(const absl::Status& status, const std::string& trained_by,
+                         const std::string& this_version) {
+  if (GetReason(status) != "WITNESS_MISMATCH" || trained_by == this_version) {
+    return status;
+  }
+  return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                        status.message(), "; it was trained by version ", trained_by,
+                        ", this is version ", this_version,
+                        ", which may approximate its kernels in another way: verify it there, or "
+                        "train it again")),
+                    "WITNESS_MISMATCH");
+}
+
 }  // namespace
 
 absl::StatusOr<TrainedModel> RunRecipe(const RecipeRun& run, std::string_view state,
@@ -182,10 +197,12 @@ absl::StatusOr<Certificate> VerifyModel(const RecipeRun& run, const Model& model
   if (made.tasks.names() != model.tasks.names()) {
     return mismatch("the tasks differ");
   }
-  MERCER_ASSIGN_OR_RETURN(
-      VerifiedFunction verified,
-      VerifyFunction(*run.entry, model.options, made.problem, model.function, witness, context));
-  return std::move(verified.certificate);
+  absl::StatusOr<VerifiedFunction> verified =
+      VerifyFunction(*run.entry, model.options, made.problem, model.function, witness, context);
+  if (!verified.ok()) {
+    return WithVersion(verified.status(), model.code_version, run.code_version);
+  }
+  return std::move(verified->certificate);
 }
 
 }  // namespace mercer

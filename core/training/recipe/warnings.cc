@@ -225,7 +225,7 @@ void CheckIdentifiers(const TrainingRecipe& recipe, const Dataset& dataset,
   }
 }
 
-// `rows`: of a feature, 0 of a target.
+// `rows` is the number of rows for a feature, and 0 for a target.
 void CheckTexts(const ColumnSchema& column, Index rows, std::vector<TrainingWarning>& warnings) {
   const bool is_target = rows == 0;
   const TextKind kind =

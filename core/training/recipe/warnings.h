@@ -41,8 +41,8 @@ std::vector<TrainingWarning> FindWarnings(const TrainingRecipe& recipe, const Da
                                           const Model& model);
 
 // What can be said of the data before anything is trained: columns of texts that are no categories,
-// and rare or unbalanced classes of `target`. Reads the target, and some of the categories of each column. Errors:
-// kCancelled.
+// and rare or unbalanced classes of `target`. Reads the target, and some of the categories of each
+// column. Errors: kCancelled.
 absl::StatusOr<std::vector<TrainingWarning>> FindDataWarnings(const TrainingRecipe& recipe,
                                                               const Dataset& dataset,
                                                               const RoleColumn& target,
