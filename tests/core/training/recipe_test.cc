@@ -413,9 +413,16 @@ TEST(RecipeTest, ModelOnOtherDataIsRefused) {
   EXPECT_EQ(GetReason(status), "WITNESS_MISMATCH");  // the witness is of these rows of other data
   Model changed = trained->model;
   changed.function.kernel_terms[0].coefficients.coeffs()(0) *= 1.001;
-  EXPECT_EQ(
-      GetReason(VerifyModel(ExampleRun(recipe, data), changed, trained->witness, context).status()),
-      "WITNESS_MISMATCH");
+  const absl::Status of_this =
+      VerifyModel(ExampleRun(recipe, data), changed, trained->witness, context).status();
+  EXPECT_EQ(GetReason(of_this), "WITNESS_MISMATCH");
+  EXPECT_EQ(of_this.message().find("version"), std::string_view::npos) << of_this;
+  changed.code_version = "0.0.1";
+  const absl::Status of_before =
+      VerifyModel(ExampleRun(recipe, data), changed, trained->witness, context).status();
+  EXPECT_EQ(GetReason(of_before), "WITNESS_MISMATCH");
+  EXPECT_NE(of_before.message().find("trained by version 0.0.1"), std::string_view::npos)
+      << of_before;
 }
 
 }  // namespace
