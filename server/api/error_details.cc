@@ -65,11 +65,14 @@ void AddBadRequest(const std::vector<FieldViolation>& violations, google::rpc::S
   google::rpc::BadRequest bad_request;
   const size_t room = kMaxErrorBytes - result.ByteSizeLong() - kReservedBytes -
                       bad_request.GetTypeName().size() - 32;  // the framing of an Any
+  // A lone one has room to say what helps, which stands at its end.
+  const size_t most =
+      violations.size() == 1 ? kMaxErrorDescriptionBytesAlone : kMaxErrorDescriptionBytes;
   size_t count = 0;
   for (const FieldViolation& violation : violations) {
     google::rpc::BadRequest::FieldViolation field;
     field.set_field(ShortText(violation.field));
-    field.set_description(ShortText(violation.description));
+    field.set_description(Shorten(violation.description, most));
     if (bad_request.ByteSizeLong() + field.ByteSizeLong() + kReservedBytes > room) {
       break;
     }

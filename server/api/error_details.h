@@ -17,6 +17,7 @@ inline constexpr char kErrorDomain[] = "mercer";
 // reaches them as RESOURCE_EXHAUSTED without a word of it.
 inline constexpr size_t kMaxErrorMessageBytes = 1024;
 inline constexpr size_t kMaxErrorDescriptionBytes = 200;
+inline constexpr size_t kMaxErrorDescriptionBytesAlone = 500;  // of the only field that is wrong
 inline constexpr size_t kMaxErrorBytes = 4096;  // of the google.rpc.Status as a whole
 
 // ErrorInfo always (reason UNSPECIFIED becomes the name of the code), ResourceInfo when the metadata

@@ -113,6 +113,18 @@ TEST(ErrorSizeTest, ManyViolationsAreCutAndTheRestIsCounted) {
             "and " + std::to_string(100 - (fields.size() - 1)) + " more");
 }
 
+TEST(ErrorSizeTest, WhatHelpsIsNotCutOffALoneViolation) {
+  const std::string description = "is " + std::string(400, '9') + "; write it without the comma";
+  FieldViolations violations;
+  violations.Add("target", description);
+  const auto alone = DetailsOf<google::rpc::BadRequest>(ToRpcStatus(violations.ToStatus()));
+  ASSERT_EQ(alone.size(), 1u);
+  EXPECT_EQ(alone[0].field_violations(0).description(), description);
+  violations.Add("learner", "is missing");
+  const auto both = DetailsOf<google::rpc::BadRequest>(ToRpcStatus(violations.ToStatus()));
+  EXPECT_LE(both[0].field_violations(0).description().size(), kMaxErrorDescriptionBytes);
+}
+
 TEST(ErrorSizeTest, ViolationsThatFitAreAllThere) {
   FieldViolations violations;
   for (int i = 0; i < 30; ++i) {
