@@ -75,7 +75,10 @@ double CountSvms(const LpMklOptions& options, const ProblemShape& shape) {
   }
   // Of hundreds of kernels, one for each column, most weights have a longer way to go.
   const double many = std::max(0.0, std::log2(static_cast<double>(shape.kernels) / 60));
-  return (2 + 5 / options.p + many) * (options.outer_loop == OuterLoopChoice::kAlternation ? 4 : 1);
+  // Those of a few are soon where they belong: three take 3 or 4 SVMs at p = 2.
+  const double share = std::min(1.0, 0.5 + std::log2(static_cast<double>(shape.kernels)) / 6);
+  return share * (2 + 5 / options.p + many) *
+         (options.outer_loop == OuterLoopChoice::kAlternation ? 4 : 1);
 }
 
 // Factors of all rows on a joint basis, which the verifier makes anew, and about 60 Newton systems
@@ -133,12 +136,6 @@ LearnerWork EstimateJointWork(const LpMklOptions& options, const ProblemShape& s
   return work;
 }
 
-// What the passes over support vectors take of their usual time: where one class of many is told from the rest, few rows are
-// near its margin. About half with ten classes, by tests/bench/outer_loop_bench with a kernel for each column.
-double SupportShare(const ProblemShape& shape) {
-  return 0.3 + 0.7 * std::min(1.0, 3 / static_cast<double>(shape.classes_against_rest));
-}
-
 // SVMs of changing weights, each followed by the quadratic forms of all kernels.
 LearnerWork EstimateWork(const LpMklOptions& options, const ProblemShape& shape) {
   if (options.approximation != Approximation::kNone) {
@@ -148,8 +145,8 @@ LearnerWork EstimateWork(const LpMklOptions& options, const ProblemShape& shape)
     return EstimateJointWork(options, shape);
   }
   const double kernels = static_cast<double>(shape.kernels);
-  LearnerWork work{KernelSumWork(shape), KernelSumWork(shape)};
-  work.training = WorkCount();
+  LearnerWork work{WorkCount(), KernelSumWork(shape)};
+  work.verification[WorkKind::kEntries] = 0;  // its products form no matrix
   work.training[WorkKind::kFamilies] = 1;
   const bool fixed = shape.kernels == 1 || std::isinf(options.p);
   const double svms = CountSvms(options, shape);

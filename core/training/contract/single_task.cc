@@ -178,6 +178,10 @@ WorkCount KernelSumWork(const ProblemShape& shape) {
   return work;
 }
 
+double SupportShare(const ProblemShape& shape) {
+  return 0.3 + 0.7 * std::min(1.0, 3 / static_cast<double>(shape.classes_against_rest));
+}
+
 WorkCount SmoWork(const ProblemShape& shape, double C, double largest_entry) {
   // Iterations per row, a fit to Gaussian kernels on noisy classes, C = 0.01 .. 1000: as many as
   // rows near the margin, and nearly in proportion to C once it is large. Every further digit of
@@ -194,6 +198,8 @@ WorkCount SmoWork(const ProblemShape& shape, double C, double largest_entry) {
   // Columns as float and in the order of the samples under work, of most samples; products for the
   // certificates.
   work[WorkKind::kEntries] = 2 * CountPairs(shape);
+  // Iterations are about the rows near the margin, and read the columns of these among them.
+  work *= SupportShare(shape) * SupportShare(shape);
   return work;
 }
 

@@ -54,6 +54,10 @@ double CountPassValues(const ProblemShape& shape, double kernels);
 // The work of an exact kernel family and one combination of all its kernels, and of what a verifier
 // does with it.
 WorkCount KernelSumWork(const ProblemShape& shape);
+// The support vectors of such a shape against those of two or three classes: where one class of
+// many is told from the rest, few rows are near its margin. About half with ten classes, by
+// tests/bench/outer_loop_bench with a kernel for each column.
+double SupportShare(const ProblemShape& shape);
 // The work of SMO on a formed kernel whose entries are within `largest_entry`, for the box [0, C].
 WorkCount SmoWork(const ProblemShape& shape, double C, double largest_entry);
 

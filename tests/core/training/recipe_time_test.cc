@@ -2,9 +2,16 @@
 // trainings it is measured in tests/bench/estimate_bench.cc.
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <utility>
 
 #include <gtest/gtest.h>
 
+#include "core/base/numeric/random.h"
+#include "core/kernels/gram/kernel_operator.h"
+#include "core/objectives/loss.h"
+#include "core/solvers/svm/smo.h"
+#include "core/training/contract/single_task.h"
 #include "core/training/recipe/recipe.h"
 #include "core/training/recipe/recipe_shape.h"
 #include "core/training/run/machine_rates.h"
@@ -160,6 +167,44 @@ TEST(MachineRatesTest, AreMeasuredOnceAndPositive) {
       EXPECT_LT(rates[kind], 1e-3) << i;
     }
     EXPECT_EQ(machine.Get()[kind], rates[kind]) << i;
+  }
+}
+
+// Steps of SMO to tell a class of one in so many rows from all others.
+double StepsAgainstRest(Index classes) {
+  constexpr Index kSamples = 400;
+  RandomStream random(1, "steps against rest");
+  Matrix x(kSamples, 2);
+  Vector targets(kSamples);
+  for (Index i = 0; i < kSamples; ++i) {
+    x.row(i) << random.Uniform(), random.Uniform();
+    targets(i) = x(i, 0) + 0.1 * random.Normal() < 1 / static_cast<double>(classes) ? 1.0 : -1.0;
+  }
+  auto gram = std::make_shared<Matrix>(kSamples, kSamples);
+  for (Index i = 0; i < kSamples; ++i) {
+    gram->col(i) = (-20 * (x.rowwise() - x.row(i)).rowwise().squaredNorm()).array().exp();
+  }
+  const DenseKernelOperator kernel(std::move(gram));
+  const SvmProblem problem{*MakeLoss(LossKind::kHinge, 0), targets, Vector::Constant(kSamples, 10)};
+  SmoSolver solver(kernel, {.relative_gap = 1e-6});
+  RunContext context;
+  EXPECT_TRUE(solver.Start(problem, {}, context).ok());
+  while (!solver.done() && solver.Step(1000, context).ok()) {
+  }
+  return static_cast<double>(solver.iterations());
+}
+
+TEST(SmoWorkTest, AClassOfManyIsToldFromTheRestInFewerSteps) {
+  ProblemShape shape;
+  shape.rows = 400;
+  const WorkCount of_two = SmoWork(shape, 1, 1);
+  shape.classes_against_rest = 10;
+  const WorkCount of_ten = SmoWork(shape, 1, 1);
+  const double counted = StepsAgainstRest(10) / StepsAgainstRest(2);
+  for (const WorkKind kind : {WorkKind::kPairSteps, WorkKind::kEntries}) {
+    const double estimated = of_ten[kind] / of_two[kind];
+    EXPECT_LT(estimated, 2 * counted);
+    EXPECT_GT(estimated, counted / 2);
   }
 }
 
