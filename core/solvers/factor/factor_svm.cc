@@ -145,7 +145,8 @@ absl::Status FactorSvmSolver::Start(const SvmProblem& problem, const SvmWarmStar
 
 // Completes the point of `next`: the bias that makes the maximiser a sum to 0, a itself, and X'a.
 absl::Status FactorSvmSolver::MakePoint(State& next, RunContext& context) const {
-  next.bias = Model(next, context).BalanceDual(next.scores, next.bias, next.dual);
+  MERCER_ASSIGN_OR_RETURN(
+      next.bias, Model(next, context).BalanceDual(next.scores, next.bias, next.dual, context));
   return Reduce(next.dual, next.dual_reduced, context);
 }
 
@@ -347,7 +348,8 @@ absl::Status FactorSvmSolver::NewtonStep(State& next, double* progress, RunConte
   const ProximalModel model = Model(state_, context);
   const FactorRay ray{
       model, state_.scores, state_.bias, state_.coefficients, direction.coefficients, total_change};
-  *progress = MinimizeOnRay([&ray](double t) { return ray.Slope(t); });
+  MERCER_ASSIGN_OR_RETURN(*progress,
+                          MinimizeOnRay([&ray](double t) { return ray.Slope(t); }, context));
   next.coefficients += *progress * direction.coefficients;
   next.scores += *progress * change;
   next.bias += *progress * direction.bias;

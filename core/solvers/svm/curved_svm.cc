@@ -293,7 +293,8 @@ absl::Status CurvedSvmSolver::NewtonStep(State& next, Ray& ray, RunContext& cont
     SetSlopes(state_.scores + t * total_change, state_.bias, dual);
     return total_change.dot(state_.eta + t * direction - dual);
   };
-  ray = {slope_at(0), MinimizeOnRay(slope_at)};
+  ray.slope = slope_at(0);
+  MERCER_ASSIGN_OR_RETURN(ray.length, MinimizeOnRay(slope_at, context));
   next.eta += ray.length * direction;
   next.scores += ray.length * change;
   return absl::OkStatus();

@@ -89,7 +89,8 @@ absl::Status SvmNewtonSolver::Multiply(const Vector& dual, Vector& scores,
 // Completes the point of `next`: the bias that makes the maximiser a sum to 0, a itself, and its
 // product K a = f + K (a - eta), for which only the columns where a and eta differ are read.
 absl::Status SvmNewtonSolver::MakePoint(State& next, RunContext& context) const {
-  next.bias = Model(next).BalanceDual(next.scores, next.bias, next.dual);
+  MERCER_ASSIGN_OR_RETURN(next.bias,
+                          Model(next).BalanceDual(next.scores, next.bias, next.dual, context));
   std::vector<Index> columns;
   Vector coefficients;
   NonZeros(next.dual - next.eta, box_, columns, coefficients);
@@ -283,7 +284,7 @@ absl::Status SvmNewtonSolver::NewtonStep(State& next, double* progress, RunConte
       AddKernelColumns(kernel_, system.free, -system.multipliers, change, context));
   const Vector total_change = change.array() + system.bias_change;
   const ProximalRay ray{model, state_.scores, state_.bias, state_.eta, direction, total_change};
-  *progress = ray.Minimize();
+  MERCER_ASSIGN_OR_RETURN(*progress, ray.Minimize(context));
   next.eta += *progress * direction;
   next.scores += *progress * change;
   next.bias += *progress * system.bias_change;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/base/status/status_macros.h"
+
 namespace mercer {
 namespace {
 
@@ -143,11 +145,13 @@ ProximalModel::DualParts ProximalModel::SumDual(const Vector& scores, double bia
 // monotone, piecewise linear function. Newton's step sum / (step * free samples) is taken while it
 // stays inside the bracket; a bisection every fourth time makes sure that the bracket shrinks; and
 // as long as there is no bracket, strides that double look for one.
-double ProximalModel::BalanceDual(const Vector& scores, double bias, Vector& dual) const {
+absl::StatusOr<double> ProximalModel::BalanceDual(const Vector& scores, double bias, Vector& dual,
+                                                  const RunContext& context) const {
   double low = -kInfinity;
   double high = kInfinity;
   double stride = box.score_unit;
   for (int trial = 0; trial < 200; ++trial) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const auto [sum, magnitude, num_free] = SumDual(scores, bias);
     if (std::abs(sum) <= 1e-15 * magnitude) {
       break;
@@ -190,14 +194,16 @@ double ProximalRay::Slope(double t) const {
   return total_change.dot(eta + t * direction - dual);
 }
 
-double ProximalRay::Minimize() const {
-  return MinimizeOnRay([this](double t) { return Slope(t); });
+absl::StatusOr<double> ProximalRay::Minimize(const RunContext& context) const {
+  return MinimizeOnRay([this](double t) { return Slope(t); }, context);
 }
+
+namespace {
 
 // First the end of the bracket is doubled while the slope is negative there. Then regula falsi,
 // which alone may creep from one end for ever: every third trial is a bisection. The left end, at
 // which the slope is still negative, is lower than the start.
-double MinimizeOnRay(const std::function<double(double)>& slope_at) {
+double FindMinimum(const std::function<double(double)>& slope_at) {
   const double initial = slope_at(0);
   if (!(initial < 0)) {
     return 0;
@@ -233,6 +239,16 @@ double MinimizeOnRay(const std::function<double(double)>& slope_at) {
     }
   }
   return low;
+}
+
+}  // namespace
+
+absl::StatusOr<double> MinimizeOnRay(const std::function<double(double)>& slope,
+                                     const RunContext& context) {
+  // Each trial may be a pass over millions of rows; a slope of 0 is the last.
+  const double length = FindMinimum([&](double t) { return context.cancelled() ? 0.0 : slope(t); });
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  return length;
 }
 
 }  // namespace mercer

@@ -18,6 +18,7 @@
 
 #include "core/base/numeric/types.h"
 #include "core/base/process/parallel.h"
+#include "core/base/process/run_context.h"
 #include "core/objectives/loss.h"
 
 namespace mercer {
@@ -48,8 +49,9 @@ struct ProximalModel {
   void DualPoint(const Vector& scores, double bias, Vector& dual) const;
   // The bias at which sum_i a_i = 0, from the guess `bias`, with the maximisers there. What
   // rounding leaves of the sum is taken off the free samples, so that bounds stay exact. Requires
-  // that some lower is negative and some upper positive.
-  double BalanceDual(const Vector& scores, double bias, Vector& dual) const;
+  // that some lower is negative and some upper positive. Errors: kCancelled.
+  absl::StatusOr<double> BalanceDual(const Vector& scores, double bias, Vector& dual,
+                                     const RunContext& context) const;
   // sum_i change(i) a_i, with the maximisers at scores + t change: what the slope along a ray is
   // made of.
   double DualAlong(const Vector& scores, double bias, const Vector& change, double t) const;
@@ -89,12 +91,14 @@ struct ProximalRay {
   const Vector& total_change;
 
   double Slope(double t) const;
-  double Minimize() const;
+  absl::StatusOr<double> Minimize(const RunContext& context) const;
 };
 
 // For a convex function with this slope along a ray: a t > 0 at which the slope is at most 1e-2 of
 // its initial size, found by doubling and regula falsi; when the trials run out the left end of the
-// bracket, where the function is lower than at 0. 0 when the ray does not descend.
-double MinimizeOnRay(const std::function<double(double)>& slope);
+// bracket, where the function is lower than at 0. 0 when the ray does not descend. Errors:
+// kCancelled.
+absl::StatusOr<double> MinimizeOnRay(const std::function<double(double)>& slope,
+                                     const RunContext& context);
 
 }  // namespace mercer

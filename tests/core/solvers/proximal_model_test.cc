@@ -78,7 +78,7 @@ TEST_P(ProximalModelTest, MaximisersAreThoseOfTheDefinition) {
 TEST_P(ProximalModelTest, BalancedDualSumsToZeroInsideItsBox) {
   for (const ProximalModel& model : Models()) {
     Vector dual;
-    const double bias = model.BalanceDual(parts_.scores, 0.0, dual);
+    const double bias = *model.BalanceDual(parts_.scores, 0.0, dual, RunContext());
     EXPECT_TRUE(std::isfinite(bias));
     EXPECT_NEAR(dual.sum(), 0, 1e-12 * dual.lpNorm<1>());
     EXPECT_GE((dual - parts_.box.lower).minCoeff(), 0);
@@ -91,7 +91,7 @@ TEST_P(ProximalModelTest, BitsDoNotDependOnTheThreads) {
   std::vector<double> numbers;
   for (const ProximalModel& model : Models()) {
     Vector dual;
-    numbers.push_back(model.BalanceDual(parts_.scores, 0.1, dual));
+    numbers.push_back(*model.BalanceDual(parts_.scores, 0.1, dual, RunContext()));
     numbers.push_back(model.DualAlong(parts_.scores, 0.1, parts_.change, 0.25));
     duals.push_back(dual);
   }
@@ -100,6 +100,27 @@ TEST_P(ProximalModelTest, BitsDoNotDependOnTheThreads) {
     EXPECT_EQ(numbers[2 * model], numbers[0]);
     EXPECT_EQ(numbers[2 * model + 1], numbers[1]);
   }
+}
+
+TEST_P(ProximalModelTest, ACancelledSearchForTheBiasSaysSo) {
+  const RunContext context;
+  context.cancellation().Cancel();
+  Vector dual;
+  EXPECT_TRUE(
+      absl::IsCancelled(Models()[0].BalanceDual(parts_.scores, 0.0, dual, context).status()));
+}
+
+TEST(MinimizeOnRayTest, ACancelledSearchTriesNothingMore) {
+  const RunContext context;
+  int trials = 0;
+  const auto slope = [&](double t) {
+    if (++trials == 3) {
+      context.cancellation().Cancel();
+    }
+    return t < 0.3 ? -1.0 : 5.0;
+  };
+  EXPECT_TRUE(absl::IsCancelled(MinimizeOnRay(slope, context).status()));
+  EXPECT_EQ(trials, 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Losses, ProximalModelTest,
