@@ -49,8 +49,7 @@ absl::StatusOr<std::string_view> TokenOf(const std::vector<std::string_view>& au
   if (authorization.empty()) {
     return Refuse(
         "this server wants a token: send 'authorization: Bearer TOKEN', over HTTP as a header, "
-        "over "
-        "gRPC as metadata of the call",
+        "over gRPC as metadata of the call",
         "TOKEN_MISSING");
   }
   const std::string_view value = authorization.front();
@@ -61,8 +60,7 @@ absl::StatusOr<std::string_view> TokenOf(const std::vector<std::string_view>& au
       token.find_first_of(" \t\r\n") != std::string_view::npos) {
     return Refuse(
         "'authorization', a header over HTTP and metadata over gRPC, must be there once, as "
-        "'Bearer "
-        "TOKEN'",
+        "'Bearer TOKEN'",
         "TOKEN_MALFORMED");
   }
   return token;

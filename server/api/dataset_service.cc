@@ -19,7 +19,7 @@ class UploadCall final : public ServerCall {
              grpc::CallbackServerContext* context)
       : ServerCall(environment, context),
         call_(std::move(call)),
-        intake_(environment, call_, load_),
+        intake_(environment, call_.request_bytes(), load_),
         upload_(std::make_unique<DatasetUpload>(api, call_.info().caller.name)) {
     Read();
     Track({[this] { OnDrain(); }, nullptr});

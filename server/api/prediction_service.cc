@@ -125,7 +125,7 @@ class PredictStreamCall final : public ServerCall {
       : ServerCall(environment, context),
         handlers_(handlers),
         call_(std::move(call)),
-        intake_(environment, call_, load_) {
+        intake_(environment, call_.request_bytes(), load_) {
     Read();
     Track({[this] { OnDrain(); }, [this] { CancelWrite(); }});
   }

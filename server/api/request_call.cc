@@ -82,7 +82,7 @@ RequestCall::RequestCall(const RpcEnvironment& environment, CallRecord call,
     : ServerCall(environment, context),
       call_(std::move(call)),
       request_(request),
-      intake_(environment, call_, load_) {
+      intake_(environment, call_.request_bytes(), load_) {
   reading_.Wait([this] { StartRead(&bytes_); });
   Track({[this] { TellOfDrainAfter(drain_begun_); }, [this] { EndLate(); }});
 }

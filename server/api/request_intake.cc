@@ -18,6 +18,13 @@ namespace {
 // About a millisecond.
 constexpr int64_t kQuickFields = 20'000;
 
+// What the message holds, which is empty then.
+std::unique_ptr<google::protobuf::Message> TakeOut(google::protobuf::Message& message) {
+  std::unique_ptr<google::protobuf::Message> taken(message.New());
+  taken->GetReflection()->Swap(taken.get(), &message);
+  return taken;
+}
+
 }  // namespace
 
 absl::Status RequestTooLarge(const char* what, int64_t bytes, int64_t limit_bytes) {
@@ -29,8 +36,12 @@ absl::Status RequestTooLarge(const char* what, int64_t bytes, int64_t limit_byte
 }
 
 absl::Status RequestIntake::Parse(grpc::ByteBuffer& bytes, google::protobuf::Message& message) {
+  if (std::exchange(had_many_fields_, false)) {
+    TakeOut(message).reset();  // Clear() keeps the memory of repeated fields
+  } else {
+    message.Clear();
+  }
   share_ = nullptr;
-  message.Clear();
   const auto size = static_cast<int64_t>(bytes.Length());
   load_.Receive(size);
   if (size > limit_bytes_) {
@@ -62,24 +73,24 @@ absl::Status RequestIntake::Parse(grpc::ByteBuffer& bytes, google::protobuf::Mes
   return absl::OkStatus();
 }
 
-bool RequestIntake::TakesLong(const grpc::ByteBuffer& bytes, google::protobuf::Message& message) {
-  Release(message);
+bool RequestIntake::TakesLong(const grpc::ByteBuffer& bytes,
+                              const google::protobuf::Message& message) {
+  bool has_many_fields = false;
   if (bytes.Length() > kQuickBytes) {
     grpc::ByteBuffer copy = bytes;  // of references
     grpc::ProtoBufferReader reader(&copy);
-    takes_long_ = HasMoreFields(message, reader, kQuickFields);
+    has_many_fields = HasMoreFields(message, reader, kQuickFields);
   }
-  return takes_long_;
+  had_many_fields_ = std::exchange(has_many_fields_, has_many_fields);
+  return has_many_fields_ || had_many_fields_;
 }
 
 void RequestIntake::Release(google::protobuf::Message& message) {
-  if (!std::exchange(takes_long_, false)) {
+  if (!std::exchange(has_many_fields_, false)) {
     return;
   }
   RunNeeded("the end of a request", [&] {
-    std::unique_ptr<google::protobuf::Message> request(message.New());
-    request->GetReflection()->Swap(request.get(), &message);
-    environment_.intake->Post([share = std::move(share_), request = std::move(request)] {});
+    environment_.intake->Post([share = std::move(share_), taken = TakeOut(message)] {});
   }).IgnoreError();  // destroyed here then
 }
 

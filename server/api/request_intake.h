@@ -20,9 +20,10 @@ absl::Status RequestTooLarge(const char* what, int64_t bytes, int64_t limit_byte
 // Of one call. Not thread-safe.
 class RequestIntake {
  public:
-  // Of the admitted `call`; `environment` and `load` outlive it.
-  RequestIntake(const RpcEnvironment& environment, const CallRecord& call, CallLoad& load)
-      : environment_(environment), load_(load), limit_bytes_(call.request_bytes()) {
+  // Of an admitted call, whose messages have `limit_bytes` at most; `environment` and `load` outlive
+  // it.
+  RequestIntake(const RpcEnvironment& environment, int64_t limit_bytes, CallLoad& load)
+      : environment_(environment), load_(load), limit_bytes_(limit_bytes) {
     load_.Admit(environment.max_message_bytes);  // gRPC takes in no more of a message
   }
 
@@ -30,10 +31,10 @@ class RequestIntake {
   // one, or the end of this. Errors: kInvalidArgument (MALFORMED_MESSAGE), kResourceExhausted (REQUEST_TOO_LARGE, or
   // REQUESTS_FILL_MEMORY: others take what is left).
   absl::Status Parse(grpc::ByteBuffer& bytes, google::protobuf::Message& message);
-  // Whether that, and what comes after it, takes longer than calls that wait for a processor like to wait. Quick to tell. Lets go of
-  // the message before.
-  bool TakesLong(const grpc::ByteBuffer& bytes, google::protobuf::Message& message);
-  // Lets go of the message. What was long to make is long to destroy: that is done in the background.
+  // Whether that, and what comes after it, takes longer than calls that wait for a processor like to wait: there are many fields, or
+  // were in the message before, which Parse destroys. Quick to tell. Once for each Parse.
+  bool TakesLong(const grpc::ByteBuffer& bytes, const google::protobuf::Message& message);
+  // At the end of the call: a message that was long to make is long to destroy, which is done in the background.
   void Release(google::protobuf::Message& message);
 
   // Fewer never take long.
@@ -44,7 +45,8 @@ class RequestIntake {
   CallLoad& load_;
   const int64_t limit_bytes_;
   ParseBudget::Share share_;
-  bool takes_long_ = false;  // the message
+  bool has_many_fields_ = false;  // the message that TakesLong was asked of last
+  bool had_many_fields_ = false;  // the one before, until Parse has destroyed it
 };
 
 }  // namespace mercer::server

@@ -54,7 +54,15 @@ absl::Status RefuseMissing(const SharedMatrix& table, const v1::DenseFormat& for
   for (Index r = 0; r < values.rows(); ++r) {
     for (Index c = 0; c < values.cols(); ++c) {
       if (std::isnan(values(r, c))) {
-        const std::string& name = format.columns(static_cast<int>(c)).name();
+        const v1::DenseColumn& column = format.columns(static_cast<int>(c));
+        const std::string& name = column.name();
+        if (column.role() == v1::COLUMN_ROLE_TARGET) {
+          return WithReason(
+              absl::InvalidArgumentError(absl::StrCat("row ", r + 1, ", column '", name,
+                                                      "': the target is missing; nothing "
+                                                      "is learned from such rows: leave them out")),
+              "BAD_CELL", {{"row", absl::StrCat(r + 1)}, {"column", name}});
+        }
         return WithReason(
             absl::InvalidArgumentError(
                 absl::StrCat("row ", r + 1, ", column '", name, "': the value is missing")),

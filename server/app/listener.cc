@@ -51,14 +51,16 @@ bool IsFile(int descriptor, ino_t inode) {
 bool ResetConnection(int socket, ino_t inode) {
   // A number of its own, which nobody else closes and gives to another file between the look and
   // the reset.
-  const int own = fcntl(socket, F_DUPFD_CLOEXEC, 0);
-  const bool is_open = own >= 0 && IsFile(own, inode);
+  const int own = IsFile(socket, inode) ? fcntl(socket, F_DUPFD_CLOEXEC, 0) : -1;
+  // Where there is no further number, as in a flood of connections, the shared one has to do.
+  const int reset = own < 0 && (errno == EMFILE || errno == ENFILE) ? socket : own;
+  const bool is_open = IsFile(reset, inode);
   if (is_open) {
     // gRPC would still read all that has come, and begin its calls: megabytes of resets. A socket
     // that is connected to nothing has lost it.
     const sockaddr nothing = {.sa_family = AF_UNSPEC, .sa_data = {}};
-    if (connect(own, &nothing, sizeof(nothing)) != 0) {
-      shutdown(own, SHUT_RDWR);
+    if (connect(reset, &nothing, sizeof(nothing)) != 0) {
+      shutdown(reset, SHUT_RDWR);
     }
   }
   if (own >= 0) {
@@ -119,10 +121,10 @@ std::vector<std::string> OpenConnections::BreakOffFloods(absl::Time now) {
             : connection.gauge.Look(*connection.load, BytesOfSocket(connection.socket),
                                     loads_.waiting_calls(), now);
     if (flood != nullptr && ResetConnection(connection.socket, connection.inode)) {
-      connection.is_broken = true;
       ShutOutHost(connection.host, now);
       lines.push_back(absl::StrCat("a connection is broken off peer=", connection.peer,
                                    " because=\"", flood, "\""));
+      connection.is_broken = true;  // last: without memory for the others the next look does them
     }
   }
   return lines;

@@ -135,16 +135,18 @@ const char* TextKindName(TextKind kind) {
   return "categories";
 }
 
-const char* RemedyForTexts(TextKind kind) {
+const char* RemedyForTexts(TextKind kind, bool is_target) {
   switch (kind) {
     case TextKind::kDates:
-      return "write them as numbers, as days since the first, or upload the column as ignored";
+      return is_target ? "write them as numbers, as days since the first"
+                       : "write them as numbers, as days since the first, or upload the column as "
+                         "ignored";
     case TextKind::kNumbersWithThousands:
       return "write them without the comma if it groups thousands, with a point if it does not";
     case TextKind::kNumbersWithUnit:
       return "write them without the unit";
     case TextKind::kNumbersBesideTexts:
-      return "leave the cells of the others empty";
+      return is_target ? "leave the rows of the others out" : "leave the cells of the others empty";
     case TextKind::kSentences:
       return "make numbers of them, as counts of words, or upload the column as ignored";
     case TextKind::kNumbersWithComma:
@@ -203,8 +205,8 @@ std::string WhyTexts(const ColumnSchema& column) {
   const TextKind kind = column.categorical ? KindOfTexts(column.categories) : TextKind::kCategories;
   return kind == TextKind::kCategories
              ? ""
-             : absl::StrCat("; it holds ", TextKindName(kind),
-                            ", which are read as texts: ", RemedyForTexts(kind));
+             : absl::StrCat("; it holds ", TextKindName(kind), ", which are read as texts: ",
+                            RemedyForTexts(kind, /*is_target=*/true));
 }
 
 }  // namespace mercer

@@ -21,8 +21,9 @@ enum class TextKind {
 // What the texts are, for people: "numbers with a comma", "dates".
 const char* TextKindName(TextKind kind);
 
-// What to do with such a column, for people: "write them with a point".
-const char* RemedyForTexts(TextKind kind);
+// What to do with such a column, for people: "write them with a point". A target cannot be ignored,
+// nor have empty cells.
+const char* RemedyForTexts(TextKind kind, bool is_target = false);
 
 // Whether a column of so many rows, 20 at the least, has a text of its own in nine of ten.
 bool DifferInMostRows(const std::vector<std::string>& categories, Index rows);

@@ -187,7 +187,9 @@ class SplitMaker {
   // Of each class at least one row is trained on: none is left where all rows are of their own.
   std::string WhyNoRowCanBeHeldOut() const {
     const std::set<int> classes(classes_.begin(), classes_.end());
-    return classes.size() < 2 || classes.size() < classes_.size()
+    const bool are_apart = classes.size() >= 2 && classes.size() == classes_.size();
+    // With tasks, each is the class of a row in its task.
+    return tasks_ != nullptr || !are_apart
                ? ""
                : absl::StrCat(": every row of column ", Quoted(target_.schema.name),
                               " is of a class of its own", WhyTexts(target_.schema));

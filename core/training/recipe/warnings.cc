@@ -237,12 +237,12 @@ void CheckTexts(const ColumnSchema& column, Index rows, std::vector<TrainingWarn
     return;
   }
   const std::string different = absl::StrCat(column.categories.size());
-  warnings.push_back(
-      {WarningCode::kTextColumn,
-       absl::StrCat("Column ", Quoted(column.name), " holds ", TextKindName(kind),
-                    ", which are read as texts: each of ", different, " is a ",
-                    is_target ? "class" : "category", " of its own; ", RemedyForTexts(kind), "."),
-       {{"column", column.name}, {"different_values", different}}});
+  warnings.push_back({WarningCode::kTextColumn,
+                      absl::StrCat("Column ", Quoted(column.name), " holds ", TextKindName(kind),
+                                   ", which are read as texts: each of ", different, " is a ",
+                                   is_target ? "class" : "category", " of its own; ",
+                                   RemedyForTexts(kind, is_target), "."),
+                      {{"column", column.name}, {"different_values", different}}});
 }
 
 std::string ClassName(const RoleColumn& target, double value) {
@@ -307,9 +307,8 @@ void CheckBalance(const TrainingRecipe& recipe, const Dataset& dataset, const Ro
       {WarningCode::kUnbalancedClasses,
        absl::StrCat("Class ", Quoted(name), " has ", few.rows, " of ", rows,
                     " rows: whoever always answers ", Quoted(ClassName(target, many.value)),
-                    " is right in ",
-                    Shown(100 * static_cast<double>(many.rows) / static_cast<double>(rows)),
-                    " %. Balanced class weights (--class-weights balanced on the command line, "
+                    " is right in all but ", few.rows,
+                    ". Balanced class weights (--class-weights balanced on the command line, "
                     "class_weight='balanced' in Python) make both classes count the same."),
        {{"class", name}, {"class_rows", absl::StrCat(few.rows)}, {"rows", absl::StrCat(rows)}}});
 }

@@ -121,6 +121,13 @@ TEST_F(DatasetUploadTest, MissingAndInfiniteNumbersNameRowAndColumn) {
     EXPECT_THAT(std::string(dataset.status().message()),
                 testing::AllOf(HasSubstr("row 2"), HasSubstr("y")));
   }
+  const absl::Status of_target =
+      Upload({Header("parts { dense { columns { name: 'x' } columns { name: 'y' role: "
+                     "COLUMN_ROLE_TARGET } } }"),
+              Chunk(0, Doubles({1, 2, 3, std::nan("")}))})
+          .status();
+  EXPECT_EQ(GetReason(of_target), "BAD_CELL") << of_target;
+  EXPECT_THAT(std::string(of_target.message()), HasSubstr("leave them out"));
 }
 
 TEST_F(DatasetUploadTest, NamesHaveAnEnd) {

@@ -3,11 +3,14 @@
 
 #include <string>
 
+#include <grpcpp/support/proto_buffer_reader.h>
 #include <gtest/gtest.h>
 
 #include "core/base/status/errors.h"
 #include "mercer/v1/prediction_service.pb.h"
 #include "mercer/v1/training_service.pb.h"
+#include "server/api/parsed_bytes.h"
+#include "server/api/request_call.h"
 #include "tests/server/api/api_fixture.h"
 #include "tests/support/server/raw_call.h"
 
@@ -36,6 +39,33 @@ TEST_F(RequestIntakeTest, BytesThatAreNoMessageAreInvalid) {
       EXPECT_EQ(ReasonOf(status), "MALFORMED_MESSAGE") << method << ": " << status.error_message();
     }
   }
+}
+
+// Each takes more than half of the memory for all: the first has gone before the second counts.
+TEST(RequestIntakeOfAStreamTest, MessagesWithManyFieldsComeOneAfterTheOther) {
+  v1::PredictStreamRequest request;
+  for (int i = 0; i < 30'000; ++i) {
+    request.mutable_rows()->add_tasks("task of the row");
+  }
+  RpcEnvironment environment;
+  CallLoad load;
+  v1::PredictStreamRequest message;
+  grpc::ByteBuffer bytes = BytesOf(request);
+  grpc::ProtoBufferReader reader(&bytes);
+  const int64_t taken = ParsedBytes(message, reader);
+  environment.request_memory_bytes = taken + taken / 2;
+  RequestIntake intake(environment, environment.max_message_bytes, load);
+  for (int i = 0; i < 3; ++i) {
+    bytes = BytesOf(request);
+    EXPECT_TRUE(intake.TakesLong(bytes, message));
+    const absl::Status parsed = intake.Parse(bytes, message);
+    ASSERT_TRUE(parsed.ok()) << i << ": " << parsed;
+    EXPECT_EQ(message.rows().tasks_size(), 30'000);
+  }
+  bytes = BytesOf(v1::PredictStreamRequest());
+  EXPECT_TRUE(intake.TakesLong(bytes, message));  // to destroy the one before
+  ASSERT_TRUE(intake.Parse(bytes, message).ok());
+  EXPECT_FALSE(intake.TakesLong(bytes, message));
 }
 
 TEST_F(RequestIntakeTest, MethodsTakeNoMoreBytesThanTheyNeed) {

@@ -272,7 +272,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             X, y = self._check_training(X, y, y_numeric)
             return X, np.asarray(y, dtype=np.float64) if y_numeric else y
         except ValueError as error:
-            advice = way_out(str(error), y if y_numeric else None)
+            advice = "" if self._is_precomputed() else way_out(str(error), y if y_numeric else None)
             if not advice:
                 raise
             raise ValueError(f"{error}{advice}") from error

@@ -288,6 +288,6 @@ def way_out(message: str, target: Any) -> str:
         return ""
     try:
         np.asarray(0 if target is None else target, dtype=np.float64)
-    except ValueError:
+    except (TypeError, ValueError):
         return "; the target must be numbers, without commas and units"
     return "; columns of texts need a DataFrame"
