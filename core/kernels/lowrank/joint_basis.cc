@@ -21,6 +21,7 @@ namespace {
 constexpr Index kSampledRows = 3000;
 constexpr Index kOrthonormalColumns = 16;
 constexpr Index kFreshSamples = 4;
+constexpr double kTolerated = 100;        // times the tolerance, on a fresh sample
 constexpr double kPanelRounding = 1e-12;  // of a panel's longest column: less may be rounding alone
 // What taking others out leaves of a unit vector that is not in their span.
 constexpr double kIndependent = 0.5;
@@ -90,24 +91,16 @@ class BasisFinder {
       MERCER_RETURN_IF_ERROR(Draw(fresh, sample, context));
       MERCER_ASSIGN_OR_RETURN(const Vector dropped, Dropped(sample, context));
       const double goal_of_fresh = options_.tolerance * sample.energy;
-      if (dropped.sum() <= kDroppedElsewhere * goal_of_fresh) {
+      if (dropped.sum() <= kTolerated * goal_of_fresh) {
         break;
       }
       // A fresh sample may be kept badly because of a few rows unlike all others: most of what is
       // dropped is theirs. The basis grows by what these rows need, and not by what all of the
       // sample would.
-      const double least = kDroppedElsewhere * goal_of_fresh / static_cast<double>(dropped.size());
+      const double least = kTolerated * goal_of_fresh / static_cast<double>(dropped.size());
       const double rest = KeepRowsAbove(least, dropped, sample);
       Use(sample);
       MERCER_RETURN_IF_ERROR(Extend(sample, dropped.sum() - rest, goal_of_fresh, context));
-    }
-    if (!options_.required.empty()) {
-      MERCER_RETURN_IF_ERROR(Evaluate(options_.required, sample, context));
-      Scale(sample);
-      MERCER_ASSIGN_OR_RETURN(const Vector dropped, Dropped(sample, context));
-      Use(sample);
-      MERCER_RETURN_IF_ERROR(
-          Extend(sample, dropped.sum(), options_.tolerance * sample.energy, context));
     }
     return Result(context);
   }
@@ -119,21 +112,16 @@ class BasisFinder {
   // Draws the rows of a sample, each time by a stream of its own; rows of one sample may be in
   // another.
   absl::Status Draw(Index number, BasisSample& sample, RunContext& context) {
-    MERCER_RETURN_IF_ERROR(Evaluate(
-        DrawRows(rows_.rows, kSampledRows, options_.seed, absl::StrCat("joint-basis-", number)),
-        sample, context));
-    if (number > 0) {
-      Scale(sample);
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status Evaluate(std::vector<Index> chosen, BasisSample& sample, RunContext& context) {
-    const PreparedData selected = SelectRows(rows_, chosen);
-    sample.rows = std::move(chosen);
+    std::vector<Index> drawn =
+        DrawRows(rows_.rows, kSampledRows, options_.seed, absl::StrCat("joint-basis-", number));
+    const PreparedData selected = SelectRows(rows_, drawn);
+    sample.rows = std::move(drawn);
     sample.features.resize(0, 0);  // two samples at once would be most of a run's memory
     MERCER_ASSIGN_OR_RETURN(sample.features, features_.EvaluateAll(selected, context));
     sampled_ += selected.rows;
+    if (number > 0) {
+      Scale(sample);
+    }
     return absl::OkStatus();
   }
 
@@ -269,7 +257,6 @@ class BasisFinder {
     result.restore = std::move(storage_);
     result.scales = std::move(scales_);
     result.sampled = std::move(used_);
-    result.is_full = rank_ >= MostColumns();
     return result;
   }
 

@@ -5,8 +5,7 @@
 // L is found by a range finder on sampled rows: panels of directions B'B G, B the features of the
 // sample and G random, made orthogonal to the panels before them, until what is dropped of the
 // sampled rows' squared norms is at most the tolerance. Fresh samples then test it; one that is
-// kept worse than a hundred times the tolerance adds panels of its own, as rows do that the caller
-// knows to be kept badly. Source:
+// kept worse than a hundred times the tolerance adds panels of its own. Source:
 // docs/mathematics/README.md, section 7; Halko, Martinsson, Tropp: Finding structure with
 // randomness. SIAM Review 53 (2011) 217-288.
 #pragma once
@@ -30,13 +29,7 @@ struct JointBasisOptions {
   // The most columns; more is dropped then than the tolerance allows. 0: as many as there are
   // features.
   Index max_columns = 0;
-  // Rows, ascending, that are a sample of their own at the end: together they are kept to the
-  // tolerance as long as there are columns left.
-  std::vector<Index> required = {};
 };
-
-// The basis may drop so many times the tolerance at rows that it was not found from.
-inline constexpr double kDroppedElsewhere = 100;
 
 // A bound of the columns, which makes memory known before a run: more than kernels of real data
 // need for this tolerance (3 to 7.5 for each landmark were seen at 1e-8, for kernels of one set of
@@ -49,7 +42,6 @@ struct JointBasis {
   Matrix restore;              // S^-1 L: features x r; v ~ restore q
   Vector scales;               // S of each kernel, 0 for kernels that are zero
   std::vector<Index> sampled;  // the rows that it was found from, ascending
-  bool is_full = false;        // whether it has the most columns, whatever it drops
 };
 
 // Finds the basis. Errors: kCancelled.

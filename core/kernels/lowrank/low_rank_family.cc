@@ -35,42 +35,10 @@ constexpr double kSparedTolerance = 50;
 // every landmark is poor.
 Index LeastRowsToSpareKernels(Index landmarks) { return std::max<Index>(4000, 40 * landmarks); }
 
-// The most rows that are added to those that a basis is found from.
-constexpr Index kMostRequiredRows = 3000;
-
-// Whether more is dropped of all rows than a basis may drop of rows that it was not found from.
-bool DropsTooMuch(const Vector& dropped, double energy, double tolerance) {
-  return tolerance > 0 && !(dropped.sum() <= kDroppedElsewhere * tolerance * energy);
-}
-
-// The rows that most is dropped of, ascending: of those whose part in it is too large.
-absl::StatusOr<std::vector<Index>> BadlyKeptRows(const Vector& dropped, double energy,
-                                                 double tolerance, const RunContext& context) {
-  const double most = kDroppedElsewhere * tolerance * energy / static_cast<double>(dropped.size());
-  const auto more_dropped = [&](Index a, Index b) {
-    return dropped(a) > dropped(b) || (dropped(a) == dropped(b) && a < b);
-  };
-  std::vector<Index> rows;  // a heap: the first is the one that least is dropped of
-  PacedCheck check(context);
-  for (Index i = 0; i < dropped.size(); ++i) {
-    MERCER_RETURN_IF_ERROR(check.After(1));
-    if (!(dropped(i) > most)) {
-      continue;
-    }
-    rows.push_back(i);
-    std::push_heap(rows.begin(), rows.end(), more_dropped);
-    if (static_cast<Index>(rows.size()) > kMostRequiredRows) {
-      std::pop_heap(rows.begin(), rows.end(), more_dropped);
-      rows.pop_back();
-    }
-  }
-  std::sort(rows.begin(), rows.end());
-  return rows;
-}
-
 // What is found of a block of rows.
 struct BlockSums {
   double energy = 0;        // squared norms of the features
+  double dropped = 0;       // what the basis drops of them
   double fitted_lost = 0;   // shares of the fitted kernels that are lost
   double largest_norm = 0;  // of a row of the factor
   Index out_of_range = 0;   // the number, from 1, of a kernel that is, or 0
@@ -126,8 +94,8 @@ absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::Make(
   return family;
 }
 
-// The basis from the features of `kernels`, those of all fitted to it; null when it leaves out too
-// much, of a sample or of all rows.
+// The basis from the features of `kernels`, those of all fitted to it; null when the fit leaves out
+// too much.
 absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::FromSome(
     const NystromFeatures& all, std::vector<Index> kernels, const PreparedData& inputs,
     const LowRankOptions& options, RunContext& context) {
@@ -147,12 +115,7 @@ absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::FromSo
     return nullptr;
   }
   family->basis_.restore = std::move(extension.restore);
-  MERCER_ASSIGN_OR_RETURN(const RowLosses losses, family->Fill(inputs, &extension.probes, context));
-  const double tolerance = options.basis.tolerance;
-  if (!(losses.fitted_share <= kSparedTolerance * tolerance) ||
-      DropsTooMuch(losses.dropped, losses.energy, tolerance)) {
-    return nullptr;
-  }
+  MERCER_RETURN_IF_ERROR(family->Fill(inputs, &extension.probes, context));
   return family;
 }
 
@@ -165,17 +128,7 @@ absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::FromAl
   family->SetKernels(family->features_);
   MERCER_ASSIGN_OR_RETURN(family->basis_,
                           FindJointBasis(family->features_, inputs, options.basis, context));
-  MERCER_ASSIGN_OR_RETURN(const RowLosses losses, family->Fill(inputs, nullptr, context));
-  JointBasisOptions again = options.basis;
-  if (DropsTooMuch(losses.dropped, losses.energy, again.tolerance) && !family->basis_.is_full) {
-    MERCER_ASSIGN_OR_RETURN(again.required,
-                            BadlyKeptRows(losses.dropped, losses.energy, again.tolerance, context));
-    family->basis_ = {};  // one basis and its rows at a time
-    family->rows_ = nullptr;
-    MERCER_ASSIGN_OR_RETURN(family->basis_,
-                            FindJointBasis(family->features_, inputs, again, context));
-    MERCER_RETURN_IF_ERROR(family->Fill(inputs, nullptr, context).status());
-  }
+  MERCER_RETURN_IF_ERROR(family->Fill(inputs, nullptr, context));
   return family;
 }
 
@@ -202,9 +155,8 @@ double LowRankKernelFamily::RowEnergy(ConstVectorRef features, Index& out_of_ran
 }
 
 // Computes Q = V S L, block of rows by block of rows; V is never stored.
-absl::StatusOr<LowRankKernelFamily::RowLosses> LowRankKernelFamily::Fill(const PreparedData& inputs,
-                                                                         const FitProbes* probes,
-                                                                         RunContext& context) {
+absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, const FitProbes* probes,
+                                       RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, features_.Bind(inputs, context));
   std::optional<BoundCrossKernels> fitted;
   if (probes != nullptr) {
@@ -214,8 +166,6 @@ absl::StatusOr<LowRankKernelFamily::RowLosses> LowRankKernelFamily::Fill(const P
   rows_ = std::make_shared<FactorRows>(inputs.rows, rank);
   const Index blocks = (inputs.rows + kFilledRows - 1) / kFilledRows;
   std::vector<BlockSums> sums(static_cast<size_t>(blocks));
-  RowLosses losses;
-  losses.dropped = Vector::Zero(inputs.rows);
   std::atomic<Index> finished = 0;
   context.parallel().ForBlocks(inputs.rows, kFilledRows, [&](Index begin, Index end) {
     if (context.cancelled()) {
@@ -234,7 +184,7 @@ absl::StatusOr<LowRankKernelFamily::RowLosses> LowRankKernelFamily::Fill(const P
       const double kept = reduced.col(r).squaredNorm();
       of_block.energy += energy;
       of_block.largest_norm = std::max(of_block.largest_norm, std::sqrt(kept));
-      losses.dropped(begin + r) = std::max(0.0, energy - kept);
+      of_block.dropped += std::max(0.0, energy - kept);
       rows_->SetRow(begin + r, reduced.col(r));
     }
     if (probes != nullptr) {
@@ -244,16 +194,19 @@ absl::StatusOr<LowRankKernelFamily::RowLosses> LowRankKernelFamily::Fill(const P
     context.ReportStage("factor", static_cast<double>(++finished) / static_cast<double>(blocks));
   });
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-  largest_norm_ = 0;
+  BlockSums all;
   for (const BlockSums& of_block : sums) {
     MERCER_RETURN_IF_ERROR(CheckRange(of_block.out_of_range));
-    losses.energy += of_block.energy;
-    losses.fitted_share += of_block.fitted_lost / static_cast<double>(inputs.rows);
-    largest_norm_ = std::max(largest_norm_, of_block.largest_norm);
+    all.energy += of_block.energy;
+    all.dropped += of_block.dropped;
+    all.fitted_lost += of_block.fitted_lost;
+    all.largest_norm = std::max(all.largest_norm, of_block.largest_norm);
   }
-  dropped_share_ =
-      std::max(losses.fitted_share, losses.dropped.sum() / std::max(losses.energy, 1e-300));
-  return losses;
+  largest_norm_ = all.largest_norm;
+  const double fitted_share =
+      all.fitted_lost / static_cast<double>(std::max<Index>(inputs.rows, 1));
+  dropped_share_ = std::max(fitted_share, all.dropped / std::max(all.energy, 1e-300));
+  return absl::OkStatus();
 }
 
 // The factors of the kernels' normalisations, from the sums of the approximated kernels: with the
@@ -434,11 +387,10 @@ size_t LowRankFamilyBytes(const LowRankShape& shape) {
   const ByteCount rank(shape.max_columns);
   const ByteCount values =
       ByteCount(shape.kernels) * ByteCount(shape.landmarks) * ByteCount(2 * shape.landmarks);
-  // The features of the sampled rows, and their products with the basis and with a panel; what is
-  // dropped of each row; an allocator may keep what was freed.
+  // The features of the sampled rows, and their products with the basis and with a panel; an
+  // allocator may keep what was freed.
   const ByteCount sampling =
-      values + ByteCount(shape.rows) +
-      (features + rank + ByteCount(kPanel)) * ByteCount(std::min(shape.rows, kSampleRows));
+      values + (features + rank + ByteCount(kPanel)) * ByteCount(std::min(shape.rows, kSampleRows));
   // What a combination takes: weighted copies of the L_k, and matrices of order r.
   const ByteCount combining = features * rank + ByteCount(3) * rank * rank;
   return (ByteCount(LowRankFamilyKeptBytes(shape)) +

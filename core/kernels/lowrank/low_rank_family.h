@@ -60,8 +60,9 @@ class LowRankKernelFamily : public KernelFamily {
   const std::vector<Index>& basis_kernels() const { return basis_kernels_; }
   // The share of the squared norms of all rows, every kernel scaled to the same, that the joint
   // basis leaves out; when some kernels stand for others the larger of this for these, and of what
-  // the fit of the others loses (FitProbes). A basis that drops more than a hundred times the
-  // tolerance is found once more, with the rows, 3000 at most, that it keeps worst.
+  // the fit of the others loses (FitProbes). The tolerance holds for the rows that the basis is found
+  // from, fifty times it for the fit; of others more may be left out, above all of landmarks with
+  // narrow kernels.
   double dropped_share() const { return dropped_share_; }
 
   // The function sum_k weights(k) sum_i dual(i) K_k(x_i, .) on the landmarks, landmarks x kernels:
@@ -91,17 +92,10 @@ class LowRankKernelFamily : public KernelFamily {
                                                                       const PreparedData& inputs,
                                                                       const LowRankOptions& options,
                                                                       RunContext& context);
-  // What the kernels lose at all rows.
-  struct RowLosses {
-    Vector dropped;           // of each row's squared norm by the basis
-    double energy = 0;        // the sum of the squared norms
-    double fitted_share = 0;  // of the kernels that are fitted
-  };
-
   void SetKernels(const NystromFeatures& all);
-  // Computes the rows of the factor. `probes` tell what fitted kernels lose; null without any.
-  absl::StatusOr<RowLosses> Fill(const PreparedData& inputs, const FitProbes* probes,
-                                 RunContext& context);
+  // Computes the rows of the factor, and what is lost of them: of fitted kernels `probes` tell it,
+  // null without any.
+  absl::Status Fill(const PreparedData& inputs, const FitProbes* probes, RunContext& context);
   double RowEnergy(ConstVectorRef features, Index& out_of_range) const;
   absl::Status SetScales(RunContext& context);
   Index BlockSize(Index k) const {
