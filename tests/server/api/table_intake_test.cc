@@ -172,7 +172,7 @@ TEST_F(TableIntakeTest, AMissingValueIsRefusedInTheSameWords) {
 
 TEST_F(TableIntakeTest, AMissingTargetIsRefusedInTheSameWords) {
   table_(10, kTarget) = std::numeric_limits<double>::quiet_NaN();
-  ExpectSameRefusalEitherWay("row 11, column 'x3': the value is missing");
+  ExpectSameRefusalEitherWay("row 11, column 'x3': the target is missing");
 }
 
 TEST_F(TableIntakeTest, AnInfiniteValueIsRefusedInTheSameWords) {
