@@ -227,8 +227,8 @@ void Listener::Guard() {
       return;
     }
     const absl::Duration before = ThreadTime();
-    RunNeeded("a look at connections", [&connections = connections_, log = log_.get()] {
-      for (const std::string& line : connections.BreakOffFloods(absl::Now())) {
+    RunNeeded("a look at connections", [connections = &connections_, log = log_.get()] {
+      for (const std::string& line : connections->BreakOffFloods(absl::Now())) {
         if (log != nullptr) {
           log->warn(line);
         }
