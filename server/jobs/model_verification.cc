@@ -37,8 +37,8 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenBlob(const AttemptEnvironment
 }
 
 // What the outputs of one model share while it is verified. Nothing comes from the cache of the
-// trainings: a certificate that is asked for later rests on the data alone. A quarter of the
-// estimate is less than the kernels and the working memory of the solver, which is not there.
+// trainings: a certificate that is asked for later rests on the data alone. The estimate is that of
+// a training, whose solver is not there: a quarter of it is taken for the cache.
 std::shared_ptr<SharedCache> CacheOfVerification(int64_t most_bytes, int64_t estimate_bytes) {
   return std::make_shared<SharedCache>(
       static_cast<size_t>(std::min(most_bytes, estimate_bytes / 4)));

@@ -1,8 +1,8 @@
 // The proof that comes with a model: bounds on the optimum, recomputed by code that shares nothing
 // with the solver. At the end of a training it reads distances and factors of low rank where the
-// cache of the run holds them; that the function of the model, evaluated from the data alone, has
-// the values of the bounds shows that these are right (VerifyFunction). A verification with an
-// empty cache computes everything anew.
+// cache of the run holds them; at up to 512 training rows the function of the model, evaluated from
+// the data alone, must have the values that the bounds are about (VerifyFunction). A verification
+// with an empty cache computes everything anew.
 #pragma once
 
 #include <algorithm>
