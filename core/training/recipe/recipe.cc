@@ -1,144 +1,351 @@
 #include "core/training/recipe/recipe.h"
 
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 
+#include "core/base/encoding/bytes.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "core/training/recipe/recipe_path.h"
+#include "core/training/model/point_encoding.h"
+#include "core/training/model/stop_reason.h"
 #include "core/training/recipe/recipe_phases.h"
+#include "core/training/recipe/recipe_plan.h"
 #include "core/training/recipe/recipe_splits.h"
+#include "core/training/run/evaluation.h"
+#include "core/training/run/no_model.h"
 #include "core/training/run/verification.h"
 
 namespace mercer {
 namespace {
 
-// Phase 0 trains the model, phases 1 .. folds the folds. The model comes first, so that a run that
-// is stopped or out of time has one.
-class FoldPlan : public PhasePlan {
- public:
-  explicit FoldPlan(const TrainingRecipe& recipe)
-      : has_folds_(recipe.validation.kind == ValidationKind::kFolds) {}
+Metric ActiveTerms(const ModelSummary& summary) {
+  const auto rows_in_use = [](const Matrix& weights) {
+    return (weights.array() != 0).rowwise().any().count();
+  };
+  const Index count = rows_in_use(summary.kernel_weights) + rows_in_use(summary.feature_weights);
+  return {"active_terms", static_cast<double>(count)};
+}
 
-  int64_t CountPhases(size_t num_splits) const override {
-    return 1 + (has_folds_ ? static_cast<int64_t>(num_splits) : 0);
-  }
-  std::string PhaseName(int64_t phase, size_t num_splits) const override {
-    return phase == 0 ? "train" : absl::StrCat("fold ", phase, " of ", num_splits);
-  }
-
- private:
-  const bool has_folds_;
-};
-
-// The model, and after it what cross-validation says of it.
+// Steps through the trainings of a plan.
 class RecipeRunner {
  public:
-  RecipeRunner(const RecipeRun& run, const SteadyClock& clock, RunObserver& observer)
+  RecipeRunner(const RecipeRun& run, const RecipePlan& plan, const SteadyClock& clock,
+               RunObserver& observer)
       : run_(run),
         recipe_(*run.recipe),
-        plan_(recipe_),
+        plan_(plan),
         phases_(run, plan_, clock, observer),
         progress_(phases_.progress()) {}
 
   absl::StatusOr<TrainedModel> Run(std::string_view state, RunContext& context) {
     MERCER_RETURN_IF_ERROR(phases_.Begin(state, context));
-    progress_.metrics.resize(1);
-    if (progress_.phase == 0) {
-      MERCER_RETURN_IF_ERROR(TrainModel(context));
+    if (!IsConsistent()) {
+      return absl::DataLossError("not a readable checkpoint: its content is inconsistent");
     }
-    bool complete = true;
-    while (complete && progress_.phase < phases_.num_phases()) {
-      absl::StatusOr<bool> more = TrainFold(context);
+    while (const PlannedTraining* training = phases_.current()) {
+      absl::StatusOr<bool> more = training->split.has_value() ? TrainOnSplit(*training, context)
+                                                              : TrainModel(*training, context);
       if (!more.ok()) {
         phases_.CheckpointPhasesBefore(more.status());
+        return more.status();
       }
-      MERCER_ASSIGN_OR_RETURN(complete, std::move(more));
+      if (!*more && !SkipToModel()) {
+        break;
+      }
     }
     return Finish();
   }
 
  private:
-  absl::Status TrainModel(RunContext& context) {
-    const std::vector<Index> rows = FinalTrainingRows(recipe_, *run_.dataset, phases_.splits());
-    MERCER_ASSIGN_OR_RETURN(const RecipeProblem made, phases_.Prepare(rows, context));
-    MERCER_ASSIGN_OR_RETURN(const TrainingOutcome outcome,
-                            phases_.Train(made, phases_.options(), nullptr, context));
-    auto model = std::make_shared<Model>(phases_.Assemble(made, phases_.options(), outcome));
-    if (recipe_.validation.kind == ValidationKind::kHoldOut) {
-      HeldOutRows seen;
-      MERCER_ASSIGN_OR_RETURN(
-          const std::vector<Metric> metrics,
-          phases_.Evaluate(model, made, phases_.splits()[0].held_out, context, seen));
-      AppendMetrics("held_out.", metrics, *model);
-      model->held_out = phases_.Summarize(seen);
+  bool KeepsAll() const { return recipe_.path.has_value() && recipe_.path->keep_all; }
+  bool HasModel() const { return !progress_.model.empty(); }
+  bool HasScores() const { return !progress_.metrics[0].empty(); }
+
+  bool IsConsistent() const {
+    const auto num_values = static_cast<int64_t>(plan_.num_values());
+    int64_t last = -1;
+    for (const ModelOfValue& other : progress_.others) {
+      if (!KeepsAll() || other.value <= last || other.value == progress_.best) {
+        return false;
+      }
+      last = other.value;
     }
-    AppendMetrics("", outcome.metrics, *model);
-    stopped_ = WasInterrupted(outcome);
-    progress_.model = SaveModel(*model);
-    progress_.witness = SaveWitness(outcome.point.witness);
-    phases_.EndPhase(outcome.iterations);
+    return progress_.best >= -1 && progress_.best < num_values && last < num_values;
+  }
+
+  // Trains on the rows of one split. False when the run must end with what there is.
+  absl::StatusOr<bool> TrainOnSplit(const PlannedTraining& training, RunContext& context) {
+    if (phases_.StopRequested() && (HasModel() || HasScores())) {
+      return false;
+    }
+    const Split& split = plan_.splits()[*training.split];
+    const absl::Status prepared = Prepare(training.split, split.training, context);
+    if (!prepared.ok()) {
+      return EndOrError(training, prepared);
+    }
+    const OptionValues options = plan_.options(training.value);
+    MERCER_ASSIGN_OR_RETURN(const std::optional<TrainedPoint> last, LastPoint());
+    const WarmStart warm_start{last.has_value() ? &*last : nullptr, &made_->problem};
+    absl::StatusOr<TrainingOutcome> outcome =
+        phases_.Train(*made_, options, last.has_value() ? &warm_start : nullptr, context);
+    if (!outcome.ok()) {
+      return EndOrError(training, outcome.status());
+    }
+    if (plan_.has_folds() && HasModel() && WasInterrupted(*outcome)) {
+      return false;  // this fold counts for nothing, those before it for themselves
+    }
+    MERCER_RETURN_IF_ERROR(ScoreOnSplit(training, *outcome, context));
+    progress_.last_point.clear();
+    if (training.value + 1 < plan_.num_values()) {
+      ByteWriter writer;
+      WritePoint(outcome->point, writer);
+      progress_.last_point = std::move(writer).Take();
+    }
+    phases_.EndPhase(outcome->iterations);
+    return !WasInterrupted(*outcome);
+  }
+
+  absl::Status ScoreOnSplit(const PlannedTraining& training, const TrainingOutcome& outcome,
+                            RunContext& context) {
+    const size_t value = training.value;
+    auto model = std::make_shared<Model>(phases_.Assemble(*made_, plan_.options(value), outcome));
+    HeldOutRows held_out;
+    HeldOutRows& seen = plan_.has_folds() ? phases_.SeenByFolds(value) : held_out;
+    MERCER_ASSIGN_OR_RETURN(
+        const std::vector<Metric> metrics,
+        phases_.Evaluate(model, *made_, plan_.splits()[*training.split].held_out, context, seen));
+    std::vector<Metric> of_value = metrics;
+    if (recipe_.path.has_value()) {
+      of_value.push_back(ActiveTerms(model->summary));
+      of_value.push_back({"relative_gap", outcome.certificate.accuracy});
+    }
+    progress_.AddMetrics(value, of_value);
+    if (!plan_.has_folds()) {
+      AppendMetrics("held_out.", metrics, *model);
+      AppendMetrics("", outcome.metrics, *model);
+      model->held_out = phases_.Summarize(seen);
+      KeepIfBest(value, *model, outcome.point.witness);
+    }
     return absl::OkStatus();
   }
 
-  // False when the run must end: its time is up, or the user asked for it. This fold then counts
-  // for nothing, those before it for themselves.
-  absl::StatusOr<bool> TrainFold(RunContext& context) {
-    if (stopped_ || phases_.StopRequested()) {
+  // Trains the model on all its rows; of a path that keeps all, one of its models.
+  absl::StatusOr<bool> TrainModel(const PlannedTraining& training, RunContext& context) {
+    const bool has_best = HasModel();
+    if (has_best && phases_.StopRequested()) {
       return false;
     }
-    const auto fold = static_cast<size_t>(progress_.phase);
-    const Split& split = phases_.splits()[fold - 1];
-    absl::StatusOr<RecipeProblem> made = phases_.Prepare(split.training, context);
-    if (GetReason(made.status()) == "NO_MODEL") {
+    if (!has_best && HasScores()) {
+      phases_.RequireModel();
+    }
+    const size_t best = BestValue();
+    progress_.best = static_cast<int64_t>(best);
+    // The best comes first, then the others in the order of the path.
+    const size_t place = training.value;
+    const size_t value = place == 0 ? best : place <= best ? place - 1 : place;
+    const OptionValues options = plan_.options(value);
+    const absl::StatusOr<TrainingOutcome> outcome = TrainOnAllRows(options, context);
+    if (has_best && GetReason(outcome.status()) == "NO_MODEL") {
       return false;
     }
-    if (!made.ok()) {
-      return phases_.InFold(fold, made.status());
-    }
-    absl::StatusOr<TrainingOutcome> outcome =
-        phases_.Train(*made, phases_.options(), nullptr, context);
-    if (!outcome.ok()) {
-      const bool ended = GetReason(outcome.status()) == "NO_MODEL" &&
-                         (phases_.StopRequested() || phases_.OutOfTime());
-      return ended ? absl::StatusOr<bool>(false) : phases_.InFold(fold, outcome.status());
-    }
-    if (WasInterrupted(*outcome)) {
-      return false;
-    }
-    auto model = std::make_shared<Model>(phases_.Assemble(*made, phases_.options(), *outcome));
-    MERCER_ASSIGN_OR_RETURN(
-        const std::vector<Metric> metrics,
-        phases_.Evaluate(model, *made, split.held_out, context, phases_.SeenByFolds(0)));
-    progress_.AddMetrics(0, metrics);
+    MERCER_RETURN_IF_ERROR(outcome.status());
+    Model model = phases_.Assemble(*made_, options, *outcome);
+    AppendMetrics("", outcome->metrics, model);
+    Keep(value, model, outcome->point.witness);
     phases_.EndPhase(outcome->iterations);
+    return !WasInterrupted(*outcome);
+  }
+
+  absl::StatusOr<TrainingOutcome> TrainOnAllRows(const OptionValues& options, RunContext& context) {
+    const std::vector<Index> rows = FinalTrainingRows(recipe_, *run_.dataset, plan_.splits());
+    MERCER_RETURN_IF_ERROR(Prepare(std::nullopt, rows, context));
+    return phases_.Train(*made_, options, nullptr, context);
+  }
+
+  // Where trainings on folds were ended early, the model is still to be trained, by what they have
+  // come to. False when there is none to train.
+  bool SkipToModel() {
+    const std::vector<PlannedTraining>& all = plan_.trainings();
+    const auto next = std::find_if(all.begin() + progress_.phase, all.end(),
+                                   [](const auto& one) { return !one.split.has_value(); });
+    if (HasModel() || next == all.end()) {
+      return false;
+    }
+    phases_.SkipTo(next - all.begin());
+    progress_.last_point.clear();
     return true;
   }
 
-  absl::StatusOr<TrainedModel> Finish() {
+  // Values of one split have its rows in common.
+  absl::Status Prepare(std::optional<size_t> split, const std::vector<Index>& rows,
+                       RunContext& context) {
+    if (made_.has_value() && made_split_ == split) {
+      return absl::OkStatus();
+    }
+    made_.reset();
+    MERCER_ASSIGN_OR_RETURN(made_, phases_.Prepare(rows, context));
+    made_split_ = split;
+    return absl::OkStatus();
+  }
+
+  // What a training on a split that has no model in time means: the run ends with what the
+  // trainings before have come to, if anything; the time that is kept for the model after the
+  // folds may do for one without them.
+  absl::StatusOr<bool> EndOrError(const PlannedTraining& training,
+                                  const absl::Status& status) const {
+    const bool time_is_kept = plan_.has_folds() && !phases_.StopRequested();
+    // A fold whose steps were too few would say nothing of its values with more time either.
+    const ErrorMetadata steps_ended{
+        {"stop_reason", std::string(StopReasonName(StopReason::kIterationLimit))}};
+    const bool lacks_steps = plan_.has_folds() && GetErrorMetadata(status) == steps_ended;
+    if (GetReason(status) == "NO_MODEL" && !lacks_steps &&
+        (HasModel() || HasScores() || time_is_kept)) {
+      return false;
+    }
+    return plan_.has_folds() ? phases_.InFold(*training.split + 1, status) : status;
+  }
+
+  absl::StatusOr<std::optional<TrainedPoint>> LastPoint() const {
+    if (progress_.last_point.empty()) {
+      return std::optional<TrainedPoint>();
+    }
+    ByteReader reader(progress_.last_point);
+    TrainedPoint point = ReadPoint(*made_->inputs, reader);
+    if (!reader.AtEnd()) {
+      return absl::DataLossError("not a readable checkpoint: its last solution is inconsistent");
+    }
+    return std::optional<TrainedPoint>(std::move(point));
+  }
+
+  // The score of a value by its validation; larger is better. When folds have ended early, those
+  // count in which all values were tried; when there is no such fold, whatever there is.
+  double Score(size_t value) const {
+    const size_t through = progress_.FoldsSeen(plan_.num_values() - 1);
+    for (const auto& [name, of_folds] : progress_.metrics[value]) {
+      if (name == "accuracy" || name == "rmse") {
+        const double mean =
+            Mean(absl::MakeConstSpan(of_folds).subspan(0, through > 0 ? through : of_folds.size()));
+        const double score = name == "rmse" ? -mean : mean;
+        return std::isnan(score) ? -kInfinity : score;
+      }
+    }
+    return -kInfinity;
+  }
+
+  size_t BestValue() const {
+    size_t best = 0;
+    for (size_t value = 1; value < plan_.num_values(); ++value) {
+      best = Score(value) > Score(best) ? value : best;
+    }
+    return best;
+  }
+
+  // With rows held out: a model that is better than the best so far takes its place.
+  void KeepIfBest(size_t value, const Model& model, const Witness& witness) {
+    if (progress_.best < 0) {
+      progress_.best = static_cast<int64_t>(value);
+    } else if (Score(value) > Score(static_cast<size_t>(progress_.best))) {
+      KeepAmongOthers({progress_.best, std::move(progress_.model), std::move(progress_.witness)});
+      progress_.best = static_cast<int64_t>(value);
+    }
+    Keep(value, model, witness);
+  }
+
+  void Keep(size_t value, const Model& model, const Witness& witness) {
+    if (static_cast<int64_t>(value) != progress_.best && !KeepsAll()) {
+      return;
+    }
+    ModelOfValue kept{static_cast<int64_t>(value), SaveModel(model), SaveWitness(witness)};
+    if (kept.value == progress_.best) {
+      progress_.model = std::move(kept.model);
+      progress_.witness = std::move(kept.witness);
+    } else {
+      KeepAmongOthers(std::move(kept));
+    }
+  }
+
+  // Keeps a model among the others, in the order of the path.
+  void KeepAmongOthers(ModelOfValue kept) {
+    std::vector<ModelOfValue>& others = progress_.others;
+    const auto place = std::find_if(others.begin(), others.end(), [&](const ModelOfValue& other) {
+      return other.value > kept.value;
+    });
+    if (KeepsAll()) {
+      others.insert(place, std::move(kept));
+    }
+  }
+
+  absl::StatusOr<TrainedModel> Finish() const {
+    if (!HasModel()) {
+      return NoModelError(phases_.StopRequested() ? StopReason::kStopRequested
+                                                  : StopReason::kTimeLimit);
+    }
     TrainedModel trained;
     MERCER_ASSIGN_OR_RETURN(trained.model, LoadModel(progress_.model));
     MERCER_ASSIGN_OR_RETURN(trained.witness, LoadWitness(progress_.witness));
-    const auto folds = static_cast<size_t>(phases_.num_phases() - 1);
-    const auto through = static_cast<size_t>(progress_.phase - 1);
-    if (through > 0) {
-      std::vector<Metric> metrics = std::move(trained.model.metrics);
-      trained.model.metrics.clear();
-      AppendMetrics("folds.", progress_.MeanMetrics(0), trained.model);
-      AppendMetrics("", metrics, trained.model);
-      trained.model.held_out = phases_.SummarizeFolds(0);
+    AppendValidation(static_cast<size_t>(progress_.best), trained.model);
+    for (const ModelOfValue& other : progress_.others) {
+      MERCER_ASSIGN_OR_RETURN(Model model, LoadModel(other.model));
+      AppendValidation(static_cast<size_t>(other.value), model);
+      trained.others.push_back({recipe_.path->values[static_cast<size_t>(other.value)],
+                                SaveModel(model), other.witness});
     }
-    AppendLeftOut(kFoldsLeftOut, through, folds, trained.model);
     return trained;
+  }
+
+  // Says in the model of a value what its folds, and all values of the path, have come to.
+  void AppendValidation(size_t value, Model& model) const {
+    if (plan_.has_folds() && progress_.FoldsSeen(value) > 0) {
+      const std::vector<Metric> own = std::exchange(model.metrics, {});
+      AppendMetrics("folds.", progress_.MeanMetrics(value), model);
+      AppendMetrics("", own, model);
+      model.held_out = phases_.SummarizeFolds(value);
+    }
+    if (recipe_.path.has_value()) {
+      AppendPath(value, model);
+    }
+    if (plan_.has_folds()) {
+      AppendLeftOut(kFoldsLeftOut, progress_.FoldsSeen(plan_.num_values() - 1),
+                    plan_.splits().size(), model);
+    } else if (recipe_.path.has_value()) {
+      const auto seen = std::count_if(progress_.metrics.begin(), progress_.metrics.end(),
+                                      [](const auto& found) { return !found.empty(); });
+      AppendLeftOut(kValuesLeftOut, static_cast<size_t>(seen), plan_.num_values(), model);
+    }
+  }
+
+  void AppendPath(size_t number, Model& model) const {
+    std::vector<Metric>& metrics = model.metrics;
+    metrics.push_back({"path.best", static_cast<double>(progress_.best + 1)});
+    if (KeepsAll()) {
+      metrics.push_back({"path.number", static_cast<double>(number + 1)});
+    }
+    for (size_t value = 0; value < plan_.num_values(); ++value) {
+      if (progress_.metrics[value].empty()) {
+        continue;  // the run ended before it
+      }
+      const std::string prefix = absl::StrCat("path.", value + 1, ".");
+      metrics.push_back({prefix + "value", recipe_.path->values[value]});
+      std::vector<Metric> of_value = progress_.MeanMetrics(value);
+      of_value.erase(std::remove_if(of_value.begin(), of_value.end(), IsOfBaseline),
+                     of_value.end());  // the same for every value
+      AppendMetrics(prefix, of_value, model);
+    }
   }
 
   const RecipeRun& run_;
   const TrainingRecipe& recipe_;
-  const FoldPlan plan_;
+  const RecipePlan& plan_;
   RecipePhases phases_;
   RecipeProgress& progress_;
-  bool stopped_ = false;
+  std::optional<RecipeProblem> made_;  // of the split made_split_, or of the rows of the model
+  std::optional<size_t> made_split_;
 };
 
 // Of a model of another version also says that: kernels of low rank, say, may have another basis
@@ -160,10 +367,9 @@ absl::Status WithVersion(const absl::Status& status, const std::string& trained_
 
 absl::StatusOr<TrainedModel> RunRecipe(const RecipeRun& run, std::string_view state,
                                        RunContext& context, RunObserver& observer) {
-  if (run.recipe->path.has_value()) {
-    return RunRecipePath(run, state, context, observer);
-  }
-  RecipeRunner runner(run, context.clock(), observer);
+  const SteadyClock& clock = context.clock();
+  MERCER_ASSIGN_OR_RETURN(const RecipePlan plan, RecipePlan::Resolve(run, context));
+  RecipeRunner runner(run, plan, clock, observer);
   return runner.Run(state, context);
 }
 

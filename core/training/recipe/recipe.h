@@ -41,7 +41,7 @@ struct ValidationOptions {
 };
 
 // Values of an option that a run goes through in turn; it keeps the best by validation
-// (recipe_path.h).
+// (recipe_plan.h).
 struct OptionPath {
   std::string option;          // that takes real numbers
   std::vector<double> values;  // 1 to 1000, in the order of the run
@@ -123,8 +123,18 @@ absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
 // any number of interruptions. `state` is empty, or the last string given to the observer's
 // OnCheckpoint. `code_version` is recorded in model and checkpoints; a checkpoint of another
 // version is kFailedPrecondition with reason OTHER_VERSION. `dataset_digest` names the content of
-// the data set for caches; may be empty. Other errors: kInvalidArgument (data that cannot be
-// trained on), kCancelled, kFailedPrecondition with reason NO_MODEL.
+// the data set for caches; may be empty. recipe_plan.h says which trainings there are. Metrics of
+// the model with folds: the means over them, "folds.accuracy". Metrics with a path: "path.best"
+// (from 1) and of each value "path.2.value", "path.2.accuracy", "path.2.active_terms" (kernels or
+// features with a weight), "path.2.relative_gap"; of a path that keeps all also "path.number",
+// which value the model is of.
+//
+// A run that is stopped or out of time ends with the best so far, and its metrics kFoldsLeftOut or
+// kValuesLeftOut say so. Where the model comes after folds, it is then trained with the value that
+// is best by the folds that are through, or, when none is, by what there is of the first. It has as
+// much of a limit of time for that as each fold has, and after a stop kTimeAfterStop; when that is
+// too short, the model is constant. Other errors: kInvalidArgument (data that cannot be trained
+// on), kCancelled, kFailedPrecondition with reason NO_MODEL (nothing was trained).
 struct RecipeRun {
   const LearnerEntry* entry = nullptr;
   const TrainingRecipe* recipe = nullptr;

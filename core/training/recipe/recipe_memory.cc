@@ -4,7 +4,7 @@
 #include "core/base/status/byte_count.h"
 #include "core/base/status/status_macros.h"
 #include "core/training/recipe/recipe.h"
-#include "core/training/recipe/recipe_path.h"
+#include "core/training/recipe/recipe_plan.h"
 #include "core/training/recipe/recipe_problem.h"
 #include "core/training/recipe/recipe_shape.h"
 

@@ -25,13 +25,11 @@ class PhaseObserver : public RunObserver {
  public:
   using Encode = std::function<std::string(std::string_view run_state)>;
 
-  PhaseObserver(RunObserver& outer, const RecipeProgress& progress, const PhasePlan& plan,
-                size_t num_splits, bool ignores_stop, Encode encode)
+  PhaseObserver(RunObserver& outer, const RecipeProgress& progress, const RecipePlan& plan,
+                bool ignores_stop, Encode encode)
       : outer_(outer),
         progress_(progress),
-        plan_(plan),
-        num_splits_(num_splits),
-        num_phases_(plan.CountPhases(num_splits)),
+        trainings_(plan.trainings()),
         ignores_stop_(ignores_stop),
         encode_(std::move(encode)) {}
 
@@ -41,7 +39,7 @@ class PhaseObserver : public RunObserver {
   bool WantsLastCheckpoint() override { return outer_.WantsLastCheckpoint(); }
   void OnCheckpoint(std::string state) override { outer_.OnCheckpoint(encode_(state)); }
   void OnVerifying() override {
-    if (progress_.phase == num_phases_ - 1) {
+    if (&Current() == &trainings_.back()) {
       outer_.OnVerifying();
     }
   }
@@ -52,16 +50,17 @@ class PhaseObserver : public RunObserver {
     ProgressEvent shown = event;
     shown.iteration += progress_.iterations;
     shown.report.fraction = (static_cast<double>(progress_.phase) + event.report.fraction) /
-                            static_cast<double>(num_phases_);
-    shown.phase = plan_.PhaseName(progress_.phase, num_splits_);
+                            static_cast<double>(trainings_.size());
+    shown.phase = Current().name;
     return shown;
+  }
+  const PlannedTraining& Current() const {
+    return trainings_[static_cast<size_t>(progress_.phase)];
   }
 
   RunObserver& outer_;
   const RecipeProgress& progress_;
-  const PhasePlan& plan_;
-  const size_t num_splits_;
-  const int64_t num_phases_;
+  const std::vector<PlannedTraining>& trainings_;
   const bool ignores_stop_;
   const Encode encode_;
 };
@@ -76,7 +75,7 @@ RoleColumn SelectLabels(const RoleColumn& column, const std::vector<Index>& rows
 
 }  // namespace
 
-RecipePhases::RecipePhases(const RecipeRun& run, const PhasePlan& plan, const SteadyClock& clock,
+RecipePhases::RecipePhases(const RecipeRun& run, const RecipePlan& plan, const SteadyClock& clock,
                            RunObserver& observer)
     : run_(run),
       recipe_(*run.recipe),
@@ -86,29 +85,28 @@ RecipePhases::RecipePhases(const RecipeRun& run, const PhasePlan& plan, const St
       started_(clock.Monotonic()) {}
 
 absl::Status RecipePhases::Begin(std::string_view state, RunContext& context) {
-  MERCER_RETURN_IF_ERROR(ValidateRecipe(*run_.entry, recipe_));
-  MERCER_ASSIGN_OR_RETURN(options_, CompleteOptions(*run_.entry, recipe_.options));
-  MERCER_ASSIGN_OR_RETURN(target_, FindTarget(recipe_, *run_.dataset));
-  MERCER_ASSIGN_OR_RETURN(splits_, CheckRows(*run_.entry, recipe_, *run_.dataset, context));
-  num_phases_ = plan_.CountPhases(splits_.size());
   if (!state.empty()) {
-    MERCER_ASSIGN_OR_RETURN(progress_, DecodeProgress(state, run_.code_version, num_phases_));
+    const auto num_phases = static_cast<int64_t>(plan_.trainings().size());
+    MERCER_ASSIGN_OR_RETURN(progress_, DecodeProgress(state, run_.code_version, num_phases));
     saved_phase_ = progress_.phase;
   }
+  progress_.metrics.resize(plan_.num_values());
   return BeginHeldOut(context);
+}
+
+const PlannedTraining* RecipePhases::current() const {
+  const auto phase = static_cast<size_t>(progress_.phase);
+  return phase < plan_.trainings().size() ? &plan_.trainings()[phase] : nullptr;
 }
 
 // Predictions of the folds are collected once for each value of a path, without a path once. A
 // checkpoint must hold as many collections, each of them possible for these rows.
 absl::Status RecipePhases::BeginHeldOut(const RunContext& context) {
-  const bool has_folds = recipe_.validation.kind == ValidationKind::kFolds;
-  const size_t collections = has_folds && recipe_.path.has_value() ? recipe_.path->values.size()
-                             : has_folds                           ? 1
-                                                                   : 0;
+  const size_t collections = plan_.has_folds() ? plan_.num_values() : 0;
   if (recipe_.validation.kind != ValidationKind::kNone) {
-    MERCER_ASSIGN_OR_RETURN(held_out_plan_,
-                            HeldOutPlan::Make(*target_, recipe_.kind == TargetKind::kRegression,
-                                              std::max<size_t>(collections, 1), context));
+    MERCER_ASSIGN_OR_RETURN(
+        held_out_plan_, HeldOutPlan::Make(plan_.target(), recipe_.kind == TargetKind::kRegression,
+                                          std::max<size_t>(collections, 1), context));
   }
   if (progress_.held_out.empty()) {
     progress_.held_out.resize(collections);
@@ -130,12 +128,9 @@ bool RecipePhases::TimeLimited() const {
 
 absl::Duration RecipePhases::TimeLeft() const {
   return TimeLimited()
-             ? plan_.TimeShare(progress_.phase, splits_.size()) * recipe_.limits.max_time -
-                   absl::Seconds(SecondsUsed())
+             ? current()->time_share * recipe_.limits.max_time - absl::Seconds(SecondsUsed())
              : absl::InfiniteDuration();
 }
-
-bool RecipePhases::OutOfTime() const { return TimeLeft() <= absl::ZeroDuration(); }
 
 void RecipePhases::RequireModel() {
   requires_model_ = true;
@@ -176,7 +171,7 @@ absl::StatusOr<TrainingOutcome> RecipePhases::Train(const RecipeProblem& made,
     saved_phase_ = progress_.phase;
     return EncodeNow(run_state);
   };
-  PhaseObserver observer(observer_, progress_, plan_, splits_.size(), stopped_before_, encode);
+  PhaseObserver observer(observer_, progress_, plan_, stopped_before_, encode);
   const std::string run_state = std::move(progress_.run_state);
   progress_.run_state.clear();
   in_phase_ = true;
@@ -219,7 +214,7 @@ Model RecipePhases::Assemble(const RecipeProblem& made, const OptionValues& opti
   Model model;
   model.learner = run_.entry->name;
   model.options = options;
-  model.target = target_->schema.name;
+  model.target = plan_.target().schema.name;
   model.preprocessing = made.preprocessing;
   model.coding = made.coding;
   model.tasks = made.tasks;
@@ -243,7 +238,7 @@ absl::StatusOr<std::vector<Metric>> RecipePhases::EvaluateBaseline(
   }
   const RoleColumn* const column = run_.dataset->FindColumn(ColumnRole::kWeight);
   const Vector weights = column == nullptr ? Vector() : Vector(column->values(rows));
-  return EvaluateConstant(coding, SelectLabels(*target_, rows),
+  return EvaluateConstant(coding, SelectLabels(plan_.target(), rows),
                           column == nullptr ? nullptr : &weights, labels, context);
 }
 
@@ -258,7 +253,7 @@ absl::StatusOr<std::vector<Metric>> RecipePhases::Evaluate(std::shared_ptr<const
                           Predictor::Make(std::move(model)));
   MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
                           PredictRows(*predictor, *made.inputs, rows, context));
-  const RoleColumn labels = SelectLabels(*target_, rows);
+  const RoleColumn labels = SelectLabels(plan_.target(), rows);
   MERCER_ASSIGN_OR_RETURN(std::vector<Metric> metrics,
                           EvaluatePrediction(coding, prediction, labels, context));
   MERCER_RETURN_IF_ERROR(
@@ -283,7 +278,7 @@ HeldOut RecipePhases::SummarizeFolds(size_t value) const {
 }
 
 absl::Status RecipePhases::InFold(size_t fold, const absl::Status& status) const {
-  return ErrorOfFold(fold, splits_.size(), status);
+  return ErrorOfFold(fold, plan_.splits().size(), status);
 }
 
 void AppendMetrics(std::string_view prefix, const std::vector<Metric>& metrics, Model& model) {

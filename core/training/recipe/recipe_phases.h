@@ -1,5 +1,5 @@
-// What the phases of a recipe share: a phase is one training on some rows of the data set, and the
-// run of a recipe a sequence of phases with checkpoints in and between them.
+// The phases of a run: a phase is one training of the plan, and the run of a recipe a sequence of
+// phases with checkpoints in and between them.
 #pragma once
 
 #include <memory>
@@ -13,29 +13,16 @@
 #include "absl/time/time.h"
 
 #include "core/base/process/run_context.h"
-#include "core/data/splits/splits.h"
 #include "core/training/contract/learner.h"
 #include "core/training/model/held_out.h"
 #include "core/training/model/model.h"
 #include "core/training/recipe/recipe.h"
+#include "core/training/recipe/recipe_plan.h"
 #include "core/training/recipe/recipe_problem.h"
 #include "core/training/recipe/recipe_progress.h"
 #include "core/training/run/run_training.h"
 
 namespace mercer {
-
-// Names phases for people, and says how many there are.
-class PhasePlan {
- public:
-  virtual ~PhasePlan() = default;
-  // The number of phases with so many splits.
-  virtual int64_t CountPhases(size_t num_splits) const = 0;
-  // The phase's name for people: "train", "fold 2 of 5".
-  virtual std::string PhaseName(int64_t phase, size_t num_splits) const = 0;
-  // The share of a limit of time that may have passed when that phase ends, in (0, 1]: the rest is
-  // kept for those after it.
-  virtual double TimeShare(int64_t /*phase*/, size_t /*num_splits*/) const { return 1; }
-};
 
 // How long the model on all rows is still trained after a stop that came within the folds before
 // it.
@@ -44,19 +31,16 @@ inline constexpr absl::Duration kTimeAfterStop = absl::Seconds(10);
 class RecipePhases {
  public:
   // All must outlive this.
-  RecipePhases(const RecipeRun& run, const PhasePlan& plan, const SteadyClock& clock,
+  RecipePhases(const RecipeRun& run, const RecipePlan& plan, const SteadyClock& clock,
                RunObserver& observer);
 
-  // Checks what can be checked before any training, draws the splits and reads the checkpoint, if
-  // there is one. Before all else.
+  // Reads the checkpoint, if there is one. Before all else.
   absl::Status Begin(std::string_view state, RunContext& context);
 
-  const OptionValues& options() const { return options_; }  // complete
-  const std::vector<Split>& splits() const { return splits_; }
-  int64_t num_phases() const { return num_phases_; }
+  // The training of the current phase; null after the last.
+  const PlannedTraining* current() const;
   RecipeProgress& progress() { return progress_; }
   bool StopRequested() const { return observer_.StopRequested(); }
-  bool OutOfTime() const;
 
   // Has the current phase end with a model, so that what was learned before it is not lost. Nothing
   // but a cancellation ends its preparation then; when a stop was requested already, it may train
@@ -107,15 +91,11 @@ class RecipePhases {
 
   const RecipeRun& run_;
   const TrainingRecipe& recipe_;
-  const PhasePlan& plan_;
+  const RecipePlan& plan_;
   RunObserver& observer_;
   const SteadyClock& clock_;
   const absl::Duration started_;
-  OptionValues options_;
-  const RoleColumn* target_ = nullptr;
-  std::vector<Split> splits_;
   HeldOutPlan held_out_plan_;
-  int64_t num_phases_ = 1;
   RecipeProgress progress_;
   int64_t saved_phase_ = 0;  // of the last checkpoint; phase 0 begins with nothing to save
   bool requires_model_ = false;

@@ -5,7 +5,7 @@
 #include "core/base/status/errors.h"
 #include "core/kernels/gram/kernel_grid.h"
 #include "core/training/recipe/recipe.h"
-#include "core/training/recipe/recipe_path.h"
+#include "core/training/recipe/recipe_plan.h"
 #include "core/training/recipe/recipe_problem.h"
 
 namespace mercer {

@@ -1,5 +1,5 @@
 // Runs that go through several values of an option.
-#include "core/training/recipe/recipe_path.h"
+#include "core/training/recipe/recipe_plan.h"
 
 #include <algorithm>
 #include <string>
