@@ -6,10 +6,12 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include "core/base/numeric/hash_table.h"
 #include "core/base/status/status_macros.h"
 #include "core/data/table/reader_errors.h"
 #include "core/data/table/row_identifier.h"
@@ -23,7 +25,8 @@
 namespace mercer {
 namespace {
 
-constexpr size_t kMostNamed = 10;  // columns, by warnings of one kind
+constexpr size_t kMostNamed = 10;       // columns, by warnings of one kind
+constexpr size_t kMostCompared = 1000;  // categories of a column
 // A class with fewer rows can hardly be learned, and its part of a split not measured. Data of few
 // rows are an example, whose classes may well be small.
 constexpr int kFewRowsOfClass = 5;
@@ -245,6 +248,30 @@ void CheckTexts(const ColumnSchema& column, Index rows, std::vector<TrainingWarn
                       {{"column", column.name}, {"different_values", different}}});
 }
 
+// The first two categories that are the same without blanks around them and capitals.
+void CheckSpelling(const ColumnSchema& column, bool is_target,
+                   std::vector<TrainingWarning>& warnings) {
+  HashMap<std::string, size_t> seen;
+  for (size_t i = 0; i < std::min(column.categories.size(), kMostCompared); ++i) {
+    const std::string& second = column.categories[i];
+    const auto [other, is_new] =
+        seen.emplace(absl::AsciiStrToLower(absl::StripAsciiWhitespace(second)), i);
+    if (is_new || warnings.size() >= kMostNamed) {
+      continue;
+    }
+    const std::string& first = column.categories[other->second];
+    warnings.push_back(
+        {WarningCode::kSimilarCategories,
+         absl::StrCat("Column ", Quoted(column.name), " has the ",
+                      is_target ? "classes " : "categories ", Quoted(first), " and ",
+                      Quoted(second),
+                      ", which differ only in blanks or capitals, and are two for the model; write "
+                      "them alike if they are one."),
+         {{"column", column.name}, {"first", first}, {"second", second}}});
+    return;
+  }
+}
+
 std::string ClassName(const RoleColumn& target, double value) {
   return target.schema.categorical ? target.schema.categories[static_cast<size_t>(value)]
                                    : FormatLabel(value);
@@ -336,9 +363,11 @@ absl::StatusOr<std::vector<TrainingWarning>> FindDataWarnings(const TrainingReci
                                                               const RunContext& context) {
   std::vector<TrainingWarning> warnings;
   CheckTexts(target.schema, 0, warnings);
+  CheckSpelling(target.schema, /*is_target=*/true, warnings);
   for (const FeatureBlock& block : dataset.blocks) {
     for (size_t c = 0; IsUsed(recipe, block) && c < block.columns.size(); ++c) {
       CheckTexts(block.columns[c], dataset.rows, warnings);
+      CheckSpelling(block.columns[c], /*is_target=*/false, warnings);
     }
   }
   if (recipe.kind == TargetKind::kClassification) {

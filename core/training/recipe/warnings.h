@@ -27,6 +27,7 @@ enum class WarningCode : uint8_t {
   kTextColumn = 8,          // numbers, dates or sentences that were read as texts
   kRareClasses = 9,         // classes of very few rows
   kUnbalancedClasses = 10,  // of two classes, which weigh the same, one has nearly all rows
+  kSimilarCategories = 11,  // that differ in blanks around them or in capitals alone
 };
 
 struct TrainingWarning {

@@ -324,6 +324,22 @@ TEST(DataWarningsTest, TwoClassesOfWhichOneHasNearlyAllRowsAreTold) {
   EXPECT_TRUE(DataWarnings(recipe, data, data.role_columns[0]).empty());
 }
 
+TEST(DataWarningsTest, CategoriesThatDifferInBlanksOrCapitalsAreTold) {
+  Dataset data = ClassificationData(60, 2, 2, 1);
+  AddColours(data, {"red", "blue", "Red ", "BLUE"});
+  const std::vector<TrainingWarning> warnings =
+      DataWarnings(ExampleRecipe(), data, data.role_columns[0]);
+  ASSERT_EQ(CodesOf(warnings), std::vector<WarningCode>{WarningCode::kSimilarCategories});
+  EXPECT_EQ(warnings[0].message,
+            "Column 'colour' has the categories 'red' and 'Red ', which differ only in blanks or "
+            "capitals, and are two for the model; write them alike if they are one.");
+  EXPECT_EQ(warnings[0].values.at("second"), "Red ");
+  RoleColumn target = data.role_columns[0];
+  target.schema = {"y", true, {"A", " a"}};
+  EXPECT_NE(DataWarnings(ExampleRecipe(), data, target)[0].message.find("the classes 'A' and ' a'"),
+            std::string::npos);
+}
+
 TEST(WarningsTest, AColumnWithoutAKernelOfItsOwnIsNamed) {
   Dataset data = ClassificationData(60, 3, 2, 1);
   RowMatrix values = data.blocks[0].values.view();

@@ -49,11 +49,11 @@ Array = npt.NDArray[np.float64]
 Server = Union[None, str, Client]
 
 # What the user of an estimator is warned of; the model's own page tells all.
+_OF_DATA = (v1.WARNING_CODE_TEXT_COLUMN, v1.WARNING_CODE_UNBALANCED_CLASSES, v1.WARNING_CODE_SIMILAR_CATEGORIES)
 WARNINGS = {
     v1.WARNING_CODE_LIMIT_REACHED: ConvergenceWarning,
     v1.WARNING_CODE_VALIDATION_ENDED: ConvergenceWarning,
-    v1.WARNING_CODE_TEXT_COLUMN: UserWarning,
-    v1.WARNING_CODE_UNBALANCED_CLASSES: UserWarning,
+    **dict.fromkeys(_OF_DATA, UserWarning),
 }
 
 PRECOMPUTED = "precomputed"
