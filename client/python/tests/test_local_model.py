@@ -1,5 +1,6 @@
 """A model evaluated in NumPy says what the server says."""
 
+import json
 import pathlib
 import pickle
 import re
@@ -195,6 +196,18 @@ def test_the_newest_format_is_known():
     header = pathlib.Path(__file__).resolve().parents[3] / "core/training/model/model.h"
     (version,) = re.findall(r"kModelFormatVersion = (\d+);", header.read_text(encoding="utf-8"))
     assert int(version) == _model_file._VERSION
+
+
+def test_tables_are_read():
+    """From a file with two of them, which has not been written by this program."""
+    saved = pathlib.Path(__file__).resolve().parents[3] / "tests/core/training/saved_models.json"
+    content = bytes.fromhex(json.loads(saved.read_text(encoding="utf-8"))["tables"])
+    ranking, covariance = _model_file.read_model_file(content).tables
+    assert (ranking.name, ranking.row_axis, ranking.rows) == ("ranking", "variables", ("x1", "x2", "x3"))
+    assert (ranking.columns, ranking.unit, ranking.drawing) == ((), "", "bars")
+    np.testing.assert_array_equal(ranking.values, [[1, -2], [0.5, 4], [0, 0.25]])
+    assert (covariance.columns, covariance.unit, covariance.drawing) == (("x1", "x2"), "m^2", "heat_map")
+    np.testing.assert_array_equal(covariance.values, [[2, -0.5], [-0.5, 1]])
 
 
 def test_bad_rows_are_named(client, data):

@@ -28,6 +28,7 @@
 #include "core/training/model/feature_term.h"
 #include "core/training/model/held_out.h"
 #include "core/training/model/stop_reason.h"
+#include "core/training/tables/model_table.h"
 #include "core/training/targets/output_coding.h"
 #include "core/training/targets/task_coding.h"
 
@@ -90,8 +91,9 @@ struct ModelSummary {
   std::vector<std::string> feature_names;  // the groups of features that were chosen
   // The Euclidean norms of the groups' weights, groups x outputs, as the learner defines them.
   Matrix feature_weights;
+  std::vector<ModelTable> tables;  // all else
 
-  // Without what it says of features.
+  // Without what it says of features, which VisitFeatures has, and without tables.
   static void VisitFields(auto& visit, auto& self) {
     visit(self.kernel_names, self.kernel_weights, self.num_support_vectors);
   }
@@ -133,9 +135,9 @@ std::vector<std::string> OutputNames(const Model& model);
 absl::Status CheckModel(const Model& model);
 
 // The version of the format: 2 since there are feature terms, 3 since there are tasks, 4 since
-// models keep what was said of rows that were not trained on. A model is written in the earliest
-// version that holds what it has.
-inline constexpr int kModelFormatVersion = 4;
+// models keep what was said of rows that were not trained on, 5 since there are tables. A model is
+// written in the earliest version that holds what it has.
+inline constexpr int kModelFormatVersion = 5;
 
 std::string SaveModel(const Model& model);
 // Reads a model. Errors: kDataLoss (not a model, damaged), kFailedPrecondition with reason

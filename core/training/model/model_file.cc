@@ -15,10 +15,14 @@ constexpr std::string_view kMagic = "MRCRMODL";
 constexpr uint64_t kVersionWithoutFeatures = 1;
 constexpr uint64_t kVersionWithoutTasks = 2;
 constexpr uint64_t kVersionWithoutHeldOut = 3;
+constexpr uint64_t kVersionWithoutTables = 4;
 
 uint64_t VersionOf(const Model& model) {
-  if (model.held_out.rows > 0) {
+  if (!model.summary.tables.empty()) {
     return kModelFormatVersion;
+  }
+  if (model.held_out.rows > 0) {
+    return kVersionWithoutTables;
   }
   if (model.tasks.has_column()) {
     return kVersionWithoutHeldOut;
@@ -102,6 +106,9 @@ void VisitModel(auto& visit, auto& model, uint64_t version) {
   if (version > kVersionWithoutHeldOut) {
     visit(model.held_out);
   }
+  if (version > kVersionWithoutTables) {
+    visit(model.summary.tables);
+  }
 }
 
 }  // namespace
@@ -139,7 +146,7 @@ absl::Status CheckModel(const Model& model) {
       !model.summary.feature_weights.allFinite()) {
     return Inconsistent("the weights of the features do not fit their names");
   }
-  return absl::OkStatus();
+  return CheckTables(model.summary.tables, model.function.num_outputs());
 }
 
 std::string SaveModel(const Model& model) {

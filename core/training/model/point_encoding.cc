@@ -34,6 +34,7 @@ Basis ReadBasis(const PreparedData& inputs, ByteReader& reader) {
 void VisitRest(auto& visit, auto& point) {
   visit(point.function.kernel_terms, point.function.bias, point.summary);
   VisitFeatures(visit, point.function, point.summary);
+  visit(point.summary.tables);
   visit(Custom(
             point.witness,
             [](const Witness& witness, ByteWriter& writer) {
@@ -104,7 +105,8 @@ TrainedPoint ReadPoint(const PreparedData& inputs, ByteReader& reader) {
   }
   FieldReader visit(reader);
   VisitRest(visit, point);
-  if (!reader.ok() || !FunctionFits(point.function)) {
+  if (!reader.ok() || !FunctionFits(point.function) ||
+      !CheckTables(point.summary.tables, point.function.num_outputs()).ok()) {
     reader.Fail();
     return {};
   }

@@ -10,8 +10,8 @@ namespace mercer {
 // Of basis rows that are training rows the numbers alone are written, which must be rows of
 // `inputs`.
 void WritePoint(const TrainedPoint& point, ByteWriter& writer);
-// Reads it. What does not fit together, as far as MergeOutputs relies on it, marks the input as
-// damaged.
+// Reads it. What does not fit together, as far as MergeOutputs and MergeTables rely on it, marks
+// the input as damaged.
 TrainedPoint ReadPoint(const PreparedData& inputs, ByteReader& reader);
 
 }  // namespace mercer

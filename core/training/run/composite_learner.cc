@@ -193,18 +193,21 @@ class CompositeLearner : public Learner {
 
   TrainedPoint Merge(std::vector<TrainedPoint> points) const {
     std::vector<ModelFunction> functions;
+    std::vector<std::vector<ModelTable>> tables;
     TrainedPoint merged;
     for (TrainedPoint& point : points) {
       AppendKernels(point.summary, merged.summary);
       AppendFeatures(point.summary, merged.summary);
       merged.witness.children.push_back(std::move(point.witness));
       functions.push_back(std::move(point.function));
+      tables.push_back(std::move(point.summary.tables));
       if (!merged.limit_reached.has_value()) {
         merged.limit_reached = std::move(point.limit_reached);
       }
     }
     merged.function = MergeOutputs(functions, *problem_->tasks[0].inputs);
     merged.summary.num_support_vectors = CountSupportVectors(merged.function);
+    merged.summary.tables = MergeTables(tables);
     return merged;
   }
 

@@ -144,6 +144,27 @@ TEST_F(ModelFileTest, FilesOfBeforeAreReadAndWrittenAsTheyAre) {
   EXPECT_FALSE(model->function.feature_terms.empty());
   EXPECT_EQ(model->held_out.rows, 3);
 
+  // The same with two tables, which were put behind it by a program in another language.
+  const std::string tables = bytes("tables");
+  EXPECT_EQ(FormatVersion(tables), 5u);
+  model = LoadModel(tables);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_TRUE(SaveModel(*model) == tables);
+  ASSERT_EQ(model->summary.tables.size(), 2u);
+  const ModelTable& ranking = model->summary.tables[0];
+  EXPECT_EQ(ranking.name, "ranking");
+  EXPECT_EQ(ranking.rows, (std::vector<std::string>{"x1", "x2", "x3"}));
+  EXPECT_TRUE(ranking.columns.empty());
+  EXPECT_EQ(ranking.values, (Matrix{{1, -2}, {0.5, 4}, {0, 0.25}}));
+  EXPECT_EQ(ranking.drawing, TableDrawing::kBars);
+  const ModelTable& covariance = model->summary.tables[1];
+  EXPECT_EQ(covariance.columns, covariance.rows);
+  EXPECT_EQ(covariance.column_axis, "variables");
+  EXPECT_EQ(covariance.unit, "m^2");
+  EXPECT_EQ(covariance.drawing, TableDrawing::kHeatMap);
+  model->summary.tables.clear();
+  EXPECT_TRUE(SaveModel(*model) == scores);
+
   for (const char* name : {"kinds witness", "scores witness"}) {
     const std::string saved = bytes(name);
     const absl::StatusOr<Witness> witness = LoadWitness(saved);

@@ -46,7 +46,7 @@ std::string EncodedCheckpoint(const CheckpointNumbers& numbers, const std::strin
   writer.WriteString("other model");
   writer.WriteString("other witness");
   writer.WriteString("state");
-  return FramePayload("MRCRCKPT", 6, writer.bytes() + rest);
+  return FramePayload("MRCRCKPT", 7, writer.bytes() + rest);
 }
 
 TEST(RecipeProgressTest, SavedFormIsThatOfTheFormat) {
@@ -89,10 +89,10 @@ TEST(RecipeProgressTest, ImpossibleCheckpointsAreDataLoss) {
 // Cut anywhere before it was framed.
 TEST(RecipeProgressTest, EveryTruncationIsDataLoss) {
   const std::string bytes = EncodedCheckpoint({});
-  const auto payload = UnframePayload("MRCRCKPT", 6, "checkpoint", bytes);
+  const auto payload = UnframePayload("MRCRCKPT", 7, "checkpoint", bytes);
   ASSERT_TRUE(payload.ok()) << payload.status();
   for (size_t length = 0; length < payload->size(); ++length) {
-    const std::string cut = FramePayload("MRCRCKPT", 6, payload->substr(0, length));
+    const std::string cut = FramePayload("MRCRCKPT", 7, payload->substr(0, length));
     EXPECT_EQ(DecodeProgress(cut, "version", kPhases).status().code(), absl::StatusCode::kDataLoss)
         << length;
   }

@@ -31,7 +31,8 @@ struct Script {
   std::vector<std::string> stages = {};  // of every step
   int fails_at = 0;                      // step that ends with `failure`; 0: none
   absl::Status failure = {};
-  bool limited = false;  // by max_groups = 7
+  bool limited = false;                 // by max_groups = 7
+  std::vector<ModelTable> tables = {};  // in the summary
 };
 
 class ScriptedLearner : public Learner {
@@ -83,6 +84,7 @@ class ScriptedLearner : public Learner {
     const auto kernels = static_cast<Index>(script_.kernel_names.size());
     point.summary.kernel_names = script_.kernel_names;
     point.summary.kernel_weights = Vector::LinSpaced(kernels, 1.0, static_cast<double>(kernels));
+    point.summary.tables = script_.tables;
     return point;
   }
   absl::StatusOr<TrainedPoint> ConstantModel(RunContext& /*context*/) override {

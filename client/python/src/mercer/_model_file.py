@@ -12,15 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer._feature_maps import ColumnMap, FeatureMap, FourierMap, GaborMap, grid_positions
+from mercer._model_tables import DRAWINGS, ModelTable
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 _MAGIC = b"MRCRMODL"
-_VERSION = 4
+_VERSION = 5
 _VERSION_WITHOUT_FEATURES = 1
 _VERSION_WITHOUT_TASKS = 2
 _VERSION_WITHOUT_HELD_OUT = 3
+_VERSION_WITHOUT_TABLES = 4
 _FOURIER, _GABOR, _COLUMNS = 0, 1, 2
 # In the order of ``core/training/model/stop_reason.h``.
 _STOP_REASONS = (
@@ -152,6 +154,7 @@ class ModelFile:
     feature_weights: Array = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
     task_column: str = ""
     tasks: tuple[str, ...] = ()
+    tables: tuple[ModelTable, ...] = ()  # those without columns have one for each output
 
 
 class _Reader:
@@ -341,6 +344,20 @@ def _skip_held_out(reader: _Reader) -> None:
     reader.many(lambda: (reader.string(), reader.double(), reader.integer()))  # spreads over folds
 
 
+def _table(reader: _Reader) -> ModelTable:
+    return ModelTable(
+        name=reader.string(),
+        title=reader.string(),
+        row_axis=reader.string(),
+        column_axis=reader.string(),
+        rows=reader.strings(),
+        columns=reader.strings(),
+        values=reader.matrix(),
+        unit=reader.string(),
+        drawing=DRAWINGS[reader.byte()],
+    )
+
+
 def _certificate(reader: _Reader) -> dict[str, float]:
     reader.byte()  # kind
     reader.byte()  # scope
@@ -365,6 +382,9 @@ def _check(model: ModelFile) -> None:
         fits = features.coefficients.shape == (features.map.columns, len(features.outputs))
         if not fits or not all(0 <= output < len(model.bias) for output in features.outputs):
             raise ModelFileError("the model file is inconsistent: a feature term does not fit its outputs")
+    for table in model.tables:
+        if table.values.shape != (len(table.rows), len(table.columns) or len(model.bias)):
+            raise ModelFileError("the model file is inconsistent: a table does not fit its rows and columns")
 
 
 def read_model_file(content: bytes) -> ModelFile:
@@ -404,6 +424,8 @@ def read_model_file(content: bytes) -> ModelFile:
             model = dataclasses.replace(model, task_column=reader.string(), tasks=reader.strings())
         if version > _VERSION_WITHOUT_HELD_OUT:
             _skip_held_out(reader)
+        if version > _VERSION_WITHOUT_TABLES:
+            model = dataclasses.replace(model, tables=reader.many(lambda: _table(reader)))
     except (UnicodeDecodeError, IndexError) as error:
         raise ModelFileError(f"the model file is inconsistent: {error}") from None
     if not reader.at_end():

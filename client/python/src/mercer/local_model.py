@@ -249,7 +249,7 @@ class LocalModel:
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether the model gives probabilities. Files of the formats so far, 1 to 3, hold no calibration."""
+        """Whether the model gives probabilities. Files of the formats so far, 1 to 5, hold no calibration."""
         return False
 
     @property
