@@ -1,6 +1,7 @@
-// How large the answer to a prediction will be, before anything of it is allocated.
+// How large answers are: that to a prediction before anything of it is allocated.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -9,6 +10,9 @@
 #include "core/training/model/model.h"
 
 namespace mercer::server {
+
+// What the tables of a model may take of its message and of its stored summary.
+inline constexpr size_t kMaxTableBytes = size_t{8} << 20;
 
 // Errors: kResourceExhausted with reason RESPONSE_TOO_LARGE when the answer itself exceeds
 // `limit_bytes`.

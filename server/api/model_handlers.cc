@@ -109,7 +109,7 @@ absl::StatusOr<v1::Model> ModelHandlers::GetModel(const v1::GetModelRequest& req
   MERCER_ASSIGN_OR_RETURN(const VersionRecord record,
                           request.has_as_of_time() ? FindAsOf(models(), request)
                                                    : FindNamed(models(), request.name(), "name"));
-  MERCER_ASSIGN_OR_RETURN(v1::Model model, WriteModelAndHeldOut(record));
+  MERCER_ASSIGN_OR_RETURN(v1::Model model, WriteModelInDetail(record));
   if (request.view() == v1::MODEL_VIEW_FULL) {
     if (record.model_bytes > context_.limits.message_bytes) {
       return WithReason(absl::ResourceExhaustedError(absl::StrCat(

@@ -9,6 +9,7 @@
 #include "server/api/dataset_translator.h"
 #include "server/api/kernel_translator.h"
 #include "server/api/matrix_translator.h"
+#include "server/api/model_tables.h"
 #include "server/api/option_translator.h"
 #include "server/api/recipe_translator.h"
 #include "server/api/resource_names.h"
@@ -235,6 +236,7 @@ v1::Model SummarizeModel(const Model& model) {
     features.mutable_features()->Assign(summary.feature_names.begin(), summary.feature_names.end());
     WriteMatrix(summary.feature_weights, features.mutable_weights()).IgnoreError();  // it fits
   }
+  WriteTables(summary.tables, &message);
   message.set_num_support_vectors(summary.num_support_vectors);
   message.set_num_training_rows(model.num_training_rows);
   if (model.held_out.rows > 0) {
@@ -289,6 +291,27 @@ void WriteIgnoredColumns(const VersionContext& context, const Model& model, v1::
   message.mutable_ignored_columns()->Assign(names.begin(), names.end());
 }
 
+// The stored summary, and what the record says besides.
+absl::StatusOr<v1::Model> WriteStored(const VersionRecord& record) {
+  v1::Model model;
+  if (!ParseWhole(record.summary, model)) {
+    return WithReason(absl::DataLossError("a stored model's summary cannot be read"),
+                      "STORED_SUMMARY_DAMAGED");
+  }
+  model.set_name(ModelVersionName(record.model, record.version));
+  SetTimestamp(record.create_time, model.mutable_create_time());
+  PutAll(record.labels, *model.mutable_labels());
+  model.set_description(record.description);
+  model.set_etag(VersionEtag(record));
+  for (const std::string& alias : record.aliases) {
+    model.add_aliases(ModelAliasName(record.model, alias));
+  }
+  model.set_size_bytes(record.model_bytes);
+  model.set_digest(record.model_blob);
+  model.set_owner(record.owner);
+  return model;
+}
+
 }  // namespace
 
 std::string EncodeModelSummary(const VersionContext& context, const Model& model) {
@@ -313,29 +336,17 @@ std::string EncodeModelSummary(const VersionContext& context, const Model& model
 }
 
 absl::StatusOr<v1::Model> WriteModel(const VersionRecord& record) {
-  MERCER_ASSIGN_OR_RETURN(v1::Model model, WriteModelAndHeldOut(record));
+  const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
+  MERCER_ASSIGN_OR_RETURN(v1::Model model, WriteStored(record));
   model.clear_held_out();
+  model.clear_tables();
   return model;
 }
 
-absl::StatusOr<v1::Model> WriteModelAndHeldOut(const VersionRecord& record) {
+absl::StatusOr<v1::Model> WriteModelInDetail(const VersionRecord& record) {
   const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
-  v1::Model model;
-  if (!ParseWhole(record.summary, model)) {
-    return WithReason(absl::DataLossError("a stored model's summary cannot be read"),
-                      "STORED_SUMMARY_DAMAGED");
-  }
-  model.set_name(ModelVersionName(record.model, record.version));
-  SetTimestamp(record.create_time, model.mutable_create_time());
-  PutAll(record.labels, *model.mutable_labels());
-  model.set_description(record.description);
-  model.set_etag(VersionEtag(record));
-  for (const std::string& alias : record.aliases) {
-    model.add_aliases(ModelAliasName(record.model, alias));
-  }
-  model.set_size_bytes(record.model_bytes);
-  model.set_digest(record.model_blob);
-  model.set_owner(record.owner);
+  MERCER_ASSIGN_OR_RETURN(v1::Model model, WriteStored(record));
+  CompleteTables(&model);
   return model;
 }
 

@@ -26,9 +26,9 @@ v1::StopReason WriteStopReason(StopReason reason);
 
 // The bytes that a version's row keeps (VersionRecord::summary): a v1::Model with lineage.
 std::string EncodeModelSummary(const VersionContext& context, const Model& model);
-// The resource in view SUMMARY, as lists have it: without what was said of rows that were not trained on. Errors: kDataLoss.
+// The resource in view SUMMARY, as lists have it: without tables and what was said of rows that were not trained on. Errors: kDataLoss.
 absl::StatusOr<v1::Model> WriteModel(const VersionRecord& record);
-// With it. Errors: the same.
-absl::StatusOr<v1::Model> WriteModelAndHeldOut(const VersionRecord& record);
+// With them. Errors: the same.
+absl::StatusOr<v1::Model> WriteModelInDetail(const VersionRecord& record);
 
 }  // namespace mercer::server

@@ -103,6 +103,9 @@ void CheckSummary(std::string summary) {
     return RequireDamaged(message.status(), true);
   }
   RequireSendable(*message);
+  const absl::StatusOr<v1::Model> with_tables = server::WriteModelInDetail(record);
+  Require(with_tables.ok(), "what a list tells, GetModel tells");
+  RequireSendable(*with_tables);
 }
 
 void CheckModelMessage(std::string_view file) {

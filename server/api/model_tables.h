@@ -1,0 +1,20 @@
+// The tables of a model, from the core to the API.
+#pragma once
+
+#include <vector>
+
+#include "core/training/tables/model_table.h"
+#include "mercer/v1/model.pb.h"
+
+namespace mercer::server {
+
+// What the learner tells, for the summary that is stored: as much as kMaxTableBytes has room for.
+// Tables with a column for each output are without names of columns.
+void WriteTables(const std::vector<ModelTable>& tables, v1::Model* message);
+
+// Makes the tables of a stored summary those that GetModel tells: first the weights of kernels and
+// features, which have fields of their own in what is stored, then the others; columns of outputs
+// are named by these. No more than kMaxTableBytes has room for.
+void CompleteTables(v1::Model* message);
+
+}  // namespace mercer::server
