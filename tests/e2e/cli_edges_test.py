@@ -196,7 +196,7 @@ class EdgesTest(command_line_lib.CommandLineTest):
     def test_a_model_of_many_kernels_stays_readable(self):
         text = self.run_ok("show", "wide")
         self.assertEqual(text.count("gaussian("), 20)
-        self.assertRegex(text, r"486 more with [0-9.]+ % of the sum of all weights")
+        self.assertRegex(text, r"486 more with [0-9.]+ % of the sum of all values")
         self.assertEqual(self.run_ok("show", "wide", "--kernels", "0").count("gaussian("), 506)
 
     def test_labels_of_any_script(self):

@@ -94,6 +94,13 @@ std::vector<std::string> Seeds() {
   model.mutable_kernel_weights()->add_kernels("linear");
   model.mutable_kernel_weights()->mutable_weights()->set_columns(1);
   model.mutable_kernel_weights()->mutable_weights()->add_values(0.5);
+  v1::ModelTable& table = *model.add_tables();
+  table.set_name("ranking");
+  table.add_rows("x1");
+  table.add_columns("ann");
+  table.mutable_values()->set_columns(1);
+  table.mutable_values()->add_values(2);
+  table.set_drawing(v1::TABLE_DRAWING_HEAT_MAP);
   model.add_metrics()->set_name("held_out.accuracy");
   v1::Dataset dataset;
   v1::Column& column = *dataset.add_blocks()->add_columns();

@@ -159,10 +159,11 @@ void AddModelCommands(CommandLine& line) {
   AddModelRemoval(line, *list);
 
   auto shown = std::make_shared<ShowFlags>();
-  CLI::App* show = line.Add(line.app, "show", "Certificate, metrics and kernel weights of a model",
-                            shown, &Show);
+  CLI::App* show = line.Add(
+      line.app, "show", "Certificate, metrics, weights and other tables of a model", shown, &Show);
   show->add_option("MODEL", shown->model, "NAME, NAME/versions/N or NAME@ALIAS")->required();
-  show->add_option("--kernels", shown->kernels, "Largest kernel weights to show; 0: all")
+  show->add_option("--kernels", shown->kernels,
+                   "Rows to show of weights and other tables, the largest; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   CLI::Option* full =

@@ -1,20 +1,18 @@
 #include "client/cpp/cli/model_text.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <map>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
+#include "client/cpp/cli/table_text.h"
 #include "client/cpp/cli/text.h"
 #include "client/cpp/field_text.h"
 
@@ -23,10 +21,7 @@ namespace {
 
 constexpr int kLabelWidth = 16;
 constexpr int kWarningLabelWidth = 9;
-constexpr int kMaxBarWidth = 30;
-constexpr int kMinNameWidth = 20;
 constexpr size_t kMaxShownNames = 12;
-constexpr int kBesideName = 28;  // cells of a line that a kernel's name leaves for bar and number
 
 std::string Line(const std::string& label, const std::string& text) {
   return text.empty() ? "" : absl::StrCat("  ", Pad(label, kLabelWidth), text, "\n");
@@ -94,101 +89,6 @@ std::string TasksText(const v1::TaskCoding& tasks) {
   const bool many = static_cast<size_t>(tasks.names_size()) > kMaxShownNames;
   return absl::StrCat(many ? absl::StrCat(tasks.names_size(), " tasks: ") : "",
                       NamesText(tasks.names()), " (column ", tasks.column(), ")");
-}
-
-// What is weighed, kernels or features, and by how much: rows of `weights` are theirs, columns the
-// outputs'.
-struct WeighedNames {
-  std::string title;
-  const google::protobuf::RepeatedPtrField<std::string>& names;
-  const v1::Matrix& weights;
-};
-
-// Mean absolute weight of each over the outputs.
-std::vector<double> MeanWeights(const WeighedNames& weighed) {
-  std::vector<double> means(static_cast<size_t>(weighed.names.size()), 0.0);
-  const int64_t outputs = std::max<int64_t>(1, weighed.weights.columns());
-  const auto& values = weighed.weights.values();
-  for (int i = 0; i < values.size(); ++i) {
-    const auto row = static_cast<size_t>(i / outputs);
-    if (row < means.size()) {
-      means[row] += std::abs(values[i]) / static_cast<double>(outputs);
-    }
-  }
-  return means;
-}
-
-std::vector<size_t> Descending(const std::vector<double>& values) {
-  std::vector<size_t> order(values.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return values[a] > values[b]; });
-  return order;
-}
-
-// Numbers of a kernel's name to four digits: "bandwidth=1.5199110829529339" is "bandwidth=1.52".
-std::string ShortName(const std::string& name) {
-  std::string result;
-  for (size_t begin = 0; begin < name.size();) {
-    const size_t end = std::min(name.find_first_not_of("0123456789.", begin), name.size());
-    double value = 0.0;
-    const bool follows_equals = begin > 0 && name[begin - 1] == '=';
-    if (follows_equals && end > begin + 6 &&
-        absl::SimpleAtod(name.substr(begin, end - begin), &value)) {
-      absl::StrAppend(&result, absl::StrFormat("%.4g", value));
-      begin = end;
-    } else {
-      result.push_back(name[begin++]);
-    }
-  }
-  return result;
-}
-
-// What the bars leave out.
-std::string RestText(const std::vector<double>& means, const std::vector<size_t>& order,
-                     size_t shown) {
-  size_t zeros = 0;
-  double rest = 0.0;
-  for (size_t i = shown; i < order.size(); ++i) {
-    zeros += means[order[i]] == 0.0 ? 1 : 0;
-    rest += means[order[i]];
-  }
-  const double total = std::accumulate(means.begin(), means.end(), 0.0);
-  if (shown == means.size() || total == 0.0) {
-    return "";
-  }
-  return absl::StrFormat("  %d more with %.1f %% of the sum of all weights%s\n",
-                         means.size() - shown, 100.0 * rest / total,
-                         zeros > 0 ? absl::StrCat("; ", zeros, " of weight 0") : "");
-}
-
-// The largest weights as bars, at most `most` (0: all).
-std::string FormatWeights(const WeighedNames& weighed, const Terminal& terminal, int most) {
-  const std::vector<double> means = MeanWeights(weighed);
-  if (means.empty()) {
-    return "";
-  }
-  const std::vector<size_t> order = Descending(means);
-  const size_t shown = most > 0 ? std::min(means.size(), static_cast<size_t>(most)) : means.size();
-  std::vector<std::string> names;
-  int name_width = 0;
-  for (size_t i = 0; i < shown; ++i) {
-    names.push_back(Printable(ShortName(weighed.names.at(static_cast<int>(order[i])))));
-    name_width = std::max(name_width, DisplayWidth(names.back()));
-  }
-  name_width = std::min(name_width, std::max(kMinNameWidth, terminal.width - kBesideName));
-  const int bar_width = std::clamp(terminal.width - name_width - 16, 8, kMaxBarWidth);
-  const int64_t outputs = weighed.weights.columns();
-  std::string text = absl::StrCat(
-      weighed.title, outputs > 1 ? absl::StrCat(" (means over ", outputs, " outputs)") : "", "\n");
-  const double largest = std::max(means[order[0]], 1e-300);
-  for (size_t i = 0; i < shown; ++i) {
-    const double weight = means[order[i]];
-    absl::StrAppend(&text, "  ", Pad(CutMiddle(names[i], name_width), name_width), "  ",
-                    Paint(terminal, Colour::kGreen, Bar(weight / largest, bar_width)), " ",
-                    absl::StrFormat("%.3g", weight), "\n");
-  }
-  return text + RestText(means, order, shown);
 }
 
 // Metrics of a path: "path.2.accuracy".
@@ -300,18 +200,6 @@ std::string FormatWarnings(const google::protobuf::RepeatedPtrField<v1::Warning>
   return text;
 }
 
-std::string FormatKernelWeights(const v1::KernelWeights& weights, const Terminal& terminal,
-                                int max_kernels) {
-  return FormatWeights({"kernel weights", weights.kernels(), weights.weights()}, terminal,
-                       max_kernels);
-}
-
-std::string FormatFeatureWeights(const v1::FeatureWeights& weights, const Terminal& terminal,
-                                 int max_features) {
-  return FormatWeights({"chosen features", weights.features(), weights.weights()}, terminal,
-                       max_features);
-}
-
 std::string FormatPath(const v1::Model& model) {
   std::map<std::string, double> found;
   for (const v1::Metric& metric : model.metrics()) {
@@ -333,7 +221,7 @@ std::string FormatPath(const v1::Model& model) {
   return "path\n" + table.ToString();
 }
 
-std::string FormatModel(const v1::Model& model, const Terminal& terminal, int max_kernels) {
+std::string FormatModel(const v1::Model& model, const Terminal& terminal, int max_rows) {
   const v1::TrainRequest& request = model.lineage().request();
   std::string data = absl::StrJoin(
       request.data(), ", ",
@@ -354,10 +242,12 @@ std::string FormatModel(const v1::Model& model, const Terminal& terminal, int ma
       Line("aliases", Wrapped(absl::StrJoin(model.aliases(), ", "), terminal)),
       Line("labels", Wrapped(LabelsText(model), terminal)),
       Line("description", Wrapped(model.description(), terminal)));
-  return absl::StrCat(text, FormatCertificate(model.certificate()), FormatMetrics(model.metrics()),
-                      FormatWarnings(model.warnings(), terminal), FormatPath(model),
-                      FormatKernelWeights(model.kernel_weights(), terminal, max_kernels),
-                      FormatFeatureWeights(model.feature_weights(), terminal, max_kernels));
+  absl::StrAppend(&text, FormatCertificate(model.certificate()), FormatMetrics(model.metrics()),
+                  FormatWarnings(model.warnings(), terminal), FormatPath(model));
+  for (const v1::ModelTable& table : TablesOf(model)) {
+    absl::StrAppend(&text, FormatTable(table, terminal, max_rows));
+  }
+  return text;
 }
 
 }  // namespace mercer::client

@@ -9,16 +9,11 @@
 
 namespace mercer::client {
 
-// Where the model comes from, its options, certificate, metrics and kernel weights.
-std::string FormatModel(const v1::Model& model, const Terminal& terminal, int max_kernels);
+// Where the model comes from, its options, certificate, metrics and tables, of each at most
+// `max_rows` rows (0: all).
+std::string FormatModel(const v1::Model& model, const Terminal& terminal, int max_rows);
 
 std::string FormatCertificate(const v1::Certificate& certificate);
-// The largest weights as bars, at most `max_kernels` (0: all); several outputs are averaged.
-std::string FormatKernelWeights(const v1::KernelWeights& weights, const Terminal& terminal,
-                                int max_kernels);
-// The same of the features that were chosen.
-std::string FormatFeatureWeights(const v1::FeatureWeights& weights, const Terminal& terminal,
-                                 int max_features);
 // The values of an option that the job went through, a line each; nothing when there was one training.
 std::string FormatPath(const v1::Model& model);
 // A line for each thing that the user should know, and for each decision of the server.

@@ -10,97 +10,6 @@
 namespace mercer::client {
 namespace {
 
-v1::KernelWeights Weights(const std::vector<std::pair<std::string, double>>& values) {
-  v1::KernelWeights weights;
-  for (const auto& [name, value] : values) {
-    weights.add_kernels(name);
-    weights.mutable_weights()->add_values(value);
-  }
-  weights.mutable_weights()->set_rows(static_cast<int64_t>(values.size()));
-  weights.mutable_weights()->set_columns(1);
-  return weights;
-}
-
-TEST(ModelTextTest, KernelWeightsAreBarsFromTheLargestDown) {
-  EXPECT_EQ(FormatKernelWeights(Weights({{"a", 0.25}, {"bb", 0.5}, {"c", 0.0}}), {.width = 30}, 0),
-            "kernel weights\n"
-            "  bb  ████████████ 0.5\n"
-            "  a   ██████       0.25\n"
-            "  c                0\n");
-}
-
-TEST(ModelTextTest, ChosenFeaturesAreBarsToo) {
-  v1::FeatureWeights weights;
-  weights.add_features("feature 1: fourier(bandwidth=2)");
-  weights.add_features("feature 2: fourier(bandwidth=4)");
-  weights.mutable_weights()->set_rows(2);
-  weights.mutable_weights()->set_columns(1);
-  weights.mutable_weights()->add_values(0.25);
-  weights.mutable_weights()->add_values(0.5);
-  EXPECT_EQ(FormatFeatureWeights(weights, {.width = 60}, 0),
-            "chosen features\n"
-            "  feature 2: fourier(bandwidth=4)  █████████████ 0.5\n"
-            "  feature 1: fourier(bandwidth=2)  ██████▌       0.25\n");
-  EXPECT_EQ(FormatFeatureWeights(v1::FeatureWeights(), {}, 0), "");
-}
-
-TEST(ModelTextTest, TheRestOfTheWeightsIsSummedUp) {
-  EXPECT_EQ(FormatKernelWeights(Weights({{"a", 0.2}, {"b", 0.6}, {"c", 0.0}}), {.width = 30}, 1),
-            "kernel weights\n"
-            "  b  █████████████ 0.6\n"
-            "  2 more with 25.0 % of the sum of all weights; 1 of weight 0\n");
-}
-
-TEST(ModelTextTest, OnlyWeightsThatAreNotShownCountAmongTheRest) {
-  EXPECT_EQ(FormatKernelWeights(Weights({{"a", 0.0}, {"b", 0.6}, {"c", 0.0}, {"d", 0.0}}),
-                                {.width = 30}, 2),
-            "kernel weights\n"
-            "  b  █████████████ 0.6\n"
-            "  a                0\n"
-            "  2 more with 0.0 % of the sum of all weights; 2 of weight 0\n");
-}
-
-TEST(ModelTextTest, LongNumbersInNamesAreShortened) {
-  EXPECT_EQ(FormatKernelWeights(
-                Weights({{"gaussian(bandwidth=1.5199110829529339, columns=c12345678)", 0.5}}),
-                {.width = 90}, 0),
-            "kernel weights\n"
-            "  gaussian(bandwidth=1.52, columns=c12345678)  ██████████████████████████████ 0.5\n");
-}
-
-TEST(ModelTextTest, SeveralOutputsAreAveraged) {
-  v1::KernelWeights weights;
-  weights.add_kernels("a");
-  weights.add_kernels("b");
-  weights.mutable_weights()->set_rows(2);
-  weights.mutable_weights()->set_columns(2);
-  for (const double value : {0.2, 0.4, 0.6, 0.0}) {
-    weights.mutable_weights()->add_values(value);
-  }
-  EXPECT_EQ(FormatKernelWeights(weights, {.width = 25}, 0),
-            "kernel weights (means over 2 outputs)\n"
-            "  a  ████████ 0.3\n"
-            "  b  ████████ 0.3\n");
-}
-
-TEST(ModelTextTest, FiveHundredKernelsStayReadable) {
-  std::vector<std::pair<std::string, double>> values;
-  for (int k = 0; k < 500; ++k) {
-    values.emplace_back(
-        "gaussian(bandwidth=0.5, columns=" + std::string(60, 'x') + std::to_string(k) + ")",
-        k < 400 ? 1.0 : 0.0);
-  }
-  for (const int width : {40, 80, 200}) {
-    const std::string text = FormatKernelWeights(Weights(values), {.width = width}, 20);
-    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 22);
-    for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n'))) {
-      EXPECT_LE(DisplayWidth(line), std::max(width, 70)) << line;
-    }
-    EXPECT_NE(text.find("480 more with 95.0 % of the sum of all weights; 100 of weight 0"),
-              std::string::npos);
-  }
-}
-
 TEST(ModelTextTest, ManyClassesAndOptionsDoNotFloodTheScreen) {
   v1::Model model;
   model.set_name("models/m/versions/1");
@@ -165,8 +74,26 @@ TEST(ModelTextTest, APathHasALineForEachValue) {
   EXPECT_EQ(FormatPath(v1::Model()), "");
 }
 
-TEST(ModelTextTest, NoKernelsNoChart) {
-  EXPECT_EQ(FormatKernelWeights(v1::KernelWeights(), {}, 0), "");
+TEST(ModelTextTest, ModelsEndWithTheirTables) {
+  v1::Model model;
+  model.mutable_kernel_weights()->add_kernels("linear");
+  model.mutable_kernel_weights()->mutable_weights()->set_columns(1);
+  model.mutable_kernel_weights()->mutable_weights()->add_values(0.5);
+  // As of a server that makes no tables of weights, and of one that does.
+  const std::string alone = FormatModel(model, {.width = 30}, 20);
+  EXPECT_NE(alone.find("\nkernel weights\n  linear  ████████ 0.5\n"), std::string::npos) << alone;
+  for (const char* name : {"kernel_weights", "ranking"}) {
+    v1::ModelTable& table = *model.add_tables();
+    table.set_name(name);
+    table.set_title(std::string("the table ") + name);
+    table.add_rows("row");
+    table.mutable_values()->set_columns(1);
+    table.mutable_values()->add_values(2);
+  }
+  const std::string text = FormatModel(model, {.width = 30}, 20);
+  EXPECT_EQ(text.find("\nkernel weights\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("the table kernel_weights\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("the table ranking\n"), std::string::npos) << text;
 }
 
 TEST(ModelTextTest, CertificateSaysWhatItsNumbersMean) {

@@ -1,0 +1,242 @@
+#include "client/cpp/cli/table_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+#include "client/cpp/cli/text.h"
+
+namespace mercer::client {
+namespace {
+
+constexpr int kMaxBarWidth = 30;
+constexpr int kMinNameWidth = 20;
+constexpr int kBesideName = 28;  // cells of a line that a row's name leaves for bar and number
+constexpr int kCellWidth = 10;   // of a column of numbers, at most
+
+// As many as there are values for at the most.
+int64_t NumColumns(const v1::ModelTable& table) {
+  const auto values = static_cast<int64_t>(table.values().values_size());
+  return std::max<int64_t>(1, std::min(table.values().columns(), values));
+}
+
+double ValueAt(const v1::ModelTable& table, size_t row, int64_t column) {
+  const int64_t place = static_cast<int64_t>(row) * NumColumns(table) + column;
+  return place < table.values().values_size() ? table.values().values(static_cast<int>(place))
+                                              : 0.0;
+}
+
+// Mean absolute value of each row over the columns.
+std::vector<double> RowSizes(const v1::ModelTable& table) {
+  std::vector<double> sizes(static_cast<size_t>(table.rows_size()), 0.0);
+  const int64_t columns = NumColumns(table);
+  const auto& values = table.values().values();
+  for (int i = 0; i < values.size(); ++i) {
+    const auto row = static_cast<size_t>(i / columns);
+    if (row < sizes.size()) {
+      sizes[row] += std::abs(values[i]) / static_cast<double>(columns);
+    }
+  }
+  return sizes;
+}
+
+// The rows as they are shown.
+std::vector<size_t> RowOrder(const v1::ModelTable& table, const std::vector<double>& sizes) {
+  std::vector<size_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (table.drawing() != v1::TABLE_DRAWING_CURVE) {
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
+  }
+  return order;
+}
+
+// Numbers of a kernel's name to four digits: "bandwidth=1.5199110829529339" is "bandwidth=1.52".
+std::string ShortName(const std::string& name) {
+  std::string result;
+  for (size_t begin = 0; begin < name.size();) {
+    const size_t end = std::min(name.find_first_not_of("0123456789.", begin), name.size());
+    double value = 0.0;
+    const bool follows_equals = begin > 0 && name[begin - 1] == '=';
+    if (follows_equals && end > begin + 6 &&
+        absl::SimpleAtod(name.substr(begin, end - begin), &value)) {
+      absl::StrAppend(&result, absl::StrFormat("%.4g", value));
+      begin = end;
+    } else {
+      result.push_back(name[begin++]);
+    }
+  }
+  return result;
+}
+
+// Those that are shown.
+std::vector<std::string> RowNames(const v1::ModelTable& table, const std::vector<size_t>& order,
+                                  size_t shown) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < shown; ++i) {
+    names.push_back(Printable(ShortName(table.rows(static_cast<int>(order[i])))));
+  }
+  return names;
+}
+
+// "kernel weights", "distances, in cm".
+std::string TitleText(const v1::ModelTable& table) {
+  return Printable(absl::StrCat(table.title().empty() ? table.name() : table.title(),
+                                table.unit().empty() ? "" : ", in ", table.unit()));
+}
+
+// What is averaged over the columns; nothing of a single one.
+std::string MeansText(const v1::ModelTable& table) {
+  const int64_t columns = NumColumns(table);
+  if (columns < 2) {
+    return "";
+  }
+  const auto& values = table.values().values();
+  const bool signed_values =
+      std::any_of(values.begin(), values.end(), [](double value) { return value < 0.0; });
+  const std::string axis = table.column_axis().empty() ? "columns" : table.column_axis();
+  return Printable(absl::StrCat(signed_values ? " (mean sizes over " : " (means over ", columns,
+                                " ", axis, ")"));
+}
+
+// What the bars leave out.
+std::string RestText(const std::vector<double>& sizes, const std::vector<size_t>& order,
+                     size_t shown) {
+  size_t zeros = 0;
+  double rest = 0.0;
+  for (size_t i = shown; i < order.size(); ++i) {
+    zeros += sizes[order[i]] == 0.0 ? 1 : 0;
+    rest += sizes[order[i]];
+  }
+  const double total = std::accumulate(sizes.begin(), sizes.end(), 0.0);
+  if (shown == sizes.size() || total == 0.0) {
+    return "";
+  }
+  return absl::StrFormat("  %d more with %.1f %% of the sum of all values%s\n",
+                         sizes.size() - shown, 100.0 * rest / total,
+                         zeros > 0 ? absl::StrCat("; ", zeros, " of them 0") : "");
+}
+
+std::string FormatBars(const v1::ModelTable& table, const std::vector<double>& sizes,
+                       const std::vector<size_t>& order, size_t shown, const Terminal& terminal) {
+  const std::vector<std::string> names = RowNames(table, order, shown);
+  int name_width = 0;
+  for (const std::string& name : names) {
+    name_width = std::max(name_width, DisplayWidth(name));
+  }
+  name_width = std::min(name_width, std::max(kMinNameWidth, terminal.width - kBesideName));
+  const int bar_width = std::clamp(terminal.width - name_width - 16, 8, kMaxBarWidth);
+  const double largest = std::max(sizes[order[0]], 1e-300);
+  const bool one_column = NumColumns(table) == 1;
+  std::string text = absl::StrCat(TitleText(table), MeansText(table), "\n");
+  for (size_t i = 0; i < shown; ++i) {
+    const double size = sizes[order[i]];
+    absl::StrAppend(&text, "  ", Pad(CutMiddle(names[i], name_width), name_width), "  ",
+                    Paint(terminal, Colour::kGreen, Bar(size / largest, bar_width)), " ",
+                    absl::StrFormat("%.3g", one_column ? ValueAt(table, order[i], 0) : size), "\n");
+  }
+  return text + RestText(sizes, order, shown);
+}
+
+// "not shown: 12 of 22 variables, 3 of 10 outputs".
+std::string NotShownText(const v1::ModelTable& table, size_t shown_rows, int64_t shown_columns) {
+  const auto rows = static_cast<size_t>(table.rows_size());
+  const int64_t columns = NumColumns(table);
+  std::vector<std::string> parts;
+  if (shown_rows < rows) {
+    parts.push_back(absl::StrCat(rows - shown_rows, " of ", rows, " ",
+                                 table.row_axis().empty() ? "rows" : table.row_axis()));
+  }
+  if (shown_columns < columns) {
+    parts.push_back(absl::StrCat(columns - shown_columns, " of ", columns, " ",
+                                 table.column_axis().empty() ? "columns" : table.column_axis()));
+  }
+  return parts.empty()
+             ? ""
+             : Printable(absl::StrCat("  not shown: ", absl::StrJoin(parts, ", "))) + "\n";
+}
+
+std::string FormatNumbers(const v1::ModelTable& table, const std::vector<size_t>& order,
+                          size_t shown, const Terminal& terminal) {
+  const std::vector<std::string> names = RowNames(table, order, shown);
+  const int most_of_name = std::max(kMinNameWidth, terminal.width / 2);
+  int name_width = DisplayWidth(table.row_axis());
+  for (const std::string& name : names) {
+    name_width = std::max(name_width, DisplayWidth(name));
+  }
+  name_width = std::min(name_width, most_of_name);
+  const int room = (terminal.width - 2 - name_width) / (kCellWidth + 2);
+  const int64_t columns = std::min<int64_t>(NumColumns(table), std::max(1, room));
+  std::vector<std::string> header = {"", CutMiddle(Printable(table.row_axis()), name_width)};
+  for (int column = 0; column < columns; ++column) {
+    const std::string name = column < table.columns_size() ? table.columns(column) : "";
+    header.push_back(CutMiddle(Printable(name), kCellWidth));
+  }
+  Table lines(std::move(header));
+  for (size_t i = 0; i < shown; ++i) {
+    std::vector<std::string> cells = {"", CutMiddle(names[i], name_width)};
+    for (int64_t column = 0; column < columns; ++column) {
+      cells.push_back(absl::StrFormat("%.4g", ValueAt(table, order[i], column)));
+    }
+    lines.AddRow(std::move(cells));
+  }
+  return absl::StrCat(TitleText(table), "\n", lines.ToString(),
+                      NotShownText(table, shown, columns));
+}
+
+v1::ModelTable WeightTable(const std::string& name, const std::string& title,
+                           const google::protobuf::RepeatedPtrField<std::string>& rows,
+                           const v1::Matrix& weights) {
+  v1::ModelTable table;
+  table.set_name(name);
+  table.set_title(title);
+  table.set_column_axis("outputs");
+  *table.mutable_rows() = rows;
+  *table.mutable_values() = weights;
+  table.set_drawing(v1::TABLE_DRAWING_BARS);
+  return table;
+}
+
+bool HasTable(const v1::Model& model, const std::string& name) {
+  return std::any_of(model.tables().begin(), model.tables().end(),
+                     [&](const v1::ModelTable& table) { return table.name() == name; });
+}
+
+}  // namespace
+
+std::vector<v1::ModelTable> TablesOf(const v1::Model& model) {
+  std::vector<v1::ModelTable> tables;
+  const v1::KernelWeights& kernels = model.kernel_weights();
+  if (!kernels.kernels().empty() && !HasTable(model, "kernel_weights")) {
+    tables.push_back(
+        WeightTable("kernel_weights", "kernel weights", kernels.kernels(), kernels.weights()));
+  }
+  const v1::FeatureWeights& features = model.feature_weights();
+  if (!features.features().empty() && !HasTable(model, "feature_weights")) {
+    tables.push_back(
+        WeightTable("feature_weights", "chosen features", features.features(), features.weights()));
+  }
+  tables.insert(tables.end(), model.tables().begin(), model.tables().end());
+  return tables;
+}
+
+std::string FormatTable(const v1::ModelTable& table, const Terminal& terminal, int most) {
+  if (table.rows().empty()) {
+    return "";
+  }
+  const std::vector<double> sizes = RowSizes(table);
+  const std::vector<size_t> order = RowOrder(table, sizes);
+  const size_t shown = most > 0 ? std::min(sizes.size(), static_cast<size_t>(most)) : sizes.size();
+  return table.drawing() == v1::TABLE_DRAWING_BARS
+             ? FormatBars(table, sizes, order, shown, terminal)
+             : FormatNumbers(table, order, shown, terminal);
+}
+
+}  // namespace mercer::client

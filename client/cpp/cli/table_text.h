@@ -1,0 +1,21 @@
+// What a learner tells beside the function as text, whatever it is: tables with names and numbers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/cpp/cli/terminal.h"
+#include "mercer/v1/model.pb.h"
+
+namespace mercer::client {
+
+// The tables of a model. Where the server has not made tables of the weights of kernels and
+// features, as it is of an earlier version or as they are too many, they are made here.
+std::vector<v1::ModelTable> TablesOf(const v1::Model& model);
+
+// A table as bars, or as numbers where it is drawn otherwise; nothing of one without rows. At most
+// `most` rows (0: all), those with the largest values first, but for curves, whose rows have an
+// order; the last line says what is left out. Several columns are averaged in bars.
+std::string FormatTable(const v1::ModelTable& table, const Terminal& terminal, int most);
+
+}  // namespace mercer::client
