@@ -4,6 +4,7 @@ import json
 import pathlib
 import pickle
 import re
+import sys
 
 import numpy as np
 import pandas as pd
@@ -38,11 +39,22 @@ def data():
 def assert_equal_to_server(model, rows, **squares):
     expected = model.predict_all(rows, **squares)
     local = mercer.load_model(model.export())
+    assert_same_tables(model, local)
     values = local.decision_values(rows, **squares)
     np.testing.assert_allclose(values, expected.decision_values, rtol=1e-10, atol=1e-10)
     if expected.labels is not None:
         np.testing.assert_array_equal(local.predict(rows, **squares), expected.labels)
     return local
+
+
+def assert_same_tables(model, local):
+    found = model.tables
+    assert list(local.tables) == list(found) != []
+    for name, frame in local.tables.items():
+        pd.testing.assert_frame_equal(frame, found[name])
+        assert frame.attrs == found[name].attrs
+    weights = local.kernel_weights if local.kernel_names else local.feature_weights
+    np.testing.assert_array_equal(next(iter(found.values())).to_numpy(), weights)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -198,7 +210,7 @@ def test_the_newest_format_is_known():
     assert int(version) == _model_file._VERSION
 
 
-def test_tables_are_read():
+def test_tables_are_read(monkeypatch):
     """From a file with two of them, which has not been written by this program."""
     saved = pathlib.Path(__file__).resolve().parents[3] / "tests/core/training/saved_models.json"
     content = bytes.fromhex(json.loads(saved.read_text(encoding="utf-8"))["tables"])
@@ -208,6 +220,14 @@ def test_tables_are_read():
     np.testing.assert_array_equal(ranking.values, [[1, -2], [0.5, 4], [0, 0.25]])
     assert (covariance.columns, covariance.unit, covariance.drawing) == (("x1", "x2"), "m^2", "heat_map")
     np.testing.assert_array_equal(covariance.values, [[2, -0.5], [-0.5, 1]])
+    local = mercer.LocalModel(content)
+    assert list(local.tables) == ["feature_weights", "ranking", "covariance"]
+    assert local.tables["ranking"].loc["x2", "bob"] == 4
+    assert local.tables["ranking"].columns.name == "tasks"
+    assert local.tables["covariance"].attrs["unit"] == "m^2"
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    np.testing.assert_array_equal(local.tables["covariance"], [[2, -0.5], [-0.5, 1]])
+    assert local.model_tables["covariance"].columns == ("x1", "x2")
 
 
 def test_bad_rows_are_named(client, data):

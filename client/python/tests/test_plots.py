@@ -10,7 +10,7 @@ import pytest
 matplotlib.use("agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-from mercer import Progress, _bars, plots  # noqa: E402
+from mercer import ModelTable, Progress, _bars, plots  # noqa: E402
 from mercer.estimators import InfiniteFeaturesClassifier, LpMKLClassifier  # noqa: E402
 
 
@@ -79,6 +79,53 @@ def test_weights_of_features(client, rings):
         np.testing.assert_allclose([bar.get_width() for bar in display.bars_], np.sort(model.chosen_weights_)[::-1])
 
 
+def table(drawing, values, rows=("x1", "x2"), columns=("ann", "bob"), unit="cm"):
+    return ModelTable("name", "what it says", "variables", "tasks", rows, columns, np.array(values), unit, drawing)
+
+
+def test_a_table_of_weights_is_that_of_the_weights(client, fitted):
+    for model in (fitted, fitted.model_, client.model(fitted.model_name_)):
+        axes = plots.plot_table(model, "kernel_weights", plt.figure().gca(), most=3)
+        expected = plots.plot_weights(model, plt.figure().gca(), most=3)
+        np.testing.assert_allclose([bar.get_width() for bar in axes.patches], [b.get_width() for b in expected.patches])
+        assert [t.get_text() for t in axes.get_yticklabels()] == [t.get_text() for t in expected.get_yticklabels()]
+    with pytest.raises(ValueError, match="no table 'weights'; it has kernel_weights"):
+        plots.plot_table(fitted, "weights")
+
+
+def test_bars_of_a_table(fitted):
+    display = plots.ModelTableDisplay(table("bars", [[1.0, 2.0], [3.0, -4.0]])).plot()
+    assert [[bar.get_width() for bar in bars] for bars in display.marks_] == [[3.0, 1.0], [-4.0, 2.0]]
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["x2", "x1"]
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["ann", "bob"]
+    assert (display.ax_.get_title(), display.ax_.get_xlabel()) == ("what it says", "cm")
+    many = tuple(f"task {i}" for i in range(20))
+    display = plots.ModelTableDisplay(table("bars", [[-2.0] * 20, [1.0] * 20], columns=many)).plot()
+    assert [[bar.get_width() for bar in bars] for bars in display.marks_] == [[2.0, 1.0]]
+
+
+@pytest.mark.parametrize("rows", [("0.5", "2"), ("first", "second")])
+def test_curves_of_a_table(rows):
+    display = plots.ModelTableDisplay(table("curve", [[1.0, 2.0], [3.0, 4.0]], rows=rows)).plot()
+    places = [0.5, 2.0] if rows[0] == "0.5" else [0, 1]
+    for line, values in zip(display.marks_, [[1, 3], [2, 4]]):
+        np.testing.assert_array_equal(line.get_xdata(), places)
+        np.testing.assert_array_equal(line.get_ydata(), values)
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("variables", "cm")
+
+
+@pytest.mark.parametrize("drawing", ["heat_map", "numbers"])
+def test_heat_maps_of_a_table(drawing):
+    display = plots.ModelTableDisplay(table(drawing, [[1.0, 2.0], [3.0, -4.0]])).plot()
+    (image,) = display.marks_
+    np.testing.assert_array_equal(image.get_array(), [[1, 2], [3, -4]])
+    assert image.get_clim() == (-4, 4)
+    assert [text.get_text() for text in display.ax_.get_xticklabels()] == ["ann", "bob"]
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["x1", "x2"]
+    (image,) = plots.ModelTableDisplay(table(drawing, [[1.0, 2.0]], rows=("x1",))).plot().marks_
+    assert image.get_clim() == (0, 2)
+
+
 @pytest.mark.parametrize("draw", [plots.plot_weights, plots.plot_progress])
 def test_nothing_is_drawn_over(fitted, draw):
     _, mine = plt.subplots()
@@ -123,7 +170,11 @@ def test_text_without_matplotlib(fitted, monkeypatch, capsys):
     monkeypatch.setattr(_bars, "_hinted", set())
     assert plots.plot_weights(fitted) is None
     assert plots.plot_progress(fitted) is None
+    assert plots.plot_table(fitted, "kernel_weights") is None
+    plots.ModelTableDisplay(table("heat_map", [[1.0, 2.0], [3.0, -4.0]])).plot()
     shown = capsys.readouterr()
+    assert "kernel weights\n" in shown.out
+    assert shown.out.endswith("what it says, in cm\n   ann bob\nx1   1   2\nx2   3  -4\n")
     assert fitted.kernel_names_[0] in shown.out
     assert f"{fitted.kernel_weights_.max():.3g}" in shown.out
     assert f"relative gap {fitted.history_[-3].relative_gap or fitted.certificate_['accuracy']:.1e}" in shown.out

@@ -15,6 +15,7 @@ import pkgutil
 # Stubs that somebody generates from the protos are modules mercer.v1.*, in a folder of their own: they stay importable.
 __path__ = pkgutil.extend_path(__path__, __name__)
 
+from mercer._model_tables import ModelTable
 from mercer._retry import RetryPolicy
 from mercer.client import Client, connect
 from mercer.datasets import Dataset
@@ -55,6 +56,7 @@ __all__ = [
     "LocalModel",
     "MercerError",
     "Model",
+    "ModelTable",
     "NotFoundError",
     "Prediction",
     "Progress",

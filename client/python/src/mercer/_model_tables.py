@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,3 +60,43 @@ class ModelTable:
         )
         frame.attrs.update(title=self.title, unit=self.unit, drawing=self.drawing)
         return frame
+
+
+def from_message(message: Any) -> ModelTable:
+    """A table as the server sends it."""
+    rows, columns = tuple(message.rows), tuple(message.columns)
+    known = 1 <= message.drawing <= len(DRAWINGS)
+    return ModelTable(
+        name=message.name,
+        title=message.title,
+        row_axis=message.row_axis,
+        column_axis=message.column_axis,
+        rows=rows,
+        columns=columns,
+        values=np.array(message.values.values, dtype=np.float64).reshape(len(rows), len(columns)),
+        unit=message.unit,
+        drawing=DRAWINGS[message.drawing - 1] if known else "numbers",
+    )
+
+
+def weights_table(name: str, title: str, row_axis: str, rows: Sequence[str], weights: Array) -> ModelTable:
+    """Weights of kernels or features with a column for each output, which has no name yet."""
+    return ModelTable(name, title, row_axis, "", tuple(rows), (), weights, "", "bars")
+
+
+def named(tables: Iterable[ModelTable], outputs: Sequence[str], axis: str) -> dict[str, ModelTable]:
+    """Tables by name; columns without names are the outputs, as the server names them."""
+    found: dict[str, ModelTable] = {}
+    for table in tables:
+        if not table.columns:
+            count = table.values.shape[1]
+            numbers = ("all outputs",) if count == 1 else tuple(str(i + 1) for i in range(count))
+            columns = tuple(outputs) if count == len(outputs) else numbers
+            table = dataclasses.replace(table, columns=columns, column_axis=axis)
+        found[table.name] = table
+    return found
+
+
+def frames(tables: dict[str, ModelTable]) -> dict[str, Any]:
+    """The tables as DataFrames; without pandas their values."""
+    return {name: table.frame() for name, table in tables.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pathlib
 from collections.abc import Mapping
@@ -10,10 +11,10 @@ from typing import Any, Optional, Union
 import numpy as np
 import numpy.typing as npt
 
-from mercer import _html
+from mercer import _html, _model_tables
 from mercer._features import Features, prepare, refused_rows, with_zeros
 from mercer._kernel_values import SQUARE_TYPES, PairValues, square_values
-from mercer._model_file import Basis, KernelSpec, read_model_file
+from mercer._model_file import Basis, KernelSpec, ModelFile, read_model_file
 from mercer._rows import num_rows, slice_rows
 from mercer._tables import is_frame, task_texts
 
@@ -26,6 +27,29 @@ _NAMES_IN_ERRORS = 10
 # Metrics, classes and weights in a notebook.
 _SHOWN = 10
 _UNSEEN = ("model", "zeros", "nan")
+
+
+def _output_names(file: ModelFile) -> tuple[str, ...]:
+    """As the server names them."""
+    if file.tasks:
+        return file.tasks
+    if file.coding == _REGRESSION:
+        return ("target",)
+    if file.coding == _ONE_VS_ONE:
+        return tuple(f"{first} vs {second}" for first, second in itertools.combinations(file.classes, 2))
+    return file.classes[1:] if file.coding == _BINARY else file.classes
+
+
+def _tables_of(file: ModelFile) -> dict[str, _model_tables.ModelTable]:
+    """Those of the file, behind the weights of kernels and features."""
+    kernels = _model_tables.weights_table(
+        "kernel_weights", "kernel weights", "kernels", file.kernel_names, file.kernel_weights
+    )
+    features = _model_tables.weights_table(
+        "feature_weights", "chosen features", "features", file.feature_names, file.feature_weights
+    )
+    weights = [table for table in (kernels, features) if table.rows]
+    return _model_tables.named([*weights, *file.tables], _output_names(file), "tasks" if file.tasks else "outputs")
 
 
 class LocalModel:
@@ -50,6 +74,8 @@ class LocalModel:
         Of the groups of features that were chosen; empty for learners of kernels.
     feature_weights : ndarray of shape (groups, outputs)
         Euclidean norms of the weights of the groups, as the learner defines them.
+    model_tables : dict of str to ModelTable
+        What the learner tells beside the function: weights, and what it has of its own.
     bias : ndarray of shape (outputs,)
     tasks : tuple of str
         Of a model of several tasks their names, one for each output; else empty.
@@ -78,6 +104,7 @@ class LocalModel:
         self.kernel_weights = file.kernel_weights
         self.feature_names = file.feature_names
         self.feature_weights = file.feature_weights
+        self.model_tables = _tables_of(file)
         self.bias = file.bias
         self.tasks = file.tasks
         self.task_column = file.task_column
@@ -116,6 +143,11 @@ class LocalModel:
                 ("training rows", f"{self.num_training_rows:,}"),
             ],
         )
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """The tables of `model_tables` as pandas DataFrames; without pandas as arrays."""
+        return _model_tables.frames(self.model_tables)
 
     @property
     def columns(self) -> tuple[str, ...]:

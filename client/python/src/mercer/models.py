@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Union
 import numpy as np
 import numpy.typing as npt
 
-from mercer import _html, errors
+from mercer import _html, _model_tables, errors
 from mercer._channel import Connection, Requests
 from mercer._proto import v1
 from mercer._retry import call_with_retries
@@ -170,6 +170,19 @@ class Model:
         """Norms of the weights of chosen groups of features, one for each output; empty for learners of kernels."""
         weights = self.get().feature_weights
         return dict(zip(weights.features, _matrix(weights.weights)))
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """What the learner tells beside the function, by name: weights, and what it has of its own. Asks the server.
+
+        Each is a pandas DataFrame, whose `attrs` have ``title``, ``unit`` and ``drawing``; without pandas an array.
+        """
+        return _model_tables.frames(self.model_tables)
+
+    @property
+    def model_tables(self) -> dict[str, _model_tables.ModelTable]:
+        """The same with names, axes and unit also where pandas is missing. Asks the server."""
+        return {message.name: _model_tables.from_message(message) for message in self.get().tables}
 
     @property
     def tasks(self) -> tuple[str, ...]:

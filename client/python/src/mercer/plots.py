@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer._bars import hint
+from mercer._model_tables import ModelTable
 from mercer.jobs import Job, Progress
 from mercer.local_model import LocalModel
 from mercer.models import Model
@@ -24,6 +25,7 @@ _MOST_IN_LEGEND = 10
 _LONGEST_NAME = 60
 _BAR_INCHES = 0.28
 _TEXT_BAR = 25
+_MOST_TICKS = 40
 
 
 def _axes(ax: Any, height: Optional[float] = None) -> Any:
@@ -226,6 +228,144 @@ def _weights(model: Any, output: int) -> tuple[list[str], Array]:
     return list(local.feature_names), local.feature_weights[:, output]
 
 
+class ModelTableDisplay:
+    """A table of a model as its learner wants it drawn: bars, curves, or a heat map, which numbers are drawn as, too.
+
+    Parameters
+    ----------
+    table : ModelTable
+        One of a model's `model_tables`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    marks_ : list
+        What was drawn: for each column a BarContainer or a Line2D, or the AxesImage.
+    """
+
+    def __init__(self, table: ModelTable) -> None:
+        self.table = table
+        self.ax_: Any = None
+        self.figure_: Any = None
+        self.marks_: list[Any] = []
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, name: str, *, ax: Any = None, most: Optional[int] = 20
+    ) -> ModelTableDisplay:
+        """Draws a table of a fitted estimator; see :meth:`plot`.
+
+        Parameters
+        ----------
+        estimator : fitted estimator, Model or LocalModel
+            Whose table.
+        name : str
+            Of the table.
+        ax : matplotlib Axes, optional
+            Where; in a new figure when absent.
+        most : int, optional
+            So many rows of bars; None: all.
+        """
+        tables = (estimator if isinstance(estimator, (Model, LocalModel)) else estimator.model_).model_tables
+        if name not in tables:
+            raise ValueError(f"the model has no table {name!r}; it has {', '.join(tables) or 'none'}")
+        return cls(tables[name]).plot(ax, most=most)
+
+    def plot(self, ax: Any = None, *, most: Optional[int] = 20) -> ModelTableDisplay:
+        """Draws.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where; in a new figure when absent.
+        most : int, optional
+            So many rows of bars; None: all.
+
+        Returns
+        -------
+        display : ModelTableDisplay
+        """
+        table = self.table
+        order = np.argsort(-np.abs(table.values).max(axis=1, initial=0.0), kind="stable")[:most]
+        bars = table.drawing == "bars"
+        ax = _axes(ax, height=max(2.0, 1.0 + _BAR_INCHES * len(order)) if bars else None)
+        if ax is None:
+            _print_table(table, order if bars else np.arange(len(table.rows))[:most])
+            return self
+        self.ax_, self.figure_ = ax, ax.figure
+        ax.set_title(table.title)
+        if bars:
+            self._bars(ax, order)
+        elif table.drawing == "curve":
+            self._curves(ax)
+        else:
+            self._heat_map(ax)
+        return self
+
+    def _bars(self, ax: Any, order: Any) -> None:
+        """A bar for each column, side by side; of many columns the means of their sizes."""
+        values, columns = self.table.values[order], self.table.columns
+        if len(columns) > _MOST_IN_LEGEND:
+            values = np.abs(values).mean(axis=1, keepdims=True)
+            columns = (f"mean size over {len(columns)} {self.table.column_axis}",)
+        places = np.arange(len(order))
+        height = 0.8 / max(1, len(columns))
+        for column, name in enumerate(columns):
+            shift = (column - (len(columns) - 1) / 2) * height
+            self.marks_.append(ax.barh(places + shift, values[:, column], height, label=_shorten(name)))
+        ax.set(yticks=places, yticklabels=[_shorten(self.table.rows[i]) for i in order], xlabel=self.table.unit)
+        ax.invert_yaxis()
+        if len(self.table.columns) > 1:
+            ax.legend()
+
+    def _curves(self, ax: Any) -> None:
+        """Over the rows' names, where these are numbers."""
+        rows = self.table.rows
+        try:
+            places: Any = [float(name) for name in rows]
+        except ValueError:
+            places = np.arange(len(rows))
+            if len(rows) <= _MOST_TICKS:
+                ax.set_xticks(places, [_shorten(name) for name in rows], rotation=90)
+        self.marks_ = [ax.plot(places, values, marker=".")[0] for values in self.table.values.T]
+        ax.set(xlabel=self.table.row_axis, ylabel=self.table.unit)
+        if len(self.marks_) > 1:
+            _label(self.marks_, self.table.columns)
+            ax.legend(title=self.table.column_axis)
+
+    def _heat_map(self, ax: Any) -> None:
+        """From white to one colour, or from one through white to another where there are negative values."""
+        values = self.table.values
+        signed = bool((values < 0).any())
+        largest = np.abs(values).max(initial=0.0) or 1.0
+        limits = {"vmin": -largest if signed else 0.0, "vmax": largest}
+        image = ax.imshow(values, aspect="auto", cmap="RdBu" if signed else "Blues", **limits)
+        self.marks_ = [image]
+        ax.figure.colorbar(image, ax=ax, label=self.table.unit)
+        ax.set(xlabel=self.table.column_axis, ylabel=self.table.row_axis)
+        if len(self.table.columns) <= _MOST_TICKS:
+            ax.set_xticks(np.arange(len(self.table.columns)), [_shorten(n) for n in self.table.columns], rotation=90)
+        if len(self.table.rows) <= _MOST_TICKS:
+            ax.set_yticks(np.arange(len(self.table.rows)), [_shorten(n) for n in self.table.rows])
+
+
+def _print_table(table: ModelTable, order: Any) -> None:
+    print(f"{table.title}, in {table.unit}" if table.unit else table.title)
+    names = [_shorten(table.rows[i]) for i in order]
+    if table.drawing == "bars" and len(table.columns) == 1:
+        _print_bars(names, table.values[order, 0])
+        return
+    shown = table.columns[:_MOST_IN_LEGEND]
+    cells = [[f"{value:.4g}" for value in row] for row in table.values[order, : len(shown)]]
+    widths = [max(len(text) for text in column) for column in zip(shown, *cells)]
+    width = max(map(len, names), default=0)
+    for name, texts in zip(["", *names], [list(shown), *cells]):
+        print(f"{name:{width}} " + " ".join(f"{text:>{size}}" for text, size in zip(texts, widths)))
+    if len(table.columns) > len(shown):
+        print(f"{len(table.columns) - len(shown)} more {table.column_axis}")
+
+
 def plot_progress(training: Any, ax: Any = None, against: str = "iteration") -> Any:
     """The certified relative gap of a training, on a logarithmic scale.
 
@@ -267,3 +407,25 @@ def plot_weights(model: Any, ax: Any = None, most: Optional[int] = 20, output: i
         None without matplotlib.
     """
     return KernelWeightsDisplay.from_estimator(model, ax=ax, most=most, output=output).ax_
+
+
+def plot_table(model: Any, name: str, ax: Any = None, most: Optional[int] = 20) -> Any:
+    """A table of a model as its learner wants it drawn; ``model.tables`` has their names.
+
+    Parameters
+    ----------
+    model : Model, LocalModel or fitted estimator
+        Whose table.
+    name : str
+        Of the table: ``"kernel_weights"``.
+    ax : matplotlib Axes, optional
+        Where to draw; in a new figure when absent.
+    most : int, optional
+        So many rows of bars; None: all.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        None without matplotlib.
+    """
+    return ModelTableDisplay.from_estimator(model, name, ax=ax, most=most).ax_

@@ -1,7 +1,5 @@
 #include "client/cpp/cli/model_text.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_split.h"
 #include <gtest/gtest.h>
 
