@@ -51,6 +51,20 @@ export interface FeatureWeights {
   weights?: Matrix;
 }
 
+/** What a learner tells beside the function. */
+export interface ModelTable {
+  name?: string;
+  title?: string;
+  rowAxis?: string;
+  columnAxis?: string;
+  rows?: string[];
+  columns?: string[];
+  /** Rows x columns. */
+  values?: Matrix;
+  unit?: string;
+  drawing?: string;
+}
+
 export interface ClassCurve {
   label?: string;
   positives?: Int64;
@@ -100,6 +114,8 @@ export interface Model {
   owner?: string;
   /** Of one model alone; lists leave it out. */
   heldOut?: HeldOut;
+  /** The same. */
+  tables?: ModelTable[];
 }
 
 export interface Alias {

@@ -17,6 +17,7 @@ import { HeldOutPanels } from './held_out_panel.tsx';
 import { RequestView } from './job_details.tsx';
 import { PathPanel } from './path_panel.tsx';
 import { PredictPanel } from './predict_panel.tsx';
+import { TablePanels } from './tables_panel.tsx';
 import { VersionsPanel } from './versions_panel.tsx';
 import { WeightsPanel } from './weights_panel.tsx';
 
@@ -34,6 +35,7 @@ export function ModelPage({ name }: { name: string }) {
       <div class="columns wide-first">
         <div class="stack">
           <WeightsPanel model={model} />
+          <TablePanels model={model} />
           <HeldOutPanels model={model} />
           <PathPanel model={model} />
           <TaskMetricsPanel model={model} />

@@ -10,11 +10,20 @@ import { Filters } from './filters_panel.tsx';
 
 const GROUPINGS: Grouping[] = ['kernel', 'column', 'family'];
 
-function OutputSelect({ outputs, value, onChange }: { outputs: string[]; value: number; onChange: (output: number) => void }) {
+interface OutputSelectProps {
+  outputs: string[];
+  value: number;
+  onChange: (output: number) => void;
+  /** What they are. */
+  label?: string;
+}
+
+/** A choice among outputs, or other columns, where there are several. */
+export function OutputSelect({ outputs, value, onChange, label = 'Output' }: OutputSelectProps) {
   if (outputs.length < 2) return null;
   return (
     <label class="inline-select">
-      <span class="sub">Output</span>
+      <span class="sub">{label}</span>
       <select value={value} onChange={(event) => onChange(Number(event.currentTarget.value))}>
         {outputs.map((name, index) => (
           <option key={name} value={index}>
