@@ -152,6 +152,9 @@ struct LearnerEntry {
   // empty: it has none.
   std::function<absl::StatusOr<size_t>(const OptionValues&, const ProblemShape&)> feature_numbers =
       {};
+  // Upper bound on the bytes of the tables that a model tells (ModelSummary::tables), names
+  // included, all outputs together; empty: it tells none.
+  std::function<absl::StatusOr<size_t>(const OptionValues&, const ProblemShape&)> table_bytes = {};
   // What a run of one output (with joint_outputs: of all) has to do, as far as that is known before
   // it; counts of iterations are those of usual data. Never decreases when the shape grows.
   std::function<absl::StatusOr<LearnerWork>(const OptionValues&, const ProblemShape&)>

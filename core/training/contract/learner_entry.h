@@ -33,6 +33,7 @@ struct LearnerFunctions {
   LearnerWork (*estimate_work)(const Options&, const ProblemShape&) = nullptr;
   std::optional<Index> (*basis_rows)(const Options&, const ProblemShape&) = nullptr;
   size_t (*feature_numbers)(const Options&, const ProblemShape&) = nullptr;
+  size_t (*table_bytes)(const Options&, const ProblemShape&) = nullptr;
 };
 
 // Lets `bound` parse its option values and call `function`. Values that cannot be parsed are its
@@ -69,6 +70,7 @@ LearnerEntry MakeEntry(LearnerEntry entry, LearnerFunctions<Options> functions) 
   BindOptions<Options>(functions.estimate_work, entry.estimate_work);
   BindOptions<Options>(functions.basis_rows, entry.basis_rows);
   BindOptions<Options>(functions.feature_numbers, entry.feature_numbers);
+  BindOptions<Options>(functions.table_bytes, entry.table_bytes);
   return entry;
 }
 

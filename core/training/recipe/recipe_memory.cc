@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "core/base/status/byte_count.h"
@@ -33,17 +34,26 @@ ByteCount RestingBytes(const ProblemShape& shape) {
 // recipe has it, and framed.
 constexpr Index kStateCopies = 4;
 
-// The bytes of the learner in that training of the recipe which needs most.
-absl::StatusOr<size_t> LearnerBytes(const LearnerEntry& entry, const TrainingRecipe& recipe,
-                                    const ProblemShape& shape) {
+// What the function, one of the learner's, says of that training of the recipe of which it says
+// most; 0 when it is empty.
+absl::StatusOr<size_t> MostOfTrainings(
+    const std::function<absl::StatusOr<size_t>(const OptionValues&, const ProblemShape&)>& function,
+    const LearnerEntry& entry, const TrainingRecipe& recipe, const ProblemShape& shape) {
   size_t most = 0;
+  if (!function) {
+    return most;
+  }
   for (const OptionValues& given : OptionsOfTrainings(recipe)) {
     MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, given));
-    MERCER_ASSIGN_OR_RETURN(const size_t bytes, entry.estimate_memory(options, shape));
-    most = std::max(most, bytes);
+    MERCER_ASSIGN_OR_RETURN(const size_t found, function(options, shape));
+    most = std::max(most, found);
   }
   return most;
 }
+
+// Tables of a model: its own and the point's, as they are encoded, twice while they are framed, and
+// the message of them.
+constexpr Index kTableCopies = 5;
 
 // A path keeps the last solution, as a point and encoded, and the best model and its witness,
 // encoded.
@@ -52,28 +62,25 @@ constexpr Index kPathCopies = 4;
 // that the run began with has it, as the recipe has it, and twice while a checkpoint is made.
 constexpr Index kKeptCopies = 4;
 
-// Model and witness of the training that needs most, but for rows and basis: features, kernels,
-// columns, metrics of the path.
+// Model and witness of the training that needs most, but for rows and basis: features, tables,
+// kernels, columns, metrics of the path.
 absl::StatusOr<ByteCount> SummaryBytes(const LearnerEntry& entry, const TrainingRecipe& recipe,
                                        const ProblemShape& shape) {
   constexpr ByteCount kColumnBytes(192);  // name and statistics, or name of a category
   constexpr ByteCount kMetricBytes(64);
   constexpr Index kMetrics = 10;  // of a value of the path; of each task
-  size_t most = 0;
-  for (const OptionValues& given : OptionsOfTrainings(recipe)) {
-    if (entry.feature_numbers) {
-      MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, given));
-      MERCER_ASSIGN_OR_RETURN(const size_t numbers, entry.feature_numbers(options, shape));
-      most = std::max(most, numbers);
-    }
-  }
+  MERCER_ASSIGN_OR_RETURN(const size_t feature_numbers,
+                          MostOfTrainings(entry.feature_numbers, entry, recipe, shape));
+  MERCER_ASSIGN_OR_RETURN(const size_t table_bytes,
+                          MostOfTrainings(entry.table_bytes, entry, recipe, shape));
   const ByteCount number(sizeof(double));
   const ByteCount kernel =
       ByteCount(sizeof(KernelSpec)) + ByteCount(2) * ByteCount(shape.outputs) * number;
   const ByteCount metrics =
       ByteCount(recipe.path->values.size()) * ByteCount(kMetrics) * ByteCount(1 + shape.tasks);
-  return ByteCount(most) * number + ByteCount(shape.kernels) * kernel +
-         ByteCount(shape.columns) * kColumnBytes + metrics * kMetricBytes;
+  return ByteCount(feature_numbers) * number + ByteCount(table_bytes) +
+         ByteCount(shape.kernels) * kernel + ByteCount(shape.columns) * kColumnBytes +
+         metrics * kMetricBytes;
 }
 
 // What a path keeps of trainings that are done; `solution`: rows and basis of one.
@@ -96,7 +103,10 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, recipe.options));
   MERCER_ASSIGN_OR_RETURN(const ProblemShape shape,
                           ShapeOfRecipe(entry, recipe, dataset, context, scratch));
-  MERCER_ASSIGN_OR_RETURN(const size_t learner_bytes, LearnerBytes(entry, recipe, shape));
+  MERCER_ASSIGN_OR_RETURN(const size_t learner_bytes,
+                          MostOfTrainings(entry.estimate_memory, entry, recipe, shape));
+  MERCER_ASSIGN_OR_RETURN(const size_t of_tables,
+                          MostOfTrainings(entry.table_bytes, entry, recipe, shape));
 
   const ByteCount rows(dataset.rows);
   const ByteCount outputs(shape.outputs);
@@ -126,12 +136,14 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   MERCER_ASSIGN_OR_RETURN(const ByteCount split_bytes, SplitBytes(recipe, dataset, context));
   const ByteCount kernel_bytes = ByteCount(shape.kernels) * (ByteCount(3 * sizeof(KernelSpec)) +
                                                              ByteCount(4) * outputs * number);
+  const ByteCount table_copies(kTableCopies + (joint ? 0 : kStateCopies));
   // What rows take on their way to the scratch space.
   constexpr ByteCount kWriterBytes(size_t{8} << 20);
   const ByteCount in_files = rows * ByteCount(shape.columns_in_files) * number;
   const ByteCount fixed_bytes = ByteCount(size_t{1} << 20) + std::min(kWriterBytes, in_files);
   return (ByteCount(learner_bytes) + ByteCount(dataset.MemoryBytes()) + table_bytes + output_bytes +
-          path_bytes + kernel_bytes + split_bytes + fixed_bytes)
+          path_bytes + kernel_bytes + ByteCount(of_tables) * table_copies + split_bytes +
+          fixed_bytes)
       .value();
 }
 

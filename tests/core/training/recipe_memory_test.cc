@@ -59,6 +59,26 @@ TEST(RecipeMemoryTest, EstimateCountsKernels) {
   EXPECT_GE(two_sources - same_source, distances);
 }
 
+// A learner that tells tables keeps them with its point, its model, and their encoded forms.
+TEST(RecipeMemoryTest, EstimateCountsTheTablesThatALearnerTells) {
+  const Dataset data = ClassificationData(200, 3, 4, 1);
+  TrainingRecipe recipe = ExampleRecipe();
+  LearnerEntry entry = ExampleEntry();
+  entry.table_bytes = [](const OptionValues& options,
+                         const ProblemShape&) -> absl::StatusOr<size_t> {
+    return static_cast<size_t>(1e6 * std::get<double>(options.at("C")));
+  };
+  const auto of_tables = [&] {
+    const absl::StatusOr<size_t> with = EstimateRecipeMemory(entry, recipe, data, RunContext());
+    EXPECT_TRUE(with.ok()) << with.status();
+    return with.value_or(0) - Estimate(recipe, data);
+  };
+  const size_t alone = of_tables();
+  EXPECT_GE(alone, size_t{5'000'000});
+  recipe.path = OptionPath{"C", {1.0, 3.0, 2.0}};
+  EXPECT_GE(of_tables(), 3 * alone + 3'000'000) << "the path keeps what it has found";
+}
+
 // How many categories training knows is not known before: the table is in memory up to the limit, or in a file.
 TEST(RecipeMemoryTest, TableThatMayGrowCountsWhatMemoryHoldsOfItAtTheMost) {
   constexpr Index kRows = 1000;
