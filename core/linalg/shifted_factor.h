@@ -1,6 +1,8 @@
 // Cholesky factors of matrices that are positive definite but for rounding.
 #pragma once
 
+#include <functional>
+
 #include "absl/status/status.h"
 
 #include "core/base/numeric/types.h"
@@ -12,5 +14,9 @@ namespace mercer {
 // I: then with a larger diagonal, which leaves a Newton direction one of descent. Errors:
 // kInvalidArgument when even that does not help, kCancelled.
 absl::Status FactorShifted(Matrix& system, RunContext& context);
+// The same of a matrix that is not copied: `form` makes its lower triangle in `system`, anew for
+// every diagonal. Errors: also those of `form`.
+absl::Status FactorShifted(const std::function<absl::Status(Matrix&)>& form, Matrix& system,
+                           RunContext& context);
 
 }  // namespace mercer

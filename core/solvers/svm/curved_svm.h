@@ -2,6 +2,8 @@
 //              squared hinge, logistic, square.
 //              Dual: max  sum_i -conjugate_i(-dual(i)) - 1/2 dual'K dual,  dual in the boxes of the
 //              loss, sum dual = 0.
+//              A ridge on explicit features, the rows x_i of X, is this problem with K = X X':
+//              f(x_i) = x_i'w, |f| = |w|, w = X'dual.
 // Source       docs/mathematics/svm.md, section 5.
 // Notation     f = K eta; a(i) = -slope of the loss at f(x_i) + b; D = its curvature there, J the
 //              samples with D > 0; g = a - eta.
@@ -25,6 +27,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -41,10 +44,12 @@ namespace mercer {
 
 class CurvedSvmSolver : public SvmSolver {
  public:
-  // Stops when the certified relative gap is at most `relative_gap`. Works on the features of a
-  // kernel that has them.
+  // Stops when the certified relative gap is at most `relative_gap`.
+  CurvedSvmSolver(std::unique_ptr<CurvedSystem> system, double relative_gap)
+      : system_(std::move(system)), size_(system_->size()), relative_gap_(relative_gap) {}
+  // Works on the features of a kernel that has them.
   CurvedSvmSolver(const KernelOperator& kernel, double relative_gap)
-      : system_(MakeCurvedSystem(kernel)), size_(kernel.size()), relative_gap_(relative_gap) {}
+      : CurvedSvmSolver(MakeCurvedSystem(kernel), relative_gap) {}
 
   // Begins at the function of the start's dual; nothing else of the start is used.
   absl::Status Start(const SvmProblem& problem, const SvmWarmStart& warm_start,

@@ -1,11 +1,11 @@
 #include "core/solvers/svm/curved_system.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "core/base/status/status_macros.h"
 #include "core/linalg/blocked_cholesky.h"
 #include "core/linalg/matrix_products.h"
+#include "core/linalg/row_products.h"
 #include "core/linalg/shifted_factor.h"
 #include "core/solvers/svm/svm_newton.h"
 
@@ -18,6 +18,8 @@ namespace {
 class EntrySystem final : public CurvedSystem {
  public:
   explicit EntrySystem(const KernelOperator& kernel) : kernel_(kernel) {}
+
+  Index size() const override { return kernel_.size(); }
 
   absl::Status Multiply(const Vector& coefficients, Vector& products,
                         RunContext& context) const override {
@@ -37,12 +39,16 @@ class EntrySystem final : public CurvedSystem {
     const Vector root = step.curvature.cwiseSqrt();
     const auto count = static_cast<Index>(step.rows.size());
     direction = {Vector::Zero(count), 0};
-    Matrix factor;
-    bool factored = count == 0;
-    MERCER_RETURN_IF_ERROR(Factor(step.rows, root, factor, factored, context));
-    if (!factored || count == 0) {
+    if (count == 0) {
       return absl::OkStatus();
     }
+    Matrix factor;
+    const absl::Status factored = FactorShifted(
+        [&](Matrix& system) { return Form(step.rows, root, system, context); }, factor, context);
+    if (absl::IsInvalidArgument(factored)) {
+      return absl::OkStatus();
+    }
+    MERCER_RETURN_IF_ERROR(factored);
     Matrix solution(count, 2);
     solution.col(0) = root.cwiseProduct(step.products(step.rows));
     solution.col(1) = root;
@@ -61,24 +67,13 @@ class EntrySystem final : public CurvedSystem {
   }
 
  private:
-  // The matrix is gathered anew for every trial: a copy of it would be as large as the kernel.
-  absl::Status Factor(const std::vector<Index>& rows, const Vector& root, Matrix& factor,
-                      bool& factored, RunContext& context) const {
-    double shift = 1.0;
-    for (int trial = 0; trial < 6 && !factored; ++trial) {
-      MERCER_RETURN_IF_ERROR(GatherKernel(kernel_, rows, factor, context));
-      for (Index j = 0; j < factor.cols(); ++j) {
-        factor.col(j).tail(factor.rows() - j).array() *=
-            root(j) * root.tail(factor.rows() - j).array();
-      }
-      const double rounding = 1e-15 * factor.diagonal().cwiseAbs().sum();
-      factor.diagonal().array() += shift;
-      const absl::Status status = FactorCholesky(factor, context);
-      if (absl::IsCancelled(status)) {
-        return status;
-      }
-      factored = status.ok();
-      shift = 100.0 * std::max(shift, rounding);
+  // The lower triangle of s s' o K_JJ.
+  absl::Status Form(const std::vector<Index>& rows, const Vector& root, Matrix& system,
+                    RunContext& context) const {
+    MERCER_RETURN_IF_ERROR(GatherKernel(kernel_, rows, system, context));
+    for (Index j = 0; j < system.cols(); ++j) {
+      system.col(j).tail(system.rows() - j).array() *=
+          root(j) * root.tail(system.rows() - j).array();
     }
     return absl::OkStatus();
   }
@@ -86,77 +81,148 @@ class EntrySystem final : public CurvedSystem {
   const KernelOperator& kernel_;
 };
 
+// The features of a kernel of low rank: X = rows root is never formed.
+class RootedFeatures {
+ public:
+  // Of the factorisation and of products with the root, for each cube of the columns.
+  static constexpr double kCubicOperations = 5.0;
+
+  explicit RootedFeatures(const FactoredKernel& kernel) : kernel_(kernel) {}
+
+  Index rows() const { return kernel_.rows.rows(); }
+  Index cols() const { return kernel_.rows.cols(); }
+
+  // out = X x. Errors of all: kCancelled.
+  absl::Status Multiply(const Vector& x, Vector& out, RunContext& context) const {
+    const Vector of_rows = kernel_.root.triangularView<Eigen::Lower>() * x;
+    out.resize(rows());
+    return kernel_.rows.Multiply(of_rows, out, context);
+  }
+  // out = X_J x.
+  absl::Status MultiplyRows(const std::vector<Index>& of, const Vector& x, Vector& out,
+                            RunContext& context) const {
+    const Vector of_rows = kernel_.root.triangularView<Eigen::Lower>() * x;
+    out.resize(static_cast<Index>(of.size()));
+    return kernel_.rows.MultiplyRows(of, of_rows, out, context);
+  }
+  // out = X'a.
+  absl::Status MultiplyTransposed(const Vector& a, Vector& out, RunContext& context) const {
+    Vector of_rows(cols());
+    MERCER_RETURN_IF_ERROR(kernel_.rows.MultiplyTransposed(a, of_rows, context));
+    out = kernel_.root.triangularView<Eigen::Lower>().transpose() * of_rows;
+    return absl::OkStatus();
+  }
+  // The lower triangle of X_J'D X_J.
+  absl::Status Gram(const std::vector<Index>& of, const Vector& curvature, Matrix& gram,
+                    RunContext& context) const {
+    Matrix of_rows = Matrix::Zero(cols(), cols());
+    MERCER_RETURN_IF_ERROR(kernel_.rows.AddGram(of, curvature, 1.0, of_rows, context));
+    gram.resize(cols(), cols());
+    return TriangularCongruence(of_rows, kernel_.root, gram, context);
+  }
+
+ private:
+  const FactoredKernel kernel_;
+};
+
+// The rows of X as they are; the same functions.
+class DenseFeatures {
+ public:
+  static constexpr double kCubicOperations = 1.0;
+
+  explicit DenseFeatures(const Matrix& features) : features_(features) {}
+
+  Index rows() const { return features_.rows(); }
+  Index cols() const { return features_.cols(); }
+
+  absl::Status Multiply(const Vector& x, Vector& out, RunContext& context) const {
+    out.resize(rows());
+    return ForRowBlocks(rows(), kPassRows, context, [&](Index begin, Index count) {
+      out.segment(begin, count).noalias() = features_.middleRows(begin, count) * x;
+    });
+  }
+  absl::Status MultiplyRows(const std::vector<Index>& of, const Vector& x, Vector& out,
+                            RunContext& context) const {
+    Vector of_all;  // in the order of the memory
+    MERCER_RETURN_IF_ERROR(Multiply(x, of_all, context));
+    out = of_all(of);
+    return absl::OkStatus();
+  }
+  absl::Status MultiplyTransposed(const Vector& a, Vector& out, RunContext& context) const {
+    MERCER_ASSIGN_OR_RETURN(const Matrix product, ProductOverRows(features_, a, context));
+    out = product.col(0);
+    return absl::OkStatus();
+  }
+  absl::Status Gram(const std::vector<Index>& of, const Vector& curvature, Matrix& gram,
+                    RunContext& context) const {
+    Vector weights = Vector::Zero(rows());
+    weights(of) = curvature.cwiseSqrt();
+    MERCER_ASSIGN_OR_RETURN(gram, GramOverRows(features_, of, weights, context));
+    return absl::OkStatus();
+  }
+
+ private:
+  const Matrix& features_;
+};
+
 // With K = X X' and dv = X'g - X_J'lam the system is one of the order of the features:
 //   (I + X_J'D X_J) dv + X_J'D 1 db = X'g,  1'D (X_J dv + 1 db) = sum,  lam = D (X_J dv + 1 db).
-class FactoredSystem final : public CurvedSystem {
+template <typename Features>
+class FeatureSystem final : public CurvedSystem {
  public:
-  explicit FactoredSystem(const FactoredKernel& kernel) : kernel_(kernel) {}
+  explicit FeatureSystem(const Features& features) : features_(features) {}
+
+  Index size() const override { return features_.rows(); }
 
   absl::Status Multiply(const Vector& coefficients, Vector& products,
                         RunContext& context) const override {
     Vector reduced;
-    MERCER_RETURN_IF_ERROR(Reduce(coefficients, reduced, context));
-    const Vector of_rows = kernel_.root.triangularView<Eigen::Lower>() * reduced;
-    products.resize(kernel_.rows.rows());
-    return kernel_.rows.Multiply(of_rows, products, context);
+    MERCER_RETURN_IF_ERROR(features_.MultiplyTransposed(coefficients, reduced, context));
+    return features_.Multiply(reduced, products, context);
   }
 
   absl::Status Solve(const CurvedStep& step, CurvedDirection& direction,
                      RunContext& context) const override {
-    const Index rank = kernel_.rows.cols();
-    const auto count = static_cast<Index>(step.rows.size());
-    direction = {Vector::Zero(count), 0};
-    Matrix system;
-    const absl::Status factored = Factor(step, system, context);
-    if (!factored.ok()) {
-      return absl::IsCancelled(factored) ? factored : absl::OkStatus();
+    direction = {Vector::Zero(static_cast<Index>(step.rows.size())), 0};
+    Matrix factor;
+    const absl::Status factored = FactorShifted(
+        [&](Matrix& gram) { return features_.Gram(step.rows, step.curvature, gram, context); },
+        factor, context);
+    if (absl::IsInvalidArgument(factored)) {
+      return absl::OkStatus();
     }
-    Vector curvature = Vector::Zero(kernel_.rows.rows());
+    MERCER_RETURN_IF_ERROR(factored);
+    Vector curvature = Vector::Zero(size());
     curvature(step.rows) = step.curvature;
     Vector reduced;
     Vector column;
-    MERCER_RETURN_IF_ERROR(Reduce(step.gradient, reduced, context));
-    MERCER_RETURN_IF_ERROR(Reduce(curvature, column, context));
-    Matrix solution(rank, 2);
-    solution << reduced, column;
-    MERCER_RETURN_IF_ERROR(SolveCholesky(system, solution, context));
+    MERCER_RETURN_IF_ERROR(features_.MultiplyTransposed(step.gradient, reduced, context));
+    MERCER_RETURN_IF_ERROR(features_.MultiplyTransposed(curvature, column, context));
+    Matrix solution(features_.cols(), 2);
+    solution.col(0) = reduced;
+    solution.col(1) = column;
+    MERCER_RETURN_IF_ERROR(SolveCholesky(factor, solution, context));
     const double corner = step.curvature.sum();
     const double schur = corner - column.dot(solution.col(1));
     direction.bias =
         schur > 1e-14 * corner ? (step.sum - column.dot(solution.col(0))) / schur : 0.0;
-    const Vector coefficients = solution.col(0) - direction.bias * solution.col(1);
-    const Vector of_rows = kernel_.root.triangularView<Eigen::Lower>() * coefficients;
+    const Vector change = solution.col(0) - direction.bias * solution.col(1);
     MERCER_RETURN_IF_ERROR(
-        kernel_.rows.MultiplyRows(step.rows, of_rows, direction.multipliers, context));
+        features_.MultiplyRows(step.rows, change, direction.multipliers, context));
     direction.multipliers =
         step.curvature.array() * (direction.multipliers.array() + direction.bias);
     return absl::OkStatus();
   }
 
   double Cost(Index rows) const override {
-    const auto n = static_cast<double>(kernel_.rows.rows());
-    const auto rank = static_cast<double>(kernel_.rows.cols());
-    return static_cast<double>(rows) * rank * rank + 16.0 * n * rank + 5.0 * rank * rank * rank;
+    const auto n = static_cast<double>(features_.rows());
+    const auto rank = static_cast<double>(features_.cols());
+    return static_cast<double>(rows) * rank * rank + 16.0 * n * rank +
+           Features::kCubicOperations * rank * rank * rank;
   }
 
  private:
-  absl::Status Reduce(const Vector& coefficients, Vector& reduced, RunContext& context) const {
-    Vector of_rows(kernel_.rows.cols());
-    MERCER_RETURN_IF_ERROR(kernel_.rows.MultiplyTransposed(coefficients, of_rows, context));
-    reduced = kernel_.root.triangularView<Eigen::Lower>().transpose() * of_rows;
-    return absl::OkStatus();
-  }
-
-  absl::Status Factor(const CurvedStep& step, Matrix& system, RunContext& context) const {
-    const Index rank = kernel_.rows.cols();
-    Matrix gram = Matrix::Zero(rank, rank);
-    MERCER_RETURN_IF_ERROR(kernel_.rows.AddGram(step.rows, step.curvature, 1.0, gram, context));
-    system.resize(rank, rank);
-    MERCER_RETURN_IF_ERROR(TriangularCongruence(gram, kernel_.root, system, context));
-    return FactorShifted(system, context);
-  }
-
-  const FactoredKernel kernel_;
+  const Features features_;
 };
 
 }  // namespace
@@ -164,9 +230,13 @@ class FactoredSystem final : public CurvedSystem {
 std::unique_ptr<CurvedSystem> MakeCurvedSystem(const KernelOperator& kernel) {
   const std::optional<FactoredKernel> factored = kernel.Factored();
   if (factored.has_value()) {
-    return std::make_unique<FactoredSystem>(*factored);
+    return std::make_unique<FeatureSystem<RootedFeatures>>(RootedFeatures(*factored));
   }
   return std::make_unique<EntrySystem>(kernel);
+}
+
+std::unique_ptr<CurvedSystem> MakeFeatureSystem(const Matrix& features) {
+  return std::make_unique<FeatureSystem<DenseFeatures>>(DenseFeatures(features));
 }
 
 }  // namespace mercer

@@ -26,11 +26,12 @@ struct CurvedDirection {
   double bias = 0;     // db
 };
 
-// Not thread-safe. The kernel must outlive it.
+// Not thread-safe. What it was made of must outlive it.
 class CurvedSystem {
  public:
   virtual ~CurvedSystem() = default;
 
+  virtual Index size() const = 0;  // of the kernel
   // products = K coefficients. Errors: kCancelled.
   virtual absl::Status Multiply(const Vector& coefficients, Vector& products,
                                 RunContext& context) const = 0;
@@ -42,6 +43,9 @@ class CurvedSystem {
   virtual double Cost(Index rows) const = 0;
 };
 
+// Of the kernel, on its features if it has some.
 std::unique_ptr<CurvedSystem> MakeCurvedSystem(const KernelOperator& kernel);
+// Of the kernel X X' of the rows of X, in double precision.
+std::unique_ptr<CurvedSystem> MakeFeatureSystem(const Matrix& features);
 
 }  // namespace mercer

@@ -43,8 +43,8 @@ class FeatureKernel final : public KernelOperator {
     for (Index j = 0; j + 1 < root_.cols(); ++j) {
       root_(j + 1, j) = 0.25;
     }
-    const Matrix x = stored * root_;
-    gram_ = x * x.transpose();
+    values_ = stored * root_;
+    gram_ = values_ * values_.transpose();
   }
 
   Index size() const override { return gram_.rows(); }
@@ -65,13 +65,17 @@ class FeatureKernel final : public KernelOperator {
   }
   std::optional<FactoredKernel> Factored() const override { return FactoredKernel{rows_, root_}; }
 
+  const Matrix& values() const { return values_; }
   const Matrix& gram() const { return gram_; }
 
  private:
   FactorRows rows_;
   Matrix root_;
+  Matrix values_;
   Matrix gram_;
 };
+
+using MakeSystem = std::function<std::unique_ptr<CurvedSystem>()>;
 
 struct CurvedInstance {
   FeatureKernel features;
@@ -79,7 +83,13 @@ struct CurvedInstance {
   DenseKernelOperator dense;
   SvmProblem problem;
 
-  std::vector<const KernelOperator*> kernels() const { return {&features, &hidden, &dense}; }
+  // Of the kernel in each of its forms.
+  std::vector<MakeSystem> systems() const {
+    return {[this] { return MakeCurvedSystem(features); },
+            [this] { return MakeFeatureSystem(features.values()); },
+            [this] { return MakeCurvedSystem(hidden); },
+            [this] { return MakeCurvedSystem(dense); }};
+  }
 };
 
 CurvedInstance MakeCurvedInstance(const CurvedShape& shape) {
@@ -119,10 +129,10 @@ TEST_P(CurvedSvmTest, EndsAtAPointThatSatisfiesTheConditionsOfOptimality) {
   const auto [kind, cost] = GetParam();
   for (uint64_t seed = 0; seed < 3; ++seed) {
     const CurvedInstance instance = MakeCurvedInstance({.kind = kind, .cost = cost, .seed = seed});
-    for (const KernelOperator* kernel : instance.kernels()) {
+    for (const MakeSystem& system : instance.systems()) {
       const double goal = cost > 1e6 ? 1e-6 : 1e-10;
       RunContext context;
-      CurvedSvmSolver solver(*kernel, goal);
+      CurvedSvmSolver solver(system(), goal);
       ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
       ASSERT_TRUE(solver.Run(context).ok());
       ASSERT_EQ(static_cast<int>(solver.stop()), static_cast<int>(SvmStop::kRelativeGap))
@@ -192,8 +202,8 @@ TEST(CurvedSvmOptimumTest, SquareIsRidgeInOneOrTwoSteps) {
     const auto ridge = SolveKernelRidge(instance.dense, instance.problem.targets,
                                         instance.problem.costs, true, context);
     ASSERT_TRUE(ridge.ok()) << ridge.status();
-    for (const KernelOperator* kernel : instance.kernels()) {
-      CurvedSvmSolver solver(*kernel, 1e-9);
+    for (const MakeSystem& system : instance.systems()) {
+      CurvedSvmSolver solver(system(), 1e-9);
       ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
       ASSERT_TRUE(solver.Run(context).ok());
       EXPECT_LE(solver.iterations(), 2);
@@ -295,21 +305,21 @@ TEST(CurvedSvmResumeTest, EveryStateLeadsToTheSameBits) {
   for (const LossKind kind : kCurved) {
     const CurvedInstance instance =
         MakeCurvedInstance({.rows = 700, .rank = 30, .kind = kind, .cost = 50.0});
-    for (const KernelOperator* kernel : instance.kernels()) {
+    for (const MakeSystem& system : instance.systems()) {
       RunContext context;
-      CurvedSvmSolver whole(*kernel, 1e-11);
+      CurvedSvmSolver whole(system(), 1e-11);
       ASSERT_TRUE(whole.Start(instance.problem, {}, context).ok());
       std::string state = whole.SaveState();
       while (!whole.done()) {
         ASSERT_TRUE(whole.Step(1, context).ok());
         RunContext two_threads(CancellationToken(), 2, nullptr);
-        CurvedSvmSolver relay(*kernel, 1e-11);
+        CurvedSvmSolver relay(system(), 1e-11);
         ASSERT_TRUE(relay.RestoreState(instance.problem, state, context).ok());
         ASSERT_TRUE(relay.Step(1, two_threads).ok());
         state = relay.SaveState();
         ASSERT_TRUE(whole.SaveState() == state) << "iteration " << whole.iterations();
       }
-      CurvedSvmSolver ended(*kernel, 1e-11);
+      CurvedSvmSolver ended(system(), 1e-11);
       ASSERT_TRUE(ended.RestoreState(instance.problem, state, context).ok());
       EXPECT_TRUE(ended.done());
       EXPECT_EQ(ended.certificate().primal, whole.certificate().primal);
@@ -372,10 +382,10 @@ TEST(CurvedSvmErrorsTest, BadProblemsAreRefused) {
 
 TEST(CurvedSvmErrorsTest, CancelledStepLeavesTheStateOfTheOneBefore) {
   const CurvedInstance instance = MakeCurvedInstance({.cost = 10.0});
-  for (const KernelOperator* kernel : instance.kernels()) {
+  for (const MakeSystem& system : instance.systems()) {
     const CancellationToken token;
     RunContext context(token, 1, nullptr);
-    CurvedSvmSolver solver(*kernel, 1e-12);
+    CurvedSvmSolver solver(system(), 1e-12);
     ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
     ASSERT_TRUE(solver.Step(1, context).ok());
     const std::string before = solver.SaveState();
