@@ -11,14 +11,17 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/kernels/gram/kernel_source.h"
+#include "core/linalg/row_products.h"
+#include "core/objectives/dual_ray.h"
 #include "core/training/contract/single_task.h"
 
 namespace mercer::csi {
 namespace {
 
-constexpr double kSliceOperations = 3e8;  // multiplications of a step, about 0.2 s
-constexpr Index kPanel = 256;             // pivots whose rows of G are gathered at a time
-constexpr double kShareOfTarget = 0.5;    // the gap of each output, of that asked for
+constexpr double kSliceOperations = 3e8;   // multiplications of a step, about 0.2 s
+constexpr double kSolverOperations = 6e8;  // of floating point numbers, where solvers count those
+constexpr Index kPanel = 256;              // pivots whose rows of G are gathered at a time
+constexpr double kShareOfTarget = 0.5;     // the gap of each output, of that asked for
 constexpr double kRoundingOfZero = 1e-27;
 constexpr double kNoCoefficient = 1e-12;  // of the largest
 constexpr double kMostCost = 1e140;       // squares of slopes are finite
@@ -44,7 +47,7 @@ absl::Status CsiLearner::Begin(const WarmStart* /*warm_start*/) {
       kept_.push_back(i);
     }
   }
-  outputs_.clear();
+  solver_ = nullptr;
   columns_ = nullptr;
   selected_ = nullptr;
   factor_.reset();
@@ -78,10 +81,13 @@ const KernelColumns& CsiLearner::kept_columns() const {
   return selected_ != nullptr ? static_cast<const KernelColumns&>(*selected_) : *columns_;
 }
 
-FeatureRidgeProblem CsiLearner::ProblemOf(Index output) const {
+SvmProblem CsiLearner::ProblemOf(Index output) const {
   const TaskData& task = problem_->tasks[0];
-  return {features_.get(), loss_, task.targets.col(output)(kept_),
-          task.costs(kept_) / options_.lambda};
+  return {loss_, task.targets.col(output)(kept_), task.costs(kept_) / options_.lambda};
+}
+
+std::unique_ptr<CurvedSvmSolver> CsiLearner::MakeSolver() const {
+  return std::make_unique<CurvedSvmSolver>(MakeFeatureSystem(*features_), solver_gap_);
 }
 
 absl::Status CsiLearner::Advance(RunContext& context) {
@@ -89,7 +95,7 @@ absl::Status CsiLearner::Advance(RunContext& context) {
   if (!state_.progress.done) {
     return SelectPivots(context);
   }
-  return outputs_.empty() ? StartOutputs(context) : Solve(context);
+  return state_.outputs.empty() ? StartOutputs(context) : Solve(context);
 }
 
 absl::Status CsiLearner::Prepare(RunContext& context) {
@@ -173,50 +179,94 @@ absl::Status CsiLearner::BuildFeatures(RunContext& context) {
   return absl::OkStatus();
 }
 
+// Every output begins at its best constant, so that there is a model whenever a run ends.
 absl::Status CsiLearner::StartOutputs(RunContext& context) {
   MERCER_RETURN_IF_ERROR(BuildFeatures(context));
   context.ReportStage("solve");
-  std::vector<FeatureRidge> outputs(static_cast<size_t>(problem_->tasks[0].targets.cols()));
-  for (size_t o = 0; o < outputs.size(); ++o) {
-    MERCER_RETURN_IF_ERROR(outputs[o].Start(ProblemOf(static_cast<Index>(o)), context));
+  const Vector zero = Vector::Zero(static_cast<Index>(kept_.size()));
+  std::vector<CsiOutput> outputs;
+  for (Index o = 0; o < problem_->num_outputs(); ++o) {
+    const SvmProblem problem = ProblemOf(o);
+    MERCER_ASSIGN_OR_RETURN(
+        const SvmCertificate certificate,
+        CertifySvm(*loss_, problem.targets, problem.costs, zero, zero, true, context));
+    MERCER_ASSIGN_OR_RETURN(CsiOutput output, OutputOf(problem, zero, certificate, context));
+    outputs.push_back(std::move(output));
   }
-  outputs_ = std::move(outputs);
+  state_.outputs = std::move(outputs);
   return absl::OkStatus();
 }
 
-bool CsiLearner::IsSolved(const FeatureRidge& output) const {
-  return output.stuck() ||
-         RelativeGap(output.primal(), output.dual_value()) <= kShareOfTarget * target_;
+absl::StatusOr<CsiOutput> CsiLearner::OutputOf(const SvmProblem& problem, const Vector& dual,
+                                               const SvmCertificate& certificate,
+                                               const RunContext& context) const {
+  MERCER_ASSIGN_OR_RETURN(const DualRay ray,
+                          MaximizeOnDualRay(*loss_, problem.targets, problem.costs, dual,
+                                            certificate.quadratic_form, context));
+  CsiOutput output;
+  output.dual = Vector::Zero(problem_->tasks[0].targets.rows());
+  output.dual(kept_) = dual;
+  output.bias = certificate.bias.chosen;
+  output.primal = certificate.primal;
+  output.lower = std::max(certificate.dual, ray.value);
+  return output;
 }
 
-// Makes steps of the outputs in turn; those that are solved are left out.
+bool CsiLearner::IsSolved(const CsiOutput& output) const {
+  return output.stuck || RelativeGap(output.primal, output.lower) <= kShareOfTarget * target_;
+}
+
+// Solves outputs in turn; those that are solved are left out.
 absl::Status CsiLearner::Solve(RunContext& context) {
   context.ReportStage("solve");
-  const auto all = [this](auto&& holds) {
-    return std::all_of(outputs_.begin(), outputs_.end(), holds);
-  };
-  state_.stuck = all([this](const FeatureRidge& output) { return IsSolved(output); });
+  const std::vector<CsiOutput>& outputs = state_.outputs;
+  state_.stuck = solver_ == nullptr &&
+                 std::all_of(outputs.begin(), outputs.end(),
+                             [this](const CsiOutput& output) { return IsSolved(output); });
   double operations = 0;
   size_t solved = 0;  // in succession
-  while (operations < kSliceOperations && solved < outputs_.size()) {
-    FeatureRidge& output = outputs_[state_.next_output];
-    state_.next_output = (state_.next_output + 1) % outputs_.size();
-    if (IsSolved(output)) {
+  while (operations < kSolverOperations && solved < outputs.size()) {
+    if (solver_ == nullptr && IsSolved(outputs[state_.next_output])) {
+      state_.next_output = (state_.next_output + 1) % outputs.size();
       ++solved;
       continue;
     }
     solved = 0;
-    MERCER_RETURN_IF_ERROR(output.Step(context));
-    operations += output.StepOperations();
+    MERCER_ASSIGN_OR_RETURN(const double of_step, SolveNextOutput(context));
+    operations += of_step;
   }
   return absl::OkStatus();
+}
+
+// Makes a step of the solver of the output whose turn it is, and says about how many operations
+// that took.
+absl::StatusOr<double> CsiLearner::SolveNextOutput(RunContext& context) {
+  CsiOutput& output = state_.outputs[state_.next_output];
+  const SvmProblem problem = ProblemOf(static_cast<Index>(state_.next_output));
+  if (solver_ == nullptr) {
+    solver_gap_ = kShareOfTarget * target_;
+    std::unique_ptr<CurvedSvmSolver> solver = MakeSolver();
+    MERCER_RETURN_IF_ERROR(solver->Start(problem, {.dual = output.dual(kept_)}, context));
+    solver_ = std::move(solver);
+  }
+  const double operations = solver_->NextCost();
+  const int64_t before = solver_->iterations();
+  MERCER_RETURN_IF_ERROR(solver_->Step(1, context));
+  MERCER_ASSIGN_OR_RETURN(output,
+                          OutputOf(problem, solver_->dual(), solver_->certificate(), context));
+  state_.iterations += solver_->iterations() - before;
+  if (solver_->done()) {
+    output.stuck = solver_->stop() != SvmStop::kRelativeGap;
+    solver_ = nullptr;
+  }
+  return operations;
 }
 
 StepReport CsiLearner::Report() const {
   StepReport report;
   report.active_kernels = static_cast<Index>(problem_->kernels.size());
   report.support_vectors = static_cast<Index>(state_.progress.pivots.size());
-  if (outputs_.empty()) {
+  if (state_.outputs.empty()) {
     report.stage = "pivots";
     report.fraction = 0.9 * static_cast<double>(state_.progress.pivots.size()) /
                       static_cast<double>(options_.max_pivots);
@@ -226,11 +276,11 @@ StepReport CsiLearner::Report() const {
   report.stage = "solve";
   report.primal = 0;
   report.dual = 0;
-  for (const FeatureRidge& output : outputs_) {
-    report.primal += options_.lambda * output.primal();
-    report.dual += options_.lambda * output.dual_value();
-    report.inner_iterations += static_cast<Index>(output.iterations());
+  for (const CsiOutput& output : state_.outputs) {
+    report.primal += options_.lambda * output.primal;
+    report.dual += options_.lambda * output.lower;
   }
+  report.inner_iterations = static_cast<Index>(state_.iterations);
   report.accuracy = RelativeGap(report.primal, report.dual);
   report.fraction = 0.9 + 0.1 * FractionOfGap(report.accuracy, problem_->relative_gap);
   report.has_model = true;
@@ -243,15 +293,16 @@ StepReport CsiLearner::Report() const {
   return report;
 }
 
-// The coefficients a = G_I^-T w, pivots x outputs, by back substitution, panel by panel from the
-// last pivots on. What rounding leaves where rows beyond the margin have nothing to say is no
-// coefficient.
+// The coefficients a = G_I^-T w of w = G'dual, pivots x outputs, by back substitution, panel by
+// panel from the last pivots on. What rounding leaves where rows beyond the margin have nothing to
+// say is no coefficient.
 absl::StatusOr<Matrix> CsiLearner::Coefficients(RunContext& context) const {
   const auto pivots = static_cast<Index>(feature_pivots_.size());
-  Matrix coefficients(pivots, static_cast<Index>(outputs_.size()));
-  for (size_t o = 0; o < outputs_.size(); ++o) {
-    coefficients.col(static_cast<Index>(o)) = outputs_[o].point().weights;
+  Matrix dual(features_->rows(), static_cast<Index>(state_.outputs.size()));
+  for (size_t o = 0; o < state_.outputs.size(); ++o) {
+    dual.col(static_cast<Index>(o)) = state_.outputs[o].dual(kept_);
   }
+  MERCER_ASSIGN_OR_RETURN(Matrix coefficients, ProductOverRows(*features_, dual, context));
   for (Index end = pivots; end > 0;) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const Index width = std::min(kPanel, end);
@@ -272,13 +323,13 @@ absl::StatusOr<Matrix> CsiLearner::Coefficients(RunContext& context) const {
 }
 
 absl::StatusOr<TrainedPoint> CsiLearner::CurrentModel(RunContext& context) const {
-  if (outputs_.empty()) {
+  if (state_.outputs.empty()) {
     return absl::FailedPreconditionError("the pivots have not been chosen yet");
   }
   const TaskData& task = problem_->tasks[0];
   MERCER_ASSIGN_OR_RETURN(const Matrix coefficients, Coefficients(context));
   const Index pivots = coefficients.rows();
-  TaskWitness witness{Matrix::Zero(task.targets.rows(), coefficients.cols()),
+  TaskWitness witness{Matrix(task.targets.rows(), coefficients.cols()),
                       Vector(coefficients.cols())};
   Matrix pivot_rows(pivots, 1);
   std::vector<std::pair<Index, Index>> order;  // row of the inputs, place among the pivots
@@ -297,11 +348,9 @@ absl::StatusOr<TrainedPoint> CsiLearner::CurrentModel(RunContext& context) const
   TrainedPoint point;
   std::vector<ModelFunction> parts;
   for (Index o = 0; o < coefficients.cols(); ++o) {
-    const FeatureRidge& output = outputs_[static_cast<size_t>(o)];
-    Vector dual;
-    MERCER_RETURN_IF_ERROR(output.Dual(dual, context));
-    witness.dual(kept_, o) = dual;
-    witness.bias(o) = output.point().bias;
+    const CsiOutput& output = state_.outputs[static_cast<size_t>(o)];
+    witness.dual.col(o) = output.dual;
+    witness.bias(o) = output.bias;
     parts.push_back(MakeKernelFunction(*task.inputs, rows, problem_->kernels, columns_->scales(),
                                        coefficients.col(o)(places), witness.bias(o)));
   }
@@ -325,7 +374,9 @@ absl::StatusOr<TrainedPoint> CsiLearner::ConstantModel(RunContext& context) {
   MERCER_RETURN_IF_ERROR(constant.Prepare(context));
   constant.state_.progress.done = true;
   MERCER_RETURN_IF_ERROR(constant.StartOutputs(context));
-  MERCER_RETURN_IF_ERROR(constant.Solve(context));
+  while (!constant.state_.stuck) {
+    MERCER_RETURN_IF_ERROR(constant.Solve(context));
+  }
   return constant.CurrentModel(context);
 }
 

@@ -7,9 +7,9 @@
 //              33-40, as the baseline of Rakotomamonjy, Flamary, Yger: Learning with infinitely
 //              many features. Machine Learning 91 (2013) 43-66; docs/mathematics/csi.md.
 // Notation     G, an incomplete Cholesky factor on I (kernels/lowrank/csi.h); G_I = pivots' rows;
-//              f(x_i) = G(i, :) w with a = G_I^-T w, |f|^2 = |w|^2.
-// Method       Pivots chosen greedily by kernel and targets, then Newton's method on G
-//              (core/solvers/factor/feature_ridge.h).
+//              f(x_i) = G(i, :) w with a = G_I^-T w, |f|^2 = |w|^2; w = G'u, u the dual variables.
+// Method       Pivots chosen greedily by kernel and targets, then Newton's method on G, one output
+//              after the other (core/solvers/svm/curved_svm.h).
 // Guarantees   The certificate is about the problem given the pivots. Rows of cost 0 take no part.
 // Cost         Per pivot two columns of the kernel; n (2 max_pivots + 2 look_ahead) numbers; never
 //              n x n.
@@ -26,29 +26,46 @@
 #include "core/kernels/gram/kernel_columns.h"
 #include "core/kernels/lowrank/csi.h"
 #include "core/learners/csi/options.h"
-#include "core/solvers/factor/feature_ridge.h"
+#include "core/solvers/svm/curved_svm.h"
 #include "core/training/contract/resumable_learner.h"
 
 namespace mercer::csi {
 
 LearnerEntry Entry();
 
+// What is known of an output, in the problem divided by lambda.
+struct CsiOutput {
+  Vector dual;                // feasible; of all rows, 0 for those that are left out
+  double bias = 0;            // the best one for the function G G'dual
+  double primal = kInfinity;  // of that function and bias
+  double lower = -kInfinity;  // of the best multiple of the dual
+  bool stuck = false;         // no further progress in floating point
+
+  static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
+    visit(Sized(self.dual, of.rows), Finite(self.bias), self.primal, self.lower, self.stuck);
+    visit.Require([&] { return self.dual.allFinite(); });
+  }
+};
+
 struct CsiState {
   CsiFactor::Progress progress;
-  double criterion = 1;  // J of the pivots
-  bool stuck = false;    // no further progress in floating point
-  uint64_t next_output = 0;
+  double criterion = 1;            // J of the pivots
+  std::vector<CsiOutput> outputs;  // once the pivots are chosen
+  uint64_t next_output = 0;        // whose turn it is
+  int64_t iterations = 0;          // of the solvers
+  bool stuck = false;              // no output can be improved
 
-  static void VisitFields(auto& visit, auto& self, const StateSizes& /*of*/) {
+  static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
     visit(self.progress.pivots, self.progress.look_ahead, self.progress.done,
-          Finite(self.criterion), FormerNumber(), self.stuck, self.next_output);
+          Finite(self.criterion), Nested(self.outputs, of), self.next_output, self.iterations,
+          self.stuck);
   }
 };
 
 class CsiLearner : public ResumableLearner<CsiState> {
  public:
   explicit CsiLearner(const CsiLearnerOptions& options)
-      : ResumableLearner("csi", /*version=*/1), options_(options) {}
+      : ResumableLearner("csi", /*version=*/2), options_(options) {}
 
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override;
   absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override;
@@ -66,9 +83,14 @@ class CsiLearner : public ResumableLearner<CsiState> {
   absl::Status BuildFeatures(RunContext& context);
   absl::Status StartOutputs(RunContext& context);
   absl::Status Solve(RunContext& context);
-  bool IsSolved(const FeatureRidge& output) const;
+  absl::StatusOr<double> SolveNextOutput(RunContext& context);
+  absl::StatusOr<CsiOutput> OutputOf(const SvmProblem& problem, const Vector& dual,
+                                     const SvmCertificate& certificate,
+                                     const RunContext& context) const;
+  bool IsSolved(const CsiOutput& output) const;
   CsiOptions SelectionOptions() const;
-  FeatureRidgeProblem ProblemOf(Index output) const;
+  SvmProblem ProblemOf(Index output) const;
+  std::unique_ptr<CurvedSvmSolver> MakeSolver() const;
   const KernelColumns& kept_columns() const;
   double ColumnOperations() const;
   bool HasKernel() const { return kept_columns().diagonal().sum() > 0; }
@@ -76,14 +98,17 @@ class CsiLearner : public ResumableLearner<CsiState> {
 
   const CsiLearnerOptions options_;
   std::shared_ptr<const Loss> loss_;
-  std::vector<Index> kept_;            // of the task's rows, those of cost > 0
-  std::vector<FeatureRidge> outputs_;  // once the pivots are chosen
+  std::vector<Index> kept_;  // of the task's rows, those of cost > 0
   // Functions of the problem, the options and the pivots.
   std::unique_ptr<KernelSumColumns> columns_;
   std::unique_ptr<SelectedKernelColumns> selected_;  // when rows have cost 0
   std::optional<CsiFactor> factor_;                  // while pivots are chosen
   std::vector<Index> feature_pivots_;                // those of features_
   std::unique_ptr<Matrix> features_;                 // G
+  // Of the output whose turn it is, on the features, and the gap that it was made for; null: not
+  // begun.
+  std::unique_ptr<CurvedSvmSolver> solver_;
+  double solver_gap_ = 0;
 };
 
 }  // namespace mercer::csi

@@ -6,7 +6,7 @@
 #include "core/learners/csi/csi.h"
 #include "core/learners/csi/verify.h"
 #include "core/linalg/row_products.h"
-#include "core/solvers/factor/feature_ridge.h"
+#include "core/solvers/svm/curved_svm.h"
 #include "core/training/contract/learner_entry.h"
 #include "core/training/contract/single_task.h"
 
@@ -26,9 +26,11 @@ Columns ColumnsOf(const CsiLearnerOptions& options, const ProblemShape& shape) {
 
 // While pivots are chosen: G, the orthonormal basis, the look-ahead and its projection, and their
 // products. Then G and the solver; then G and that of the verifier with the factor of its pivots.
-// Rows that are not all rows of the table are copied.
+// Rows that are not all rows of the table are copied. Every output has a dual: in the state, in what
+// was saved of that, in a checkpoint, or in the witness and in what verifies it.
 size_t EstimateMemory(const CsiLearnerOptions& options, const ProblemShape& shape) {
   constexpr Index kVectors = 16;
+  constexpr Index kDuals = 7;         // of each output
   constexpr Index kAheadSquares = 3;  // inner products of the look-ahead and of its projection
   // Buffers of matrix products and of kernel values.
   constexpr ByteCount kBuffers(size_t{3} << 20);
@@ -42,11 +44,11 @@ size_t EstimateMemory(const CsiLearnerOptions& options, const ProblemShape& shap
   const ByteCount choice = factor + rows * ahead * ByteCount(2) * number +
                            ahead * ahead * ByteCount(kAheadSquares) * number +
                            ByteCount(GramOverRowsBytes(columns.ahead));
-  const ByteCount solver(FeatureRidgeBytes(shape.rows, columns.pivots));
+  const ByteCount solver(FeatureSolverBytes(shape.rows, columns.pivots));
   const ByteCount verifier = factor + pivots * pivots * number;
   const ByteCount inputs = rows * ByteCount(shape.columns - shape.columns_in_files) * number;
   return (factor + std::max({choice, solver, verifier}) + inputs +
-          rows * (outputs * ByteCount(5) + ByteCount(kVectors)) * number +
+          rows * (outputs * ByteCount(kDuals) + ByteCount(kVectors)) * number +
           pivots * outputs * ByteCount(kVectors) * number + kBuffers)
       .value();
 }

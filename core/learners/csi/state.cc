@@ -1,6 +1,8 @@
 // What an interrupted run needs to go on with the same bits: the pivots, from which all else of the
-// choice of pivots follows, and the solver of each output.
+// choice of pivots follows, what is known of each output, and the solver of the one under way.
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "core/base/status/status_macros.h"
@@ -10,37 +12,39 @@ namespace mercer::csi {
 
 bool CsiLearner::Fits(const CsiState& state) const {
   const size_t pivots = state.progress.pivots.size();
-  return pivots <= kept_.size() && static_cast<int64_t>(pivots) <= options_.max_pivots;
+  const size_t outputs = state.outputs.size();
+  const bool solving =
+      state.progress.done && outputs == static_cast<size_t>(problem_->num_outputs());
+  return pivots <= kept_.size() && static_cast<int64_t>(pivots) <= options_.max_pivots &&
+         (outputs == 0 || solving) && state.next_output < std::max<size_t>(1, outputs);
 }
 
 void CsiLearner::SaveParts(ByteWriter& writer) const {
-  writer.WriteUint64(outputs_.size());
-  for (const FeatureRidge& output : outputs_) {
-    output.Save(writer);
+  writer.WriteBool(solver_ != nullptr);
+  if (solver_ != nullptr) {
+    writer.WriteDouble(solver_gap_);
+    writer.WriteString(solver_->SaveState());
   }
 }
 
 absl::Status CsiLearner::LoadParts(ByteReader& reader, RunContext& context) {
-  const uint64_t count = reader.ReadUint64();
-  outputs_.clear();
+  solver_ = nullptr;
   factor_.reset();  // pivots are chosen anew from those that there are
-  const bool known = count == 0 || (state_.progress.done &&
-                                    count == static_cast<uint64_t>(problem_->num_outputs()));
-  if (!known || state_.next_output >= std::max<uint64_t>(count, 1)) {
-    return NotAState();
-  }
-  if (count == 0) {
-    return absl::OkStatus();
+  const bool begun = reader.ReadBool();
+  if (state_.outputs.empty()) {
+    return begun ? NotAState() : absl::OkStatus();
   }
   MERCER_RETURN_IF_ERROR(Prepare(context));
   MERCER_RETURN_IF_ERROR(BuildFeatures(context));
-  std::vector<FeatureRidge> outputs(count);
-  for (size_t o = 0; o < outputs.size(); ++o) {
-    if (!outputs[o].Load(ProblemOf(static_cast<Index>(o)), reader)) {
-      return NotAState();
-    }
+  if (!begun) {
+    return absl::OkStatus();
   }
-  outputs_ = std::move(outputs);
+  solver_gap_ = reader.ReadDouble();
+  const std::string state = reader.ReadString();
+  std::unique_ptr<CurvedSvmSolver> solver = MakeSolver();
+  MERCER_RETURN_IF_ERROR(OfPart(
+      solver->RestoreState(ProblemOf(static_cast<Index>(state_.next_output)), state, context)));
+  solver_ = std::move(solver);
   return absl::OkStatus();
 }
 

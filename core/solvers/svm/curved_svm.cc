@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/status/byte_count.h"
 #include "core/base/status/status_macros.h"
+#include "core/linalg/row_products.h"
 #include "core/solvers/svm/svm_newton_model.h"
 
 namespace mercer {
@@ -315,6 +317,15 @@ absl::Status CurvedSvmSolver::RestoreState(const SvmProblem& problem, std::strin
     return absl::InvalidArgumentError("not a state of the Newton solver for this problem");
   }
   return Take(std::move(read), context);
+}
+
+size_t FeatureSolverBytes(Index rows, Index columns) {
+  // The problem, the states before and after a step and of a trial, the vectors of the step, and
+  // the state as it was saved.
+  constexpr Index kVectors = 44;
+  return (ByteCount(sizeof(double)) * ByteCount(rows) * ByteCount(kVectors) +
+          ByteCount(GramOverRowsBytes(columns)))
+      .value();
 }
 
 }  // namespace mercer

@@ -126,4 +126,7 @@ class CurvedSvmSolver : public SvmSolver {
   SvmCertificate certificate_;  // of the best dual
 };
 
+// Upper bound on what solving on features in double precision takes beside them.
+size_t FeatureSolverBytes(Index rows, Index columns);
+
 }  // namespace mercer

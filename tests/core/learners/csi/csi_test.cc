@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <memory>
 #include <set>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -74,15 +76,20 @@ TEST(CsiLearnerTest, MorePivotsNeverRaiseTheObjective) {
   }
 }
 
-TEST(CsiLearnerTest, OutputsShareThePivots) {
-  TrainingProblem problem = ToyProblem(TargetKind::kClassification, 150, 3, {1.0, 3.0});
-  Matrix targets(150, 3);
-  for (Index i = 0; i < 150; ++i) {
+TrainingProblem ThreeOutputs(Index rows, const std::vector<double>& bandwidths) {
+  TrainingProblem problem = ToyProblem(TargetKind::kClassification, rows, 3, bandwidths);
+  Matrix targets(rows, 3);
+  for (Index i = 0; i < rows; ++i) {
     for (Index o = 0; o < 3; ++o) {
       targets(i, o) = i % 3 == o ? 1 : -1;
     }
   }
   problem.tasks[0].targets = targets;
+  return problem;
+}
+
+TEST(CsiLearnerTest, OutputsShareThePivots) {
+  TrainingProblem problem = ThreeOutputs(150, {1.0, 3.0});
   problem.relative_gap = 1e-6;
   const absl::StatusOr<TrainingOutcome> outcome = Train(problem, {.max_pivots = 25});
   ASSERT_TRUE(outcome.ok()) << outcome.status();
@@ -92,6 +99,41 @@ TEST(CsiLearnerTest, OutputsShareThePivots) {
   EXPECT_EQ(function.kernel_terms[0].coefficients.rows(), 25);
   EXPECT_EQ(function.kernel_terms[0].coefficients.cols(), 3);
   EXPECT_LE(outcome->certificate.accuracy, 1e-6);
+}
+
+// Conformance has one output, whose solver is done in one step.
+TEST(CsiLearnerTest, OutputsThatAreUnderWayAreResumedWithTheSameBits) {
+  TrainingProblem problem = ThreeOutputs(3000, {0.6});
+  problem.relative_gap = 1e-9;
+  const LearnerEntry entry = csi::Entry();
+  const OptionValues options =
+      csi::CsiLearnerOptions::Fields().Values({.lambda = 1e-2, .max_pivots = 300});
+  RunContext context;
+  RunContext two_threads(CancellationToken(), 2, nullptr);
+  const std::unique_ptr<Learner> whole = *entry.create(options);
+  ASSERT_EQ(whole->Start(problem, nullptr), absl::OkStatus());
+  std::string state;
+  int solving = 0;
+  for (bool done = false; !done;) {
+    const absl::StatusOr<StepReport> report = whole->Step(context, problem.relative_gap);
+    ASSERT_TRUE(report.ok()) << report.status();
+    if (!state.empty()) {
+      const std::unique_ptr<Learner> relay = *entry.create(options);
+      ASSERT_EQ(relay->RestoreState(problem, state, context), absl::OkStatus());
+      ASSERT_TRUE(relay->Step(two_threads, problem.relative_gap).ok());
+      ASSERT_TRUE(relay->SaveState() == whole->SaveState()) << "step " << solving;
+      ++solving;
+    }
+    if (report->stage == "solve") {
+      state = whole->SaveState();
+    }
+    done = report->stop.has_value() || report->accuracy <= problem.relative_gap;
+  }
+  EXPECT_GE(solving, 2);
+  // The first number of a state is the version of its format.
+  ASSERT_EQ(state[0], 2);
+  state[0] = 1;
+  EXPECT_TRUE(absl::IsDataLoss((*entry.create(options))->RestoreState(problem, state, context)));
 }
 
 TEST(CsiLearnerTest, RowsOfCostZeroAreNoPivotsAndTheirTargetsAreNotSeen) {
