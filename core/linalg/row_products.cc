@@ -13,8 +13,10 @@ namespace mercer {
 namespace {
 
 constexpr Index kTileColumns = 256;
-constexpr Index kChunkRows = 256;  // of one product of 256 x 256 columns: a few milliseconds
-constexpr Index kTasks = 8;        // at least, where there are rows enough
+constexpr Index kChunkRows = 256;      // of one product of 256 x 256 columns: a few milliseconds
+constexpr Index kTasks = 8;            // at least, where there are rows enough
+constexpr Index kGatheredRows = 2048;  // at a time
+constexpr Index kGatherTask = 128;     // rows
 
 // Computes out = before out + op(a) b.
 void Multiply(bool transposed, const ConstMatrixRef& a, const ConstMatrixRef& b, double before,
@@ -173,6 +175,39 @@ size_t GramOverRowsBytes(Index columns) {
   const ByteCount tile(std::min(columns, kTileColumns));
   const ByteCount parts = ByteCount(kTasks) * tile * (tile + ByteCount(2 * kChunkRows));
   return (ByteCount(sizeof(double)) * (all * all + parts)).value();
+}
+
+absl::Status AddGramOfRows(const GatheredRows& rows, Index tile, double scale, MatrixRef out,
+                           RunContext& context) {
+  const Index tiles = (rows.cols + tile - 1) / tile;
+  Matrix gathered(rows.stride, std::min(rows.count, kGatheredRows));
+  for (Index first = 0; first < rows.count; first += kGatheredRows) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    const Index width = std::min(kGatheredRows, rows.count - first);
+    context.parallel().ForBlocks(width, kGatherTask, [&](Index begin, Index end) {
+      for (Index j = begin; j < end && !context.cancelled(); ++j) {
+        rows.write(first + j, gathered.col(j).data());
+      }
+    });
+    // The lower tiles (i, j), j <= i, numbered row by row.
+    context.parallel().ForBlocks(tiles * (tiles + 1) / 2, 1, [&](Index number, Index /*end*/) {
+      if (context.cancelled()) {
+        return;
+      }
+      Index i = 0;
+      while ((i + 1) * (i + 2) / 2 <= number) {
+        ++i;
+      }
+      const Index j = number - i * (i + 1) / 2;
+      const Index height = std::min(tile, rows.cols - i * tile);
+      const Index breadth = std::min(tile, rows.cols - j * tile);
+      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, BlasInt(height), BlasInt(breadth),
+                  BlasInt(width), scale, gathered.data() + i * tile, BlasInt(rows.stride),
+                  gathered.data() + j * tile, BlasInt(rows.stride), 1.0,
+                  out.data() + j * tile * out.outerStride() + i * tile, BlasInt(out.outerStride()));
+    });
+  }
+  return context.CheckCancelled();
 }
 
 }  // namespace mercer

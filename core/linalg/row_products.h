@@ -39,4 +39,17 @@ absl::StatusOr<Matrix> GramOverRows(const ConstMatrixRef& a, RunContext& context
 // Upper bound on what GramOverRows takes, its result included.
 size_t GramOverRowsBytes(Index columns);
 
+// Rows of a matrix that is stored in another form.
+struct GatheredRows {
+  Index count = 0;
+  Index cols = 0;
+  Index stride = 0;  // entries of each, those that only pad it included
+  std::function<void(Index j, double* out)> write;  // row j; concurrently
+};
+// out += scale sum_j rows(j)' rows(j): the lower triangle, in squares of `tile`; the upper one is
+// arbitrary. Gathers some rows at a time, so that the sum is one of products of a matrix with
+// itself. Errors: kCancelled.
+absl::Status AddGramOfRows(const GatheredRows& rows, Index tile, double scale, MatrixRef out,
+                           RunContext& context);
+
 }  // namespace mercer

@@ -9,13 +9,13 @@
 #include "core/base/status/status_macros.h"
 #include "core/linalg/blas_int.h"
 #include "core/linalg/row_operations.h"
+#include "core/linalg/row_products.h"
 
 namespace mercer {
 namespace {
 
 constexpr Index kTaskRows = 512;                  // about 0.1 ms for 700 columns
 constexpr Index kSummedRows = 2048;               // per partial sum
-constexpr Index kGramRows = 2048;                 // gathered at a time
 constexpr Index kGramTile = 128;                  // a tile's update takes about 2 ms
 constexpr Index kTriangularValues = 200'000'000;  // products per task with a triangular root
 
@@ -197,42 +197,14 @@ absl::StatusOr<FactorRows> FactorRows::TimesTriangular(ConstMatrixRef root,
   return product;
 }
 
-// Rows are gathered as doubles, times the roots of their weights, so that the Gram matrix is a
-// product of the gathered matrix with itself; its lower tiles are independent of each other.
+// Rows are gathered as doubles, times the roots of their weights.
 absl::Status FactorRows::AddGram(absl::Span<const Index> rows, ConstVectorRef weights, double scale,
                                  MatrixRef out, RunContext& context) const {
-  const auto count = static_cast<Index>(rows.size());
-  const Index tiles = (cols_ + kGramTile - 1) / kGramTile;
-  Matrix gathered(stride_, std::min(count, kGramRows));
-  for (Index first = 0; first < count; first += kGramRows) {
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const Index width = std::min(kGramRows, count - first);
-    context.parallel().ForBlocks(width, kTaskRows / 4, [&](Index begin, Index end) {
-      for (Index j = begin; j < end; ++j) {
-        ScaleRow(row(rows[static_cast<size_t>(first + j)]), std::sqrt(weights(first + j)), stride_,
-                 gathered.col(j).data());
-      }
-    });
-    // The lower tiles (i, j), j <= i, numbered row by row.
-    context.parallel().ForBlocks(tiles * (tiles + 1) / 2, 1, [&](Index tile, Index) {
-      if (context.cancelled()) {
-        return;
-      }
-      Index i = 0;
-      while ((i + 1) * (i + 2) / 2 <= tile) {
-        ++i;
-      }
-      const Index j = tile - i * (i + 1) / 2;
-      const Index height = std::min(kGramTile, cols_ - i * kGramTile);
-      const Index breadth = std::min(kGramTile, cols_ - j * kGramTile);
-      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, BlasInt(height), BlasInt(breadth),
-                  BlasInt(width), scale, gathered.data() + i * kGramTile, BlasInt(stride_),
-                  gathered.data() + j * kGramTile, BlasInt(stride_), 1.0,
-                  out.data() + j * kGramTile * out.outerStride() + i * kGramTile,
-                  BlasInt(out.outerStride()));
-    });
-  }
-  return context.CheckCancelled();
+  const auto write = [&](Index j, double* gathered) {
+    ScaleRow(row(rows[static_cast<size_t>(j)]), std::sqrt(weights(j)), stride_, gathered);
+  };
+  return AddGramOfRows({static_cast<Index>(rows.size()), cols_, stride_, write}, kGramTile, scale,
+                       out, context);
 }
 
 }  // namespace mercer

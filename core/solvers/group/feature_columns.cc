@@ -13,13 +13,13 @@
 #include "core/base/status/status_macros.h"
 #include "core/linalg/blas_int.h"
 #include "core/linalg/row_operations.h"
+#include "core/linalg/row_products.h"
 
 namespace mercer {
 namespace {
 
-constexpr Index kGramRows = 2048;  // gathered at a time
-constexpr Index kGramTile = 64;    // a tile's update takes about 1 ms
-constexpr Index kFewColumns = 4;   // so many are added row by row
+constexpr Index kGramTile = 64;   // a tile's update takes about 1 ms
+constexpr Index kFewColumns = 4;  // so many are added row by row
 
 // The length of a tile's rows for so many columns, with some room, so that tiles are seldom copied
 // when columns are appended.
@@ -344,58 +344,22 @@ absl::Status FeatureColumns::ReduceLast(Index first, const ConstVectorRef& slope
   return absl::OkStatus();
 }
 
-absl::Status FeatureColumns::GatherRows(absl::Span<const Index> rows, const ConstVectorRef& weights,
-                                        Matrix& gathered, RunContext& context) const {
-  context.parallel().ForBlocks(static_cast<Index>(rows.size()), kPassRows,
-                               [&](Index begin, Index end) {
-                                 for (Index j = begin; j < end && !context.cancelled(); ++j) {
-                                   const Index row = rows[static_cast<size_t>(j)];
-                                   const Tile& tile = TileOf(row);
-                                   const Index at = (row - tile.begin) * tile.stride;
-                                   const double root = std::sqrt(weights(j));
-                                   double* out = gathered.col(j).data();
-                                   precision_ == ColumnPrecision::kSingle
-                                       ? ScaleRow(tile.singles() + at, root, tile.stride, out)
-                                       : ScaleRow(tile.doubles() + at, root, tile.stride, out);
-                                 }
-                               });
-  return context.CheckCancelled();
-}
-
 absl::Status FeatureColumns::AddGram(absl::Span<const Index> rows, const ConstVectorRef& weights,
                                      double scale, MatrixRef out, RunContext& context) const {
   if (cols_ == 0 || rows.empty()) {
     return context.CheckCancelled();
   }
-  const Index tiles = (cols_ + kGramTile - 1) / kGramTile;
-  const auto count = static_cast<Index>(rows.size());
-  Matrix gathered(MaxStride(), std::min(count, kGramRows));
-  for (Index first = 0; first < count; first += kGramRows) {
-    const Index width = std::min(kGramRows, count - first);
-    MERCER_RETURN_IF_ERROR(
-        GatherRows(rows.subspan(static_cast<size_t>(first), static_cast<size_t>(width)),
-                   weights.segment(first, width), gathered, context));
-    // The lower tiles (i, j), j <= i, numbered row by row.
-    context.parallel().ForBlocks(tiles * (tiles + 1) / 2, 1, [&](Index tile, Index) {
-      if (context.cancelled()) {
-        return;
-      }
-      Index i = 0;
-      while ((i + 1) * (i + 2) / 2 <= tile) {
-        ++i;
-      }
-      const Index j = tile - i * (i + 1) / 2;
-      const Index height = std::min(kGramTile, cols_ - i * kGramTile);
-      const Index breadth = std::min(kGramTile, cols_ - j * kGramTile);
-      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, BlasInt(height), BlasInt(breadth),
-                  BlasInt(width), scale, gathered.data() + i * kGramTile,
-                  BlasInt(gathered.outerStride()), gathered.data() + j * kGramTile,
-                  BlasInt(gathered.outerStride()), 1.0,
-                  out.data() + j * kGramTile * out.outerStride() + i * kGramTile,
-                  BlasInt(out.outerStride()));
-    });
-  }
-  return context.CheckCancelled();
+  const auto write = [&](Index j, double* gathered) {
+    const Index row = rows[static_cast<size_t>(j)];
+    const Tile& tile = TileOf(row);
+    const Index at = (row - tile.begin) * tile.stride;
+    const double root = std::sqrt(weights(j));
+    precision_ == ColumnPrecision::kSingle
+        ? ScaleRow(tile.singles() + at, root, tile.stride, gathered)
+        : ScaleRow(tile.doubles() + at, root, tile.stride, gathered);
+  };
+  return AddGramOfRows({static_cast<Index>(rows.size()), cols_, MaxStride(), write}, kGramTile,
+                       scale, out, context);
 }
 
 }  // namespace mercer

@@ -104,8 +104,6 @@ class FeatureColumns {
   void AddSignedSlopes(const Tile& tile, Index begin, Index first_column,
                        const ConstVectorRef& slopes, Matrix& sums) const;
   const double* Widen(const Tile& tile, Index begin, Index count, Matrix& buffer) const;
-  absl::Status GatherRows(absl::Span<const Index> rows, const ConstVectorRef& weights,
-                          Matrix& gathered, RunContext& context) const;
 
   Index rows_;
   Index cols_ = 0;
