@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/status/status_macros.h"
+#include "core/linalg/matrix_products.h"
 #include "core/linalg/vector_math.h"
 
 namespace mercer {
@@ -12,6 +13,35 @@ namespace {
 constexpr Index kRowBlock = 64;
 
 }  // namespace
+
+absl::Status FactoredKernel::Multiply(const Vector& x, Vector& out, RunContext& context) const {
+  const Vector of_rows = root.triangularView<Eigen::Lower>() * x;
+  out.resize(size());
+  return rows.Multiply(of_rows, out, context);
+}
+
+absl::Status FactoredKernel::MultiplyRows(absl::Span<const Index> of, const Vector& x, Vector& out,
+                                          RunContext& context) const {
+  const Vector of_rows = root.triangularView<Eigen::Lower>() * x;
+  out.resize(static_cast<Index>(of.size()));
+  return rows.MultiplyRows(of, of_rows, out, context);
+}
+
+absl::Status FactoredKernel::MultiplyTransposed(const Vector& a, Vector& out,
+                                                RunContext& context) const {
+  Vector of_rows(rank());
+  MERCER_RETURN_IF_ERROR(rows.MultiplyTransposed(a, of_rows, context));
+  out = root.triangularView<Eigen::Lower>().transpose() * of_rows;
+  return absl::OkStatus();
+}
+
+absl::Status FactoredKernel::Gram(absl::Span<const Index> of, const Vector& weights, Matrix& out,
+                                  RunContext& context) const {
+  Matrix of_rows = Matrix::Zero(rank(), rank());
+  MERCER_RETURN_IF_ERROR(rows.AddGram(of, weights, 1.0, of_rows, context));
+  out.resize(rank(), rank());
+  return TriangularCongruence(of_rows, root, out, context);
+}
 
 // out(i, j) = dot(K(:, i), x(:, j)): K is symmetric, so its columns are its rows, and each dot
 // product has an order of its own that depends on n alone. So a column's result does not depend on

@@ -34,6 +34,21 @@ struct FactoredKernel {
   // The kernels that K is the sum of, up to the small multiple of the identity in the root's
   // metric; null: K has no parts.
   const FactorBlocks* blocks = nullptr;
+
+  Index size() const { return rows.rows(); }
+  Index rank() const { return rows.cols(); }
+
+  // out = X x. Errors of all operations: kCancelled.
+  absl::Status Multiply(const Vector& x, Vector& out, RunContext& context) const;
+  // out = X_J x, for the rows J.
+  absl::Status MultiplyRows(absl::Span<const Index> of, const Vector& x, Vector& out,
+                            RunContext& context) const;
+  // out = X'a.
+  absl::Status MultiplyTransposed(const Vector& a, Vector& out, RunContext& context) const;
+  // The lower triangle of X_J' W X_J, W the diagonal matrix of the weights >= 0; the strict upper
+  // one is arbitrary.
+  absl::Status Gram(absl::Span<const Index> of, const Vector& weights, Matrix& out,
+                    RunContext& context) const;
 };
 
 // Implementations are immutable and safe for concurrent use. Values do not depend on which entries

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "core/base/status/status_macros.h"
-#include "core/solvers/factor/factor_systems.h"
 
 namespace mercer {
 namespace {
@@ -28,8 +27,8 @@ absl::StatusOr<CertifiedFactorSolver::Point> CertifiedFactorSolver::Certify(
   point.dual = std::move(dual);
   problem_.loss->RepairDual(problem_.targets, problem_.costs, true, point.dual);
   Vector reduced;
-  MERCER_RETURN_IF_ERROR(ReduceDual(kernel_, point.dual, reduced, context));
-  MERCER_RETURN_IF_ERROR(ScoreSamples(kernel_, reduced, point.scores, context));
+  MERCER_RETURN_IF_ERROR(kernel_.MultiplyTransposed(point.dual, reduced, context));
+  MERCER_RETURN_IF_ERROR(kernel_.Multiply(reduced, point.scores, context));
   MERCER_ASSIGN_OR_RETURN(point.certificate,
                           CertifySvm(*problem_.loss, problem_.targets, problem_.costs, point.dual,
                                      point.scores, true, context));

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/base/status/status_macros.h"
-#include "core/solvers/factor/factor_systems.h"
 
 namespace mercer {
 namespace {
@@ -82,16 +81,6 @@ absl::Status FactorSvmSolver::SetProblem(const SvmProblem& problem) {
   return absl::OkStatus();
 }
 
-absl::Status FactorSvmSolver::Reduce(const Vector& dual, Vector& reduced,
-                                     RunContext& context) const {
-  return ReduceDual(kernel_, dual, reduced, context);
-}
-
-absl::Status FactorSvmSolver::Score(const Vector& coefficients, Vector& scores,
-                                    RunContext& context) const {
-  return ScoreSamples(kernel_, coefficients, scores, context);
-}
-
 std::vector<Index> FactorSvmSolver::InsideBox(const Vector& dual) const {
   std::vector<Index> inside;
   for (Index i = 0; i < dual.size(); ++i) {
@@ -112,7 +101,7 @@ absl::Status FactorSvmSolver::Start(const SvmProblem& problem, const SvmWarmStar
   State state;
   state.center = warm_start.dual.size() == 0 ? Vector::Zero(n) : warm_start.dual;
   problem_.loss->RepairDual(problem_.targets, problem_.costs, true, state.center);
-  MERCER_RETURN_IF_ERROR(Reduce(state.center, state.center_reduced, context));
+  MERCER_RETURN_IF_ERROR(kernel_.MultiplyTransposed(state.center, state.center_reduced, context));
   state.dual = state.center;
   state.dual_reduced = state.center_reduced;
   if (warm_start.proximal_step > 0) {
@@ -137,7 +126,7 @@ absl::Status FactorSvmSolver::Start(const SvmProblem& problem, const SvmWarmStar
     next.coefficients = next.center_reduced;
     next.bias = certificate_.bias.chosen;
   }
-  MERCER_RETURN_IF_ERROR(Score(next.coefficients, next.scores, context));
+  MERCER_RETURN_IF_ERROR(kernel_.Multiply(next.coefficients, next.scores, context));
   MERCER_RETURN_IF_ERROR(Predict(next, InsideBox(next.center), context));
   MERCER_RETURN_IF_ERROR(MakePoint(next, context));
   return Commit(std::move(next), context);
@@ -147,7 +136,7 @@ absl::Status FactorSvmSolver::Start(const SvmProblem& problem, const SvmWarmStar
 absl::Status FactorSvmSolver::MakePoint(State& next, RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(
       next.bias, Model(next, context).BalanceDual(next.scores, next.bias, next.dual, context));
-  return Reduce(next.dual, next.dual_reduced, context);
+  return kernel_.MultiplyTransposed(next.dual, next.dual_reduced, context);
 }
 
 // Makes one Newton step, or, when the subproblem is solved or takes too long, a new centre.
@@ -208,7 +197,7 @@ absl::StatusOr<double> FactorSvmSolver::QuickGap(const State& state,
 // Certifies the function that a itself defines, and ends the run when its gap is small enough.
 absl::Status FactorSvmSolver::TryToFinish(RunContext& context) {
   Vector scores;
-  MERCER_RETURN_IF_ERROR(Score(state_.dual_reduced, scores, context));
+  MERCER_RETURN_IF_ERROR(kernel_.Multiply(state_.dual_reduced, scores, context));
   MERCER_ASSIGN_OR_RETURN(certificate_, CertifySvm(*problem_.loss, problem_.targets, problem_.costs,
                                                    state_.dual, scores, true, context));
   if (certificate_.RelativeGap() <= relative_gap_) {
@@ -263,7 +252,7 @@ absl::Status FactorSvmSolver::Recentre(bool solved, RunContext& context) {
   }
   // (v, b) stay: the function hardly changes from one centre to the next, while that of the dual
   // changes much.
-  MERCER_RETURN_IF_ERROR(Score(next.coefficients, next.scores, context));
+  MERCER_RETURN_IF_ERROR(kernel_.Multiply(next.coefficients, next.scores, context));
   next.subproblem_iterations = 0;
   const double shrinkage = state_.keeps_step ? 1.0 : Settings::kGrowth;
   next.step = solved
@@ -281,7 +270,7 @@ absl::Status FactorSvmSolver::Recentre(bool solved, RunContext& context) {
     next.dual = next.center;
     next.dual_reduced = next.center_reduced;
     next.stop = SvmStop::kPrecision;
-    MERCER_RETURN_IF_ERROR(Score(next.dual_reduced, next.dual_scores, context));
+    MERCER_RETURN_IF_ERROR(kernel_.Multiply(next.dual_reduced, next.dual_scores, context));
     MERCER_ASSIGN_OR_RETURN(certificate_,
                             CertifySvm(*problem_.loss, problem_.targets, problem_.costs, next.dual,
                                        next.dual_scores, true, context));
@@ -309,7 +298,8 @@ absl::StatusOr<std::unique_ptr<FactorSvmSolver>> FactorSvmSolver::OnKernel(
       state.coefficients.norm() > (1.0 + kNormRounding) * state_.coefficients.norm()) {
     return std::unique_ptr<FactorSvmSolver>();
   }
-  MERCER_RETURN_IF_ERROR(other->Reduce(state.center, state.center_reduced, context));
+  MERCER_RETURN_IF_ERROR(
+      other->kernel_.MultiplyTransposed(state.center, state.center_reduced, context));
   MERCER_RETURN_IF_ERROR(other->MakePoint(state, context));
   state.dual_scores.resize(0);
   state.keeps_step = true;
@@ -343,7 +333,7 @@ absl::Status FactorSvmSolver::NewtonStep(State& next, double* progress, RunConte
                                        {state_.dual_reduced - state_.coefficients, 0.0}, direction,
                                        context));
   Vector change;
-  MERCER_RETURN_IF_ERROR(Score(direction.coefficients, change, context));
+  MERCER_RETURN_IF_ERROR(kernel_.Multiply(direction.coefficients, change, context));
   const Vector total_change = change.array() + direction.bias;
   const ProximalModel model = Model(state_, context);
   const FactorRay ray{
@@ -379,13 +369,13 @@ absl::Status FactorSvmSolver::Predict(State& next, std::vector<Index> free,
     dual(i) += next.step * (box_.targets(i) - next.scores(i) - next.bias - sign * box_.epsilon);
   }
   Vector reduced;
-  MERCER_RETURN_IF_ERROR(Reduce(dual, reduced, context));
+  MERCER_RETURN_IF_ERROR(kernel_.MultiplyTransposed(dual, reduced, context));
   State predicted = next;
   NewtonDirection direction;
   MERCER_RETURN_IF_ERROR(FindDirection(
       predicted, std::move(free), {reduced - next.coefficients, dual.sum()}, direction, context));
   Vector change;
-  MERCER_RETURN_IF_ERROR(Score(direction.coefficients, change, context));
+  MERCER_RETURN_IF_ERROR(kernel_.Multiply(direction.coefficients, change, context));
   predicted.coefficients += direction.coefficients;
   predicted.scores += change;
   predicted.bias += direction.bias;

@@ -132,8 +132,6 @@ class FactorSvmSolver : public SvmSolver {
   ProximalModel Model(const State& state, RunContext& context) const {
     return {box_, state.center, state.step, &context.parallel()};
   }
-  absl::Status Reduce(const Vector& dual, Vector& reduced, RunContext& context) const;
-  absl::Status Score(const Vector& coefficients, Vector& scores, RunContext& context) const;
   std::vector<Index> InsideBox(const Vector& dual) const;
   absl::Status MakePoint(State& next, RunContext& context) const;
   absl::Status Commit(State next, RunContext& context);

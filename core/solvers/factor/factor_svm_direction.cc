@@ -15,7 +15,6 @@
 #include "core/linalg/matrix_products.h"
 #include "core/linalg/shifted_factor.h"
 #include "core/solvers/factor/factor_svm.h"
-#include "core/solvers/factor/factor_systems.h"
 
 namespace mercer {
 namespace {
@@ -123,7 +122,7 @@ absl::Status FactorSvmSolver::DirectionOfFeatures(const State& next, const Newto
     indicator(i) = 1;
   }
   Vector column;
-  MERCER_RETURN_IF_ERROR(Reduce(indicator, column, context));
+  MERCER_RETURN_IF_ERROR(kernel_.MultiplyTransposed(indicator, column, context));
   column *= step;
   Matrix solution(rank, 2);
   solution.col(0) = rhs.coefficients;

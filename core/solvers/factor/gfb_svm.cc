@@ -9,7 +9,6 @@
 #include "core/linalg/blocked_cholesky.h"
 #include "core/linalg/matrix_products.h"
 #include "core/linalg/shifted_factor.h"
-#include "core/solvers/factor/factor_systems.h"
 
 namespace mercer {
 namespace {

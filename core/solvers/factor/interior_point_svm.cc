@@ -7,9 +7,7 @@
 #include "core/base/numeric/index_range.h"
 #include "core/base/status/status_macros.h"
 #include "core/linalg/blocked_cholesky.h"
-#include "core/linalg/matrix_products.h"
 #include "core/linalg/shifted_factor.h"
-#include "core/solvers/factor/factor_systems.h"
 
 namespace mercer {
 namespace {
@@ -132,13 +130,11 @@ absl::Status InteriorPointSvmSolver::FactorSystem(const State& state, System& sy
   }
   system.total_weight = system.weights.sum();
   const std::vector<Index> all = IndexRange(0, num_samples());
-  Matrix gram = Matrix::Zero(rank(), rank());
-  MERCER_RETURN_IF_ERROR(kernel().rows.AddGram(all, system.weights, 1.0, gram, context));
-  system.factor.resize(rank(), rank());
-  MERCER_RETURN_IF_ERROR(TriangularCongruence(gram, kernel().root, system.factor, context));
+  MERCER_RETURN_IF_ERROR(kernel().Gram(all, system.weights, system.factor, context));
   system.typical_diagonal = system.factor.diagonal().sum() / system.total_weight;
   MERCER_RETURN_IF_ERROR(FactorShifted(system.factor, context));
-  MERCER_RETURN_IF_ERROR(ReduceDual(kernel(), system.weights, system.reduced_weights, context));
+  MERCER_RETURN_IF_ERROR(
+      kernel().MultiplyTransposed(system.weights, system.reduced_weights, context));
   system.of_bias = system.reduced_weights;
   MERCER_RETURN_IF_ERROR(SolveCholesky(system.factor, system.of_bias, context));
   system.of_bias_schur = system.total_weight - system.reduced_weights.dot(system.of_bias);
@@ -158,7 +154,7 @@ absl::Status InteriorPointSvmSolver::SolveStep(const System& system, const Vecto
   Vector moved = goal;  // the change of the dual
   for (int round = 0; round < 2; ++round) {
     Vector reduced;
-    MERCER_RETURN_IF_ERROR(ReduceDual(kernel(), moved, reduced, context));
+    MERCER_RETURN_IF_ERROR(kernel().MultiplyTransposed(moved, reduced, context));
     Vector correction = reduced - coefficients;
     MERCER_RETURN_IF_ERROR(SolveCholesky(system.factor, correction, context));
     const double missing = moved.sum() - goal_sum - system.reduced_weights.dot(correction);
@@ -166,7 +162,7 @@ absl::Status InteriorPointSvmSolver::SolveStep(const System& system, const Vecto
         system.of_bias_schur > 1e-15 * system.total_weight ? missing / system.of_bias_schur : 0.0;
     correction -= bias_correction * system.of_bias;
     Vector scores;
-    MERCER_RETURN_IF_ERROR(ScoreSamples(kernel(), correction, scores, context));
+    MERCER_RETURN_IF_ERROR(kernel().Multiply(correction, scores, context));
     coefficients += correction;
     bias += bias_correction;
     change.array() += scores.array() + bias_correction;

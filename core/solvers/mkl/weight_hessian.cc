@@ -84,12 +84,12 @@ absl::StatusOr<std::optional<Matrix>> DenseHessian(const KernelOperator& kernel,
 // out = root'rows'(weights o a) for values `a` of the curved samples.
 absl::Status ReduceSamples(const FactoredKernel& kernel, const CurvedSamples& samples,
                            const Vector& values, Eigen::Ref<Vector> out, RunContext& context) {
-  Vector scattered = Vector::Zero(kernel.rows.rows());
+  Vector scattered = Vector::Zero(kernel.size());
   scattered(samples.rows) =
       samples.curvature.size() == 0 ? values : Vector(samples.curvature.cwiseProduct(values));
-  Vector reduced(kernel.rows.cols());
-  MERCER_RETURN_IF_ERROR(kernel.rows.MultiplyTransposed(scattered, reduced, context));
-  out = kernel.root.triangularView<Eigen::Lower>().transpose() * reduced;
+  Vector reduced;
+  MERCER_RETURN_IF_ERROR(kernel.MultiplyTransposed(scattered, reduced, context));
+  out = reduced;
   return absl::OkStatus();
 }
 
@@ -111,16 +111,14 @@ absl::StatusOr<bool> FactorWithShift(double shift, Matrix& system, RunContext& c
 absl::StatusOr<std::optional<Matrix>> FactoredHessian(const FactoredKernel& kernel,
                                                       const CurvedSamples& samples,
                                                       const Matrix& products, RunContext& context) {
-  const Index rank = kernel.rows.cols();
+  const Index rank = kernel.rank();
   const Index count = products.cols();
   const auto rows = static_cast<Index>(samples.rows.size());
   const Vector ones = Vector::Ones(rows);
   const bool linear = samples.curvature.size() == 0;
   const Vector& weights = linear ? ones : samples.curvature;
-  Matrix gram = Matrix::Zero(rank, rank);
-  MERCER_RETURN_IF_ERROR(kernel.rows.AddGram(samples.rows, weights, 1.0, gram, context));
-  Matrix system(rank, rank);
-  MERCER_RETURN_IF_ERROR(TriangularCongruence(gram, kernel.root, system, context));
+  Matrix system;
+  MERCER_RETURN_IF_ERROR(kernel.Gram(samples.rows, weights, system, context));
   const double small = kShift * system.trace() / static_cast<double>(rows);
   const double shift = linear ? small : 1.0;
   Matrix reduced(rank, count + 1);
@@ -132,7 +130,7 @@ absl::StatusOr<std::optional<Matrix>> FactoredHessian(const FactoredKernel& kern
   const Vector sums = reduced.col(count);
   Matrix functions = reduced.leftCols(count);  // Y
   if (!linear) {
-    gram = system;
+    Matrix gram = system;
     MERCER_ASSIGN_OR_RETURN(const bool positive, FactorWithShift(small, gram, context));
     if (!positive) {
       return std::optional<Matrix>();

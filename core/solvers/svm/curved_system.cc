@@ -4,7 +4,6 @@
 
 #include "core/base/status/status_macros.h"
 #include "core/linalg/blocked_cholesky.h"
-#include "core/linalg/matrix_products.h"
 #include "core/linalg/row_products.h"
 #include "core/linalg/shifted_factor.h"
 #include "core/solvers/svm/svm_newton.h"
@@ -81,63 +80,17 @@ class EntrySystem final : public CurvedSystem {
   const KernelOperator& kernel_;
 };
 
-// The features of a kernel of low rank: X = rows root is never formed.
-class RootedFeatures {
- public:
-  // Of the factorisation and of products with the root, for each cube of the columns.
-  static constexpr double kCubicOperations = 5.0;
-
-  explicit RootedFeatures(const FactoredKernel& kernel) : kernel_(kernel) {}
-
-  Index rows() const { return kernel_.rows.rows(); }
-  Index cols() const { return kernel_.rows.cols(); }
-
-  // out = X x. Errors of all: kCancelled.
-  absl::Status Multiply(const Vector& x, Vector& out, RunContext& context) const {
-    const Vector of_rows = kernel_.root.triangularView<Eigen::Lower>() * x;
-    out.resize(rows());
-    return kernel_.rows.Multiply(of_rows, out, context);
-  }
-  // out = X_J x.
-  absl::Status MultiplyRows(const std::vector<Index>& of, const Vector& x, Vector& out,
-                            RunContext& context) const {
-    const Vector of_rows = kernel_.root.triangularView<Eigen::Lower>() * x;
-    out.resize(static_cast<Index>(of.size()));
-    return kernel_.rows.MultiplyRows(of, of_rows, out, context);
-  }
-  // out = X'a.
-  absl::Status MultiplyTransposed(const Vector& a, Vector& out, RunContext& context) const {
-    Vector of_rows(cols());
-    MERCER_RETURN_IF_ERROR(kernel_.rows.MultiplyTransposed(a, of_rows, context));
-    out = kernel_.root.triangularView<Eigen::Lower>().transpose() * of_rows;
-    return absl::OkStatus();
-  }
-  // The lower triangle of X_J'D X_J.
-  absl::Status Gram(const std::vector<Index>& of, const Vector& curvature, Matrix& gram,
-                    RunContext& context) const {
-    Matrix of_rows = Matrix::Zero(cols(), cols());
-    MERCER_RETURN_IF_ERROR(kernel_.rows.AddGram(of, curvature, 1.0, of_rows, context));
-    gram.resize(cols(), cols());
-    return TriangularCongruence(of_rows, kernel_.root, gram, context);
-  }
-
- private:
-  const FactoredKernel kernel_;
-};
-
-// The rows of X as they are; the same functions.
+// Features X that are the rows of a matrix, with the operations of FactoredKernel.
 class DenseFeatures {
  public:
-  static constexpr double kCubicOperations = 1.0;
-
   explicit DenseFeatures(const Matrix& features) : features_(features) {}
 
-  Index rows() const { return features_.rows(); }
-  Index cols() const { return features_.cols(); }
+  Index size() const { return features_.rows(); }
+  Index rank() const { return features_.cols(); }
 
   absl::Status Multiply(const Vector& x, Vector& out, RunContext& context) const {
-    out.resize(rows());
-    return ForRowBlocks(rows(), kPassRows, context, [&](Index begin, Index count) {
+    out.resize(size());
+    return ForRowBlocks(size(), kPassRows, context, [&](Index begin, Index count) {
       out.segment(begin, count).noalias() = features_.middleRows(begin, count) * x;
     });
   }
@@ -153,11 +106,11 @@ class DenseFeatures {
     out = product.col(0);
     return absl::OkStatus();
   }
-  absl::Status Gram(const std::vector<Index>& of, const Vector& curvature, Matrix& gram,
+  absl::Status Gram(const std::vector<Index>& of, const Vector& weights, Matrix& out,
                     RunContext& context) const {
-    Vector weights = Vector::Zero(rows());
-    weights(of) = curvature.cwiseSqrt();
-    MERCER_ASSIGN_OR_RETURN(gram, GramOverRows(features_, of, weights, context));
+    Vector roots = Vector::Zero(size());
+    roots(of) = weights.cwiseSqrt();
+    MERCER_ASSIGN_OR_RETURN(out, GramOverRows(features_, of, roots, context));
     return absl::OkStatus();
   }
 
@@ -170,9 +123,12 @@ class DenseFeatures {
 template <typename Features>
 class FeatureSystem final : public CurvedSystem {
  public:
-  explicit FeatureSystem(const Features& features) : features_(features) {}
+  // `cubic_operations`: of the Gram matrix and its factorisation, for each cube of the rank, beside
+  // those for each row.
+  FeatureSystem(const Features& features, double cubic_operations)
+      : features_(features), cubic_operations_(cubic_operations) {}
 
-  Index size() const override { return features_.rows(); }
+  Index size() const override { return features_.size(); }
 
   absl::Status Multiply(const Vector& coefficients, Vector& products,
                         RunContext& context) const override {
@@ -198,7 +154,7 @@ class FeatureSystem final : public CurvedSystem {
     Vector column;
     MERCER_RETURN_IF_ERROR(features_.MultiplyTransposed(step.gradient, reduced, context));
     MERCER_RETURN_IF_ERROR(features_.MultiplyTransposed(curvature, column, context));
-    Matrix solution(features_.cols(), 2);
+    Matrix solution(features_.rank(), 2);
     solution.col(0) = reduced;
     solution.col(1) = column;
     MERCER_RETURN_IF_ERROR(SolveCholesky(factor, solution, context));
@@ -215,14 +171,15 @@ class FeatureSystem final : public CurvedSystem {
   }
 
   double Cost(Index rows) const override {
-    const auto n = static_cast<double>(features_.rows());
-    const auto rank = static_cast<double>(features_.cols());
+    const auto n = static_cast<double>(features_.size());
+    const auto rank = static_cast<double>(features_.rank());
     return static_cast<double>(rows) * rank * rank + 16.0 * n * rank +
-           Features::kCubicOperations * rank * rank * rank;
+           cubic_operations_ * rank * rank * rank;
   }
 
  private:
   const Features features_;
+  const double cubic_operations_;
 };
 
 }  // namespace
@@ -230,13 +187,13 @@ class FeatureSystem final : public CurvedSystem {
 std::unique_ptr<CurvedSystem> MakeCurvedSystem(const KernelOperator& kernel) {
   const std::optional<FactoredKernel> factored = kernel.Factored();
   if (factored.has_value()) {
-    return std::make_unique<FeatureSystem<RootedFeatures>>(RootedFeatures(*factored));
+    return std::make_unique<FeatureSystem<FactoredKernel>>(*factored, 5.0);
   }
   return std::make_unique<EntrySystem>(kernel);
 }
 
 std::unique_ptr<CurvedSystem> MakeFeatureSystem(const Matrix& features) {
-  return std::make_unique<FeatureSystem<DenseFeatures>>(DenseFeatures(features));
+  return std::make_unique<FeatureSystem<DenseFeatures>>(DenseFeatures(features), 1.0);
 }
 
 }  // namespace mercer
