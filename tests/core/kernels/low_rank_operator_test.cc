@@ -26,6 +26,31 @@ Matrix MetricOfRank(Index rank) {
   return half * half.transpose();
 }
 
+// Products with the features equal those with their dense matrix.
+void ExpectFeatures(const FactoredKernel& factored, const Matrix& features) {
+  RunContext context;
+  ASSERT_EQ(factored.size(), features.rows());
+  ASSERT_EQ(factored.rank(), features.cols());
+  const Vector x = UniformMatrix(features.cols(), 1, 6).col(0);
+  const Vector a = UniformMatrix(features.rows(), 1, 7).col(0);
+  const std::vector<Index> chosen = {3, 100, 4, features.rows() - 1};
+  const Matrix rows = features(chosen, Eigen::all);
+  const Vector weights{{0.0, 2.0, 0.5, 1.0}};
+  Vector product;
+  ASSERT_TRUE(factored.Multiply(x, product, context).ok());
+  ExpectMatrixNear(product, features * x, 1e-12, "Multiply");
+  ASSERT_TRUE(factored.MultiplyRows(chosen, x, product, context).ok());
+  ExpectMatrixNear(product, rows * x, 1e-12, "MultiplyRows");
+  ASSERT_TRUE(factored.MultiplyTransposed(a, product, context).ok());
+  ExpectMatrixNear(product, features.transpose() * a, 1e-12, "MultiplyTransposed");
+  Matrix gram;
+  ASSERT_TRUE(factored.Gram(chosen, weights, gram, context).ok());
+  const Matrix lower = gram.triangularView<Eigen::Lower>();
+  const Matrix expected = rows.transpose() * weights.asDiagonal() * rows;
+  const Matrix expected_lower = expected.triangularView<Eigen::Lower>();
+  ExpectMatrixNear(lower, expected_lower, 1e-12, "Gram");
+}
+
 // All views of the operator equal Q M Q'.
 void ExpectOperator(const KernelOperator& kernel, const Matrix& expected, double tolerance) {
   RunContext context;
@@ -59,6 +84,7 @@ void ExpectOperator(const KernelOperator& kernel, const Matrix& expected, double
   ExpectMatrixNear(features * features.transpose(), expected, tolerance, "Factored");
   const Matrix lower = factored->root.triangularView<Eigen::Lower>();
   ExpectEqualBits(factored->root, lower, "root");
+  ExpectFeatures(*factored, features);
 }
 
 TEST(LowRankOperatorTest, AllViewsEqualTheDefinition) {

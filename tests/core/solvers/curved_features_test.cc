@@ -56,8 +56,8 @@ TEST(FeatureSystemTest, SolvesTheDenseSystem) {
     for (Index i = 1; i < 60; i += 2) {
       step.rows.push_back(i);
     }
-    step.curvature = UniformMatrix(30, 1, 9).array().square() + 0.1;
-    step.gradient = UniformMatrix(60, 1, 10);
+    step.curvature = UniformMatrix(30, 1, 9).col(0).array().square() + 0.1;
+    step.gradient = UniformMatrix(60, 1, 10).col(0);
     step.sum = 0.7;
     ASSERT_EQ(system->Multiply(step.gradient, step.products, context), absl::OkStatus());
     ExpectMatrixNear(step.products, gram * step.gradient, 1e-13, "products");
@@ -79,7 +79,7 @@ TEST(FeatureSystemTest, NoCurvedRowsLeaveTheGradient) {
   const std::unique_ptr<CurvedSystem> system = MakeFeatureSystem(features);
   RunContext context;
   CurvedStep step;
-  step.gradient = UniformMatrix(20, 1, 5);
+  step.gradient = UniformMatrix(20, 1, 5).col(0);
   CurvedDirection direction;
   ASSERT_EQ(system->Solve(step, direction, context), absl::OkStatus());
   EXPECT_EQ(direction.multipliers.size(), 0);
