@@ -6,6 +6,8 @@
 // and are padded with zeros.
 #pragma once
 
+#include <array>
+
 #include "core/base/numeric/types.h"
 
 namespace mercer {
@@ -29,5 +31,38 @@ void AddScaledRow(const double* row, double factor, Index stride, double* out);
 // out = factor row.
 void ScaleRow(const float* row, double factor, Index stride, double* out);
 void ScaleRow(const double* row, double factor, Index stride, double* out);
+
+// Some rows, one after the other: each has `stride` entries, of which `count` are used.
+template <typename Value>
+struct RowSpan {
+  const Value* begin;
+  Index stride;
+  Index count;
+};
+
+// Adds to `sum` the rows times their values, values(i) row(i), of those rows whose value passes
+// `keep`. Four rows are added at once, so that the sum is read and written a quarter as often; it
+// has the bits of rows that are added one after the other.
+template <typename Value, typename Keep>
+void AddRowsWhere(const RowSpan<Value>& rows, const ConstVectorRef& values, const Keep& keep,
+                  double* sum) {
+  std::array<const Value*, 4> four = {};
+  std::array<double, 4> factors = {};
+  size_t count = 0;
+  for (Index i = 0; i < values.size(); ++i) {
+    if (!keep(values(i))) {
+      continue;
+    }
+    four[count] = rows.begin + i * rows.stride;
+    factors[count] = values(i);
+    if (++count == four.size()) {
+      AddFourRows(four.data(), factors.data(), rows.count, sum);
+      count = 0;
+    }
+  }
+  for (size_t k = 0; k < count; ++k) {
+    AddScaledRow(four[k], factors[k], rows.count, sum);
+  }
+}
 
 }  // namespace mercer

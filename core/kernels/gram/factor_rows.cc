@@ -1,7 +1,6 @@
 #include "core/kernels/gram/factor_rows.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include <cblas.h>
@@ -18,35 +17,6 @@ constexpr Index kTaskRows = 512;                  // about 0.1 ms for 700 column
 constexpr Index kSummedRows = 2048;               // per partial sum
 constexpr Index kGramTile = 128;                  // a tile's update takes about 2 ms
 constexpr Index kTriangularValues = 200'000'000;  // products per task with a triangular root
-
-// Adds a(i) row(i) to `sum` for i in [begin, end).
-void AddRows(const FactorRows& factor, ConstVectorRef a, Index begin, Index end, Index stride,
-             double* sum) {
-  std::array<const float*, 4> rows = {};
-  std::array<double, 4> scales = {};
-  size_t count = 0;
-  const auto add = [&] {
-    for (; count < rows.size(); ++count) {
-      rows[count] = rows[0];
-      scales[count] = 0;
-    }
-    AddFourRows(rows.data(), scales.data(), stride, sum);
-    count = 0;
-  };
-  for (Index i = begin; i < end; ++i) {
-    if (a(i) == 0) {
-      continue;
-    }
-    rows[count] = factor.row(i);
-    scales[count] = a(i);
-    if (++count == rows.size()) {
-      add();
-    }
-  }
-  if (count > 0) {
-    add();
-  }
-}
 
 }  // namespace
 
@@ -100,7 +70,9 @@ absl::Status FactorRows::MultiplyTransposed(ConstVectorRef a, VectorRef out,
   Matrix sums = Matrix::Zero(stride_, blocks);
   context.parallel().ForBlocks(rows_, kSummedRows, [&](Index begin, Index end) {
     if (!context.cancelled()) {
-      AddRows(*this, a, begin, end, stride_, sums.col(begin / kSummedRows).data());
+      AddRowsWhere(
+          RowSpan<float>{row(begin), stride_, stride_}, a.segment(begin, end - begin),
+          [](double value) { return value != 0; }, sums.col(begin / kSummedRows).data());
     }
   });
   out.setZero();

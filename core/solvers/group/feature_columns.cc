@@ -1,7 +1,6 @@
 #include "core/solvers/group/feature_columns.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -24,38 +23,6 @@ constexpr Index kFewColumns = 4;  // so many are added row by row
 // The length of a tile's rows for so many columns, with some room, so that tiles are seldom copied
 // when columns are appended.
 Index GrownStride(Index cols) { return PaddedStride(cols + cols / 8); }
-
-// Some rows of a tile: each has `stride` entries, of which `count` are used.
-template <typename Value>
-struct RowSpan {
-  const Value* begin;
-  Index stride;
-  Index count;
-};
-
-// Adds to `sum` the rows times their values, values(i) row(i), of those rows whose value passes
-// `keep`. Four rows are added at once, so that the sum is read and written a quarter as often.
-template <typename Value, typename Keep>
-void AddRowsWhere(const RowSpan<Value>& rows, const ConstVectorRef& values, const Keep& keep,
-                  double* sum) {
-  std::array<const Value*, 4> four = {};
-  std::array<double, 4> factors = {};
-  size_t count = 0;
-  for (Index i = 0; i < values.size(); ++i) {
-    if (!keep(values(i))) {
-      continue;
-    }
-    four[count] = rows.begin + i * rows.stride;
-    factors[count] = values(i);
-    if (++count == four.size()) {
-      AddFourRows(four.data(), factors.data(), rows.count, sum);
-      count = 0;
-    }
-  }
-  for (size_t k = 0; k < count; ++k) {
-    AddScaledRow(four[k], factors[k], rows.count, sum);
-  }
-}
 
 }  // namespace
 
