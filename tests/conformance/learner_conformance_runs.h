@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/base/numeric/index_range.h"
 #include "core/base/status/errors.h"
@@ -131,6 +132,44 @@ TEST_P(LearnerConformance, CachesDoNotChangeTheBits) {
       << without.status() << cold.status() << warm.status();
   EXPECT_EQ(Bits(*without), Bits(*cold));
   EXPECT_EQ(Bits(*cold), Bits(*warm));
+}
+
+// Names and groups go from the problem to the model, and that is all that they do. Caches that were
+// filled without them serve kernels with them.
+TEST_P(LearnerConformance, LabelsOfKernelsAreKeptAndChangeNothingElse) {
+  for (const OptionValues& options : ToRun(OptionVariants(entry(), kind()))) {
+    TrainingProblem problem = Problem(100, 4);
+    PreparedData named = *problem.tasks[0].inputs;
+    named.cache_key = "toy rows";
+    problem.tasks[0].inputs = std::make_shared<const PreparedData>(std::move(named));
+    const RunSettings settings = {.options = options,
+                                  .cache = std::make_shared<SharedCache>(size_t{1} << 28)};
+    const absl::StatusOr<TrainingOutcome> without = Train(problem, settings);
+    const std::vector<KernelLabels> labels = {{"narrow", "one"}, {"middle", ""}, {"wide", "one"}};
+    for (size_t k = 0; k < problem.kernels.size(); ++k) {
+      problem.kernels[k].labels = labels[k];
+    }
+    absl::StatusOr<TrainingOutcome> with = Train(problem, settings);
+    ASSERT_EQ(without.ok(), with.ok()) << without.status() << with.status();
+    if (!with.ok()) {
+      continue;
+    }
+    std::set<std::string> known;
+    for (KernelTerm& term : with->point.function.kernel_terms) {
+      for (KernelSpec& kernel : term.kernels) {
+        known.insert(kernel.labels.name);
+        kernel.labels = {};
+      }
+    }
+    ModelSummary& summary = with->point.summary;
+    if (entry().uses_kernels) {
+      EXPECT_EQ(known.count(""), 0u) << OptionText(options);
+      EXPECT_EQ(summary.kernel_names, (std::vector<std::string>{"narrow", "middle", "wide"}));
+      EXPECT_EQ(summary.kernel_groups, (std::vector<std::string>{"one", "", "one"}));
+      summary.kernel_names = without->point.summary.kernel_names;
+    }
+    EXPECT_EQ(Bits(*with), Bits(*without)) << OptionText(options);
+  }
 }
 
 TEST_P(LearnerConformance, ResumedRunIsBitIdenticalFromEveryStep) {

@@ -76,7 +76,7 @@ absl::Status AddSourcesAndGroups(const std::shared_ptr<const PreparedData>& data
           IsWorthStoring(sources[k]) && stored_bytes + StoredBytes(parts.size) <= kMaxStoredBytes;
       absl::StatusOr<TileSource> source = TileSource::Make(sources[k], data, rows, store, context);
       if (!source.ok()) {
-        return NameKernel(k, source.status());
+        return NameKernel(k, parts.specs[k], source.status());
       }
       parts.sources.push_back(*std::move(source));
       stored_bytes += store ? StoredBytes(parts.size) : 0;
@@ -146,7 +146,7 @@ absl::Status NormalizeDiagonals(const PreparedData& data, const std::vector<Inde
     const Vector diagonal = KernelDiagonal(parts, static_cast<Index>(k));
     const absl::Status checked = CheckDiagonal(spec, diagonal, data, rows);
     if (!checked.ok()) {
-      return NameKernel(k, checked);
+      return NameKernel(k, spec, checked);
     }
     if (spec.normalization.unit_diagonal) {
       parts.diagonal_factors[k] = diagonal.array().sqrt().inverse();
@@ -177,7 +177,8 @@ absl::StatusOr<Vector> ScalingFactors(const ExactKernels& parts, RunContext& con
   }
   Index next_total = 0;
   for (const Index kernel : scaled) {
-    const KernelScaling scaling = parts.specs[static_cast<size_t>(kernel)].normalization.scaling;
+    const KernelSpec& spec = parts.specs[static_cast<size_t>(kernel)];
+    const KernelScaling scaling = spec.normalization.scaling;
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     GramSums sums{parts.size, KernelDiagonal(parts, kernel).sum(), 0.0};
     if (scaling == KernelScaling::kVariance || scaling == KernelScaling::kCentredTrace) {
@@ -185,7 +186,7 @@ absl::StatusOr<Vector> ScalingFactors(const ExactKernels& parts, RunContext& con
     }
     const absl::StatusOr<double> factor = ScalingFactor(scaling, sums);
     if (!factor.ok()) {
-      return NameKernel(static_cast<size_t>(kernel), factor.status());
+      return NameKernel(static_cast<size_t>(kernel), spec, factor.status());
     }
     factors(kernel) = *factor;
   }

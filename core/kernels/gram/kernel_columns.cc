@@ -136,7 +136,7 @@ absl::Status KernelSumColumns::CheckSources(const std::shared_ptr<const Prepared
       const absl::Status read =
           TileSource::Make(sources[k], data, rows_, /*store=*/false, context).status();
       if (!read.ok()) {
-        return NameKernel(k, read);
+        return NameKernel(k, kernels_[k], read);
       }
     }
   }
@@ -155,7 +155,7 @@ absl::Status KernelSumColumns::Normalize(RunContext& context) {
     const absl::Status checked =
         diagonal.ok() ? CheckDiagonal(*diagonal, *data_) : diagonal.status();
     if (!checked.ok()) {
-      return NameKernel(place, checked);
+      return NameKernel(place, kernels_[place], checked);
     }
     const KernelScaling scaling = kernels_[place].normalization.scaling;
     GramSums sums{n, diagonal->sum(), 0.0};
@@ -165,7 +165,7 @@ absl::Status KernelSumColumns::Normalize(RunContext& context) {
     if (scaling != KernelScaling::kNone) {
       const absl::StatusOr<double> factor = ScalingFactor(scaling, sums);
       if (!factor.ok()) {
-        return NameKernel(place, factor.status());
+        return NameKernel(place, kernels_[place], factor.status());
       }
       scales_(k) = *factor;
     }

@@ -12,6 +12,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/kernels/gram/kernel_source.h"
+#include "core/kernels/spec/kernel_labels.h"
 #include "core/kernels/spec/kernel_spec.h"
 #include "core/linalg/vector_math.h"
 
@@ -215,7 +216,8 @@ absl::Status ExpandGrid(size_t g, const KernelGrid& grid, const KnownRows& known
   const size_t before = kernels.size();
   absl::Status constant = absl::OkStatus();
   KernelSpec spec = grid.prototype;
-  for (std::vector<std::string>& columns : ColumnSets(grid, known.data)) {
+  std::vector<std::vector<std::string>> sets = ColumnSets(grid, known.data);
+  for (std::vector<std::string>& columns : sets) {
     spec.columns = std::move(columns);
     const absl::StatusOr<std::vector<double>> bandwidths =
         Bandwidths(grid, spec, known, seed, context);
@@ -232,6 +234,7 @@ absl::Status ExpandGrid(size_t g, const KernelGrid& grid, const KnownRows& known
       spec.bandwidth = bandwidth;
       violations.AddAll(Entry(g), ValidateKernelSpec(spec));
       kernels.push_back(spec);
+      kernels.back().labels.name = MemberName(spec, bandwidths->size() > 1, sets.size() > 1);
     }
   }
   violations.Check(constant.ok() || kernels.size() > before, Field(g, "bandwidths"),
@@ -246,6 +249,7 @@ absl::Status CheckGrid(size_t g, const KernelGrid& grid, const PreparedData& dat
     prototype.bandwidth = 1.0;  // not used
   }
   violations.AddAll(Entry(g), ValidateKernelSpec(prototype));
+  violations.AddAll(Entry(g), ValidateKernelLabels(prototype.labels));
   CheckBandwidths(g, grid, violations);
   violations.Check(!(grid.per_column && IsSquareType(prototype.type)), Field(g, "per_column"),
                    "a kernel on a square block has no columns");
@@ -257,6 +261,23 @@ absl::Status CheckGrid(size_t g, const KernelGrid& grid, const PreparedData& dat
     }
   }
   return violations.ToStatus();
+}
+
+// A name that was given to a kernel is that of no other kernel. `grid_of`: of each kernel.
+void CheckNames(const std::vector<KernelSpec>& kernels, const std::vector<size_t>& grid_of,
+                FieldViolations& violations) {
+  const auto has_name = [&](size_t k) { return !kernels[k].labels.name.empty(); };
+  HashMap<std::string, size_t> kernel_of_name;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const std::string name = KernelName(kernels[k]);
+    const auto [found, is_new] = kernel_of_name.try_emplace(name, k);
+    const size_t first = found->second;
+    if (!is_new && (has_name(k) || has_name(first))) {
+      violations.Add(Field(grid_of[has_name(k) ? k : first], "name"),
+                     absl::StrCat("two kernels would have the name '", name, "', one of ",
+                                  Entry(grid_of[first]), " and one of ", Entry(grid_of[k])));
+    }
+  }
 }
 
 }  // namespace
@@ -295,12 +316,19 @@ absl::StatusOr<std::vector<KernelSpec>> ExpandKernels(const std::vector<KernelGr
 
   std::vector<KernelSpec> kernels;
   kernels.reserve(total);
+  std::vector<size_t> grid_of;
+  bool named = false;
   for (size_t g = 0; g < grids.size(); ++g) {
     const absl::Status expanded = ExpandGrid(g, grids[g], {data, rows}, seed, kernels, context);
     if (!expanded.ok() && GetFieldViolations(expanded).empty()) {
       return expanded;
     }
     violations.AddAll("", expanded);
+    grid_of.resize(kernels.size(), g);
+    named = named || !grids[g].prototype.labels.name.empty();
+  }
+  if (named) {
+    CheckNames(kernels, grid_of, violations);
   }
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   return kernels;

@@ -44,12 +44,13 @@ struct BlockSums {
   Index out_of_range = 0;   // the number, from 1, of a kernel that is, or 0
 };
 
-absl::Status CheckRange(Index out_of_range) {
+absl::Status CheckRange(Index out_of_range, const std::vector<KernelSpec>& kernels) {
   if (out_of_range == 0) {
     return absl::OkStatus();
   }
+  const size_t kernel = static_cast<size_t>(out_of_range) - 1;
   return NameKernel(
-      static_cast<size_t>(out_of_range) - 1,
+      kernel, kernels[kernel],
       WithReason(absl::InvalidArgumentError(
                      "the kernel of a row with itself is not finite, or more than 1e70 times that "
                      "of others: not positive semidefinite in single precision"),
@@ -196,7 +197,7 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, const FitProb
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   BlockSums all;
   for (const BlockSums& of_block : sums) {
-    MERCER_RETURN_IF_ERROR(CheckRange(of_block.out_of_range));
+    MERCER_RETURN_IF_ERROR(CheckRange(of_block.out_of_range, features_.kernels()));
     all.energy += of_block.energy;
     all.dropped += of_block.dropped;
     all.fitted_lost += of_block.fitted_lost;
@@ -231,10 +232,10 @@ absl::Status LowRankKernelFamily::SetScales(RunContext& context) {
     Matrix product = Matrix::Zero(block.rows(), gram.cols());
     MERCER_RETURN_IF_ERROR(AddProduct(1.0, block, gram, product, context));
     const GramSums sums{size(), product.cwiseProduct(block).sum(), (block * total).squaredNorm()};
-    const absl::StatusOr<double> factor =
-        ScalingFactor(kernels_[static_cast<size_t>(k)].normalization.scaling, sums);
+    const KernelSpec& spec = kernels_[static_cast<size_t>(k)];
+    const absl::StatusOr<double> factor = ScalingFactor(spec.normalization.scaling, sums);
     if (!factor.ok()) {
-      return NameKernel(static_cast<size_t>(k), factor.status());
+      return NameKernel(static_cast<size_t>(k), spec, factor.status());
     }
     scales_(k) = *factor;
     block *= std::sqrt(*factor);

@@ -23,8 +23,8 @@ constexpr Index kEvaluatedRows = 128;  // per task
 // An eigenvalue below 0 by this share of the largest magnitude is no rounding.
 constexpr double kNegativeEigenvalue = 1e-8;
 
-absl::Status NotPsd(size_t kernel, std::string_view why) {
-  return NameKernel(kernel,
+absl::Status NotPsd(size_t kernel, const KernelSpec& spec, std::string_view why) {
+  return NameKernel(kernel, spec,
                     WithReason(absl::InvalidArgumentError(absl::StrCat(
                                    "the matrix is not positive semidefinite: among the landmarks ",
                                    std::string(why))),
@@ -133,10 +133,11 @@ absl::StatusOr<NystromFeatures> NystromFeatures::Make(const Landmarks& landmarks
   for (size_t k = 0; k < whitenings.size(); ++k) {
     MERCER_ASSIGN_OR_RETURN(Whitening whitening, std::move(whitenings[k]));
     if (!whitening.finite) {
-      return NotPsd(k, "it has values or eigenvalues that are not finite");
+      return NotPsd(k, features.kernels_[k], "it has values or eigenvalues that are not finite");
     }
     if (whitening.negative < 0) {
-      return NotPsd(k, absl::StrCat("it has the eigenvalue ", whitening.negative));
+      return NotPsd(k, features.kernels_[k],
+                    absl::StrCat("it has the eigenvalue ", whitening.negative));
     }
     features.first_.push_back(features.first_.back() + whitening.map.cols());
     features.maps_.push_back(std::make_shared<const Matrix>(std::move(whitening.map)));

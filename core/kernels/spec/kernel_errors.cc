@@ -8,14 +8,19 @@ namespace mercer {
 
 std::string KernelField(size_t kernel) { return absl::StrCat("kernels[", kernel, "]"); }
 
-absl::Status NameKernel(size_t kernel, const absl::Status& status) {
+std::string KernelText(size_t kernel, const KernelSpec& spec) {
+  const std::string& name = spec.labels.name;
+  return name.empty() ? KernelField(kernel) : absl::StrCat(KernelField(kernel), " '", name, "'");
+}
+
+absl::Status NameKernel(size_t kernel, const KernelSpec& spec, const absl::Status& status) {
   if (status.code() != absl::StatusCode::kInvalidArgument) {
     return status;
   }
   ErrorMetadata metadata = GetErrorMetadata(status);
   metadata.insert(metadata.begin(), {"kernel", KernelField(kernel)});
   return WithReason(
-      absl::InvalidArgumentError(absl::StrCat(KernelField(kernel), ": ", status.message())),
+      absl::InvalidArgumentError(absl::StrCat(KernelText(kernel, spec), ": ", status.message())),
       GetReason(status), metadata);
 }
 

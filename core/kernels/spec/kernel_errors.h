@@ -5,13 +5,18 @@
 
 #include "absl/status/status.h"
 
+#include "core/kernels/spec/kernel_spec.h"
+
 namespace mercer {
 
 // The kernel's name as a field: "kernels[3]" for the kernel 3, counted from 0.
 std::string KernelField(size_t kernel);
 
+// The same for people, with the name that the kernel was given: "kernels[3] 'hsv'".
+std::string KernelText(size_t kernel, const KernelSpec& spec);
+
 // `status` with the kernel named in message and metadata, its reason kept; codes other than
 // kInvalidArgument stay as they are.
-absl::Status NameKernel(size_t kernel, const absl::Status& status);
+absl::Status NameKernel(size_t kernel, const KernelSpec& spec, const absl::Status& status);
 
 }  // namespace mercer

@@ -14,13 +14,6 @@ namespace {
 
 constexpr uint8_t kNumScalings = 5;
 
-// The shortest text that reads back as the same number.
-std::string Shortest(double value) {
-  char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value).ptr;
-  return std::string(buffer, end);
-}
-
 const char* ScalingName(KernelScaling scaling) {
   switch (scaling) {
     case KernelScaling::kNone:
@@ -43,10 +36,16 @@ KernelType LastKernelType() { return static_cast<KernelType>(AllFormulas().size(
 
 std::string_view KernelTypeName(KernelType type) { return FormulaOf(type).name; }
 
-std::string KernelName(const KernelSpec& spec) {
+std::string ShortestText(double value) {
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value).ptr;
+  return std::string(buffer, end);
+}
+
+std::string DescribeKernel(const KernelSpec& spec) {
   std::vector<std::string> parts;
   for (const KernelParameter& parameter : FormulaOf(spec.type).parameters) {
-    parts.push_back(std::string(parameter.name) + "=" + Shortest(parameter.Of(spec)));
+    parts.push_back(std::string(parameter.name) + "=" + ShortestText(parameter.Of(spec)));
   }
   if (!spec.block.empty()) {
     parts.push_back(absl::StrCat("block=", spec.block));
@@ -65,6 +64,10 @@ std::string KernelName(const KernelSpec& spec) {
     return type;
   }
   return absl::StrCat(type, "(", absl::StrJoin(parts, ", "), ")");
+}
+
+std::string KernelName(const KernelSpec& spec) {
+  return spec.labels.name.empty() ? DescribeKernel(spec) : spec.labels.name;
 }
 
 absl::Status ValidateKernelSpec(const KernelSpec& spec) {

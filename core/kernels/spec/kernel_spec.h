@@ -48,6 +48,18 @@ struct KernelNormalization {
   }
 };
 
+// What a user calls a kernel, and the group of kernels that it is put in. Whatever is computed of
+// a kernel (values, distances, factors) is the same with other labels.
+struct KernelLabels {
+  std::string name;   // empty: what DescribeKernel says
+  std::string group;  // empty: the one that kernels are in by default
+
+  bool empty() const { return name.empty() && group.empty(); }
+  friend bool operator==(const KernelLabels&, const KernelLabels&) = default;
+
+  static void VisitFields(auto& visit, auto& self) { visit(self.name, self.group); }
+};
+
 struct KernelSpec {
   KernelType type = KernelType::kGaussian;
   // Parameters, of which a kernel has some (KernelFormula::parameters says which, and their
@@ -60,9 +72,12 @@ struct KernelSpec {
                       // all of them side by side
   std::vector<std::string> columns;  // names of the data set's columns in the block; empty: all
   KernelNormalization normalization;
+  KernelLabels labels;
 
+  // Labels count: two kernels that differ in nothing else are told apart by people.
   friend bool operator==(const KernelSpec&, const KernelSpec&) = default;
 
+  // Without the labels: what has these bytes has the same values, and caches are named by them.
   static void VisitFields(auto& visit, auto& self) {
     visit(UpTo(self.type, LastKernelType()), self.bandwidth, self.degree, self.scale, self.offset,
           self.block, self.columns, self.normalization);
@@ -70,9 +85,13 @@ struct KernelSpec {
 };
 
 std::string_view KernelTypeName(KernelType type);
-// The kernel's name for people: "gaussian(bandwidth=1.5, columns=age)". Two different kernels of
-// one family have different names.
+// What a kernel is, whatever it is called: "gaussian(bandwidth=1.5, columns=age)". It tells
+// different kernels apart.
+std::string DescribeKernel(const KernelSpec& spec);
+// The kernel's name for people: the one that it was given, else its description.
 std::string KernelName(const KernelSpec& spec);
+// The shortest text that reads back as the same number.
+std::string ShortestText(double value);
 
 // Checks that parameters are in their ranges; violations name the field of the spec ("bandwidth").
 absl::Status ValidateKernelSpec(const KernelSpec& spec);
@@ -88,7 +107,9 @@ enum class BandwidthRule : uint8_t {
 
 // One entry of a request's kernel list: a single kernel, or a family generated from it.
 struct KernelGrid {
-  KernelSpec prototype;  // its bandwidth is used by kList with an empty list
+  // Its bandwidth is used by kList with an empty list. Its group is that of all kernels, its name
+  // that of a single one; of several it is completed (MemberName in kernel_labels.h).
+  KernelSpec prototype;
   BandwidthRule rule = BandwidthRule::kList;
   std::vector<double> bandwidths;
   double min_bandwidth = 0;
@@ -102,7 +123,8 @@ inline constexpr size_t kMaxKernels = 100'000;
 
 // The kernels of `grids` in order: for each grid the column sets, for each the bandwidths.
 // Violations are named "kernels[i].bandwidth" and so on; more than kMaxKernels kernels, no kernel
-// at all, and unknown blocks or columns are errors. The median heuristic looks at the rows `rows`
+// at all, unknown blocks or columns, and a name that two kernels would have are errors; kernels
+// that were given no names may be alike. The median heuristic looks at the rows `rows`
 // of `data` alone (empty: at all; at most 2000 of them, drawn with `seed`), and at no copy of them.
 // Where most pairs of rows are equal, as in a column of few values, the median is that of the
 // distances > 0; rows that are all equal are an error, but with per_column a column of them is left out,

@@ -63,9 +63,7 @@ class TemplateLearner : public ResumableLearner<ConjugateGradients> {
     point.function = MakeKernelFunction(*task.inputs, task.rows, problem_->kernels,
                                         family_->scales(), dual, 0.0);
     point.witness.tasks.push_back({dual, Vector::Zero(1)});
-    for (const KernelSpec& kernel : problem_->kernels) {
-      point.summary.kernel_names.push_back(KernelName(kernel));
-    }
+    point.summary.SetKernels(problem_->kernels);
     point.summary.kernel_weights = Matrix::Ones(static_cast<Index>(problem_->kernels.size()), 1);
     point.summary.num_support_vectors = (dual.array() != 0).count();
     return point;

@@ -358,9 +358,7 @@ absl::StatusOr<TrainedPoint> CsiLearner::CurrentModel(RunContext& context) const
   point.witness.tasks.push_back(std::move(witness));
   point.witness.arrays = {{"pivots", std::move(pivot_rows)}, {"coefficients", coefficients}};
   point.witness.values = {{"criterion", state_.criterion}};
-  for (const KernelSpec& kernel : problem_->kernels) {
-    point.summary.kernel_names.push_back(KernelName(kernel));
-  }
+  point.summary.SetKernels(problem_->kernels);
   point.summary.kernel_weights =
       Matrix::Ones(static_cast<Index>(problem_->kernels.size()), coefficients.cols());
   point.summary.num_support_vectors = (coefficients.array() != 0).count();

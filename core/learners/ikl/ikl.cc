@@ -240,8 +240,8 @@ TrainedPoint IklLearner::MakePoint(const std::vector<double>& bandwidths,
   std::vector<KernelSpec> kernels;
   for (const double bandwidth : bandwidths) {
     kernels.push_back(GaussianOf(bandwidth));
-    point.summary.kernel_names.push_back(KernelName(kernels.back()));
   }
+  point.summary.SetKernels(kernels);
   point.function =
       MakeKernelFunction(*task.inputs, task.rows, kernels, best.weights, best.dual, best.bias);
   point.witness.tasks.push_back({best.dual, Vector::Constant(1, best.bias)});

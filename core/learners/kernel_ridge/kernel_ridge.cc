@@ -12,6 +12,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/kernels/gram/kernel_family.h"
+#include "core/kernels/spec/kernel_errors.h"
 #include "core/learners/kernel_ridge/options.h"
 #include "core/learners/kernel_ridge/verify.h"
 #include "core/solvers/factor/ridge.h"
@@ -101,8 +102,9 @@ class KernelRidgeLearner : public ResumableLearner<KernelRidgeState> {
     absl::StatusOr<RidgeSolution> solved =
         SolveKernelRidge(*kernel_, task.targets.leftCols(1), costs, /*with_bias=*/true, context);
     if (absl::IsInvalidArgument(solved.status())) {
+      const std::vector<KernelSpec>& kernels = problem_->kernels;
       const std::string subject =
-          problem_->kernels.size() == 1 ? "kernels[0]" : "the sum of the kernels";
+          kernels.size() == 1 ? KernelText(0, kernels[0]) : "the sum of the kernels";
       return WithReason(absl::InvalidArgumentError(
                             absl::StrCat(subject, ": ", std::string(solved.status().message()))),
                         "NOT_PSD");

@@ -15,6 +15,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/kernels/gram/kernel_source.h"
 #include "core/kernels/lowrank/kernel_landmarks.h"
+#include "core/kernels/spec/kernel_errors.h"
 #include "core/objectives/lp_weights.h"
 #include "core/training/contract/single_task.h"
 #include "core/training/model/basis.h"
@@ -189,10 +190,9 @@ absl::Status CheckApproximation(const LpMklOptions& options,
   FieldViolations violations;
   for (size_t k = 0; k < kernels.size(); ++k) {
     if (ReadsSquare(kernels[k])) {
-      violations.Add("approximation",
-                     absl::StrCat("must be none: kernels[", k,
-                                  "] reads a square block; low rank is for kernels "
-                                  "of feature columns"));
+      violations.Add("approximation", absl::StrCat("must be none: ", KernelText(k, kernels[k]),
+                                                   " reads a square block; low rank is for kernels "
+                                                   "of feature columns"));
       break;
     }
   }
@@ -226,9 +226,7 @@ absl::StatusOr<TrainedPoint> MakeLpMklPoint(const LpMklKernels& kernels,
   MERCER_ASSIGN_OR_RETURN(point.function, FunctionOf(kernels, problem, combination, context));
   point.witness.tasks.push_back({combination.dual, Vector::Constant(1, combination.bias)});
   point.witness.arrays.emplace_back("weights", combination.weights);
-  for (const KernelSpec& kernel : problem.kernels) {
-    point.summary.kernel_names.push_back(KernelName(kernel));
-  }
+  point.summary.SetKernels(problem.kernels);
   point.summary.kernel_weights = combination.weights;
   point.summary.num_support_vectors = (combination.dual.array() != 0).count();
   return point;

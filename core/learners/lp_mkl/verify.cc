@@ -10,6 +10,7 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "core/kernels/spec/kernel_errors.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/loss_choice.h"
 #include "core/objectives/loss.h"
@@ -76,8 +77,8 @@ double HalfSquaredNorm(const Vector& norms, double p) {
 
 // An energy below -1e-8 a'a max_i K_k(i, i) is no rounding: the matrix is no kernel, and the bounds
 // would mean nothing (docs/mathematics/README.md, section 3).
-absl::Status CheckEnergies(const KernelFamily& family, const Matrix& duals, const Matrix& energies,
-                           RunContext& context) {
+absl::Status CheckEnergies(const KernelFamily& family, const std::vector<KernelSpec>& kernels,
+                           const Matrix& duals, const Matrix& energies, RunContext& context) {
   Matrix diagonal(family.size(), 1);
   for (Index k = 0; k < energies.rows(); ++k) {
     if (energies.row(k).minCoeff() >= 0) {
@@ -86,10 +87,10 @@ absl::Status CheckEnergies(const KernelFamily& family, const Matrix& duals, cons
     MERCER_RETURN_IF_ERROR(family.Diagonals({k}, diagonal, context));
     for (Index j = 0; j < energies.cols(); ++j) {
       if (energies(k, j) < -1e-8 * duals.col(j).squaredNorm() * diagonal.maxCoeff()) {
-        const std::string kernel = absl::StrCat("kernels[", k, "]");
-        return WithReason(absl::InvalidArgumentError(
-                              absl::StrCat(kernel, ": the matrix is not positive semidefinite")),
-                          "NOT_PSD", {{"kernel", kernel}});
+        return NameKernel(
+            static_cast<size_t>(k), kernels[static_cast<size_t>(k)],
+            WithReason(absl::InvalidArgumentError("the matrix is not positive semidefinite"),
+                       "NOT_PSD"));
       }
     }
   }
@@ -136,6 +137,7 @@ struct BoundedPoint {
 };
 
 absl::StatusOr<BoundedPoint> BoundWithKernels(double p, const Loss& loss, const Point& point,
+                                              const std::vector<KernelSpec>& kernels,
                                               const KernelFamily& family, RunContext& context) {
   // The coefficients of the function are a dual times a scale: back into the box, then balanced.
   const double shrink =
@@ -151,7 +153,7 @@ absl::StatusOr<BoundedPoint> BoundWithKernels(double p, const Loss& loss, const 
   Matrix energies(family.num_kernels(), same ? 1 : 2);
   MERCER_RETURN_IF_ERROR(
       family.QuadraticForms(duals.leftCols(same ? 1 : 2), {}, energies, context));
-  MERCER_RETURN_IF_ERROR(CheckEnergies(family, duals, energies, context));
+  MERCER_RETURN_IF_ERROR(CheckEnergies(family, kernels, duals, energies, context));
   energies = energies.cwiseMax(0.0);
   Matrix scores(point.dual.size(), 1);
   MERCER_RETURN_IF_ERROR(family.CombinedProduct(point.weights, duals.leftCols(1), scores, context));
@@ -182,8 +184,9 @@ absl::StatusOr<std::vector<Metric>> CompareWithExactKernels(LpMklOptions options
                                                             RunContext& context) {
   options.approximation = Approximation::kNone;
   MERCER_ASSIGN_OR_RETURN(const LpMklKernels kernels, MakeLpMklKernels(options, problem, context));
-  MERCER_ASSIGN_OR_RETURN(const BoundedPoint exact,
-                          BoundWithKernels(options.p, loss, point, *kernels.family, context));
+  MERCER_ASSIGN_OR_RETURN(
+      const BoundedPoint exact,
+      BoundWithKernels(options.p, loss, point, problem.kernels, *kernels.family, context));
   std::vector<Metric> metrics = {
       {"exact_kernels.relative_gap", exact.certificate.accuracy},
       {"exact_kernels.value_difference",
@@ -210,8 +213,9 @@ absl::StatusOr<Verification> Verify(const LpMklOptions& options, const TrainingP
   {
     MERCER_ASSIGN_OR_RETURN(const LpMklKernels kernels,
                             MakeLpMklKernels(options, problem, context));
-    MERCER_ASSIGN_OR_RETURN(BoundedPoint bounded,
-                            BoundWithKernels(options.p, *loss, point, *kernels.family, context));
+    MERCER_ASSIGN_OR_RETURN(
+        BoundedPoint bounded,
+        BoundWithKernels(options.p, *loss, point, problem.kernels, *kernels.family, context));
     scores = std::move(bounded.scores);
     verification.certificate = bounded.certificate;
     verification.values = scores.array() + point.bias;

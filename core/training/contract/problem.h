@@ -41,8 +41,8 @@ struct TargetUnit {
 struct TrainingProblem {
   TargetKind kind = TargetKind::kClassification;
   std::vector<TaskData> tasks;
-  std::vector<KernelSpec> kernels;
-  TargetUnit unit;  // of a regression; learners need not know it
+  std::vector<KernelSpec> kernels;  // GroupsOf (kernel_labels.h) says their groups
+  TargetUnit unit;                  // of a regression; learners need not know it
   uint64_t seed = 0;
   // The accuracy that will be asked for, from which a learner sets its inner tolerances. Stopping
   // is RunTraining's business.

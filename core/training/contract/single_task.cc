@@ -11,6 +11,7 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "core/kernels/spec/kernel_errors.h"
 
 namespace mercer {
 namespace {
@@ -238,9 +239,7 @@ TrainedPoint MakeConstantPoint(const TrainingProblem& problem, ConstVectorRef we
   point.function.bias = Vector::Constant(1, bias);
   point.witness.tasks.push_back(
       {Vector::Zero(problem.tasks[0].targets.rows()), point.function.bias});
-  for (const KernelSpec& kernel : problem.kernels) {
-    point.summary.kernel_names.push_back(KernelName(kernel));
-  }
+  point.summary.SetKernels(problem.kernels);
   point.summary.kernel_weights = weights;
   return point;
 }
@@ -251,9 +250,7 @@ TrainedPoint MakeKernelSumPoint(const TrainingProblem& problem, ConstVectorRef s
   TrainedPoint point;
   point.function = MakeKernelFunction(*task.inputs, task.rows, problem.kernels, scales, dual, bias);
   point.witness.tasks.push_back({dual, Vector::Constant(1, bias)});
-  for (const KernelSpec& kernel : problem.kernels) {
-    point.summary.kernel_names.push_back(KernelName(kernel));
-  }
+  point.summary.SetKernels(problem.kernels);
   point.summary.kernel_weights = Matrix::Ones(static_cast<Index>(problem.kernels.size()), 1);
   point.summary.num_support_vectors = (dual.array() != 0).count();
   return point;
@@ -285,9 +282,10 @@ absl::StatusOr<double> LargestEntry(const KernelFamily& family, ConstVectorRef w
 
 absl::Status NotPsdError(const TrainingProblem& problem) {
   const std::string subject =
-      problem.kernels.size() == 1 ? "kernels[0] is" : "the sum of the kernels is";
-  return WithReason(absl::InvalidArgumentError(absl::StrCat(subject, " not positive semidefinite")),
-                    "NOT_PSD");
+      problem.kernels.size() == 1 ? KernelText(0, problem.kernels[0]) : "the sum of the kernels";
+  return WithReason(
+      absl::InvalidArgumentError(absl::StrCat(subject, " is not positive semidefinite")),
+      "NOT_PSD");
 }
 
 absl::Status CheckSquaredNorms(const TrainingProblem& problem, ConstMatrixRef duals,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/kernels/spec/kernel_labels.h"
 #include "core/training/model/basis.h"
 
 namespace mercer {
@@ -96,6 +97,16 @@ void AppendOutputs(const KernelTerm& term, KernelTerm& target) {
 }
 
 }  // namespace
+
+void ModelSummary::SetKernels(const std::vector<KernelSpec>& kernels) {
+  const bool several_groups = GroupsOf(kernels).num_groups() > 1;
+  for (const KernelSpec& kernel : kernels) {
+    kernel_names.push_back(KernelName(kernel));
+    if (several_groups) {
+      kernel_groups.push_back(kernel.labels.group);
+    }
+  }
+}
 
 ModelFunction MergeOutputs(const std::vector<ModelFunction>& parts, const PreparedData& inputs) {
   BasisUnion bases;

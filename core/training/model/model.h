@@ -85,7 +85,8 @@ ModelFunction MakeKernelFunction(const PreparedData& inputs, const std::vector<I
 
 // What a learner says about its solution besides the function; the evaluator never reads it.
 struct ModelSummary {
-  std::vector<std::string> kernel_names;  // all kernels of the problem
+  std::vector<std::string> kernel_names;   // all kernels of the problem
+  std::vector<std::string> kernel_groups;  // the group of each; empty: all are in one
   Matrix kernel_weights;  // kernels x outputs, as the learner defines them (normalised kernels)
   Index num_support_vectors = 0;  // basis rows with a coefficient other than 0, over all outputs
   std::vector<std::string> feature_names;  // the groups of features that were chosen
@@ -93,15 +94,35 @@ struct ModelSummary {
   Matrix feature_weights;
   std::vector<ModelTable> tables;  // all else
 
-  // Without what it says of features, which VisitFeatures has, and without tables.
+  // Names and groups of the kernels of a problem.
+  void SetKernels(const std::vector<KernelSpec>& kernels);
+
+  // Without what it says of features, which VisitFeatures has, without groups of kernels, which
+  // VisitLabels has, and without tables.
   static void VisitFields(auto& visit, auto& self) {
     visit(self.kernel_names, self.kernel_weights, self.num_support_vectors);
   }
 };
 
+// Whether each kernel has one group, or none has.
+inline bool GroupsFit(const ModelSummary& summary) {
+  return summary.kernel_groups.empty() ||
+         summary.kernel_groups.size() == summary.kernel_names.size();
+}
+
 // The saved fields of features, which stand behind those of format version 1.
 void VisitFeatures(auto& visit, auto& function, auto& summary) {
   visit(function.feature_terms, summary.feature_names, summary.feature_weights);
+}
+
+// The labels of kernels, which stand behind the tables of format version 5.
+void VisitLabels(auto& visit, auto& function, auto& summary) {
+  visit(summary.kernel_groups);
+  for (auto& term : function.kernel_terms) {
+    for (auto& kernel : term.kernels) {
+      visit(kernel.labels);
+    }
+  }
 }
 
 struct Model {
@@ -135,8 +156,8 @@ std::vector<std::string> OutputNames(const Model& model);
 absl::Status CheckModel(const Model& model);
 
 // The version of the format: 2 since there are feature terms, 3 since there are tasks, 4 since
-// models keep what was said of rows that were not trained on, 5 since there are tables. A model is
-// written in the earliest version that holds what it has.
+// models keep what was said of rows that were not trained on, 5 since there are tables and
+// labels of kernels. A model is written in the earliest version that holds what it has.
 inline constexpr int kModelFormatVersion = 5;
 
 std::string SaveModel(const Model& model);

@@ -17,8 +17,17 @@ constexpr uint64_t kVersionWithoutTasks = 2;
 constexpr uint64_t kVersionWithoutHeldOut = 3;
 constexpr uint64_t kVersionWithoutTables = 4;
 
+bool HasLabels(const Model& model) {
+  const auto& terms = model.function.kernel_terms;
+  return !model.summary.kernel_groups.empty() ||
+         std::any_of(terms.begin(), terms.end(), [](const KernelTerm& term) {
+           return std::any_of(term.kernels.begin(), term.kernels.end(),
+                              [](const KernelSpec& kernel) { return !kernel.labels.empty(); });
+         });
+}
+
 uint64_t VersionOf(const Model& model) {
-  if (!model.summary.tables.empty()) {
+  if (!model.summary.tables.empty() || HasLabels(model)) {
     return kModelFormatVersion;
   }
   if (model.held_out.rows > 0) {
@@ -108,6 +117,7 @@ void VisitModel(auto& visit, auto& model, uint64_t version) {
   }
   if (version > kVersionWithoutTables) {
     visit(model.summary.tables);
+    VisitLabels(visit, model.function, model.summary);
   }
 }
 
@@ -145,6 +155,9 @@ absl::Status CheckModel(const Model& model) {
           static_cast<Index>(model.summary.feature_names.size()) ||
       !model.summary.feature_weights.allFinite()) {
     return Inconsistent("the weights of the features do not fit their names");
+  }
+  if (!GroupsFit(model.summary)) {
+    return Inconsistent("the groups of the kernels do not fit their names");
   }
   return CheckTables(model.summary.tables, model.function.num_outputs());
 }

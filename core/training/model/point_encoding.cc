@@ -35,6 +35,7 @@ void VisitRest(auto& visit, auto& point) {
   visit(point.function.kernel_terms, point.function.bias, point.summary);
   VisitFeatures(visit, point.function, point.summary);
   visit(point.summary.tables);
+  VisitLabels(visit, point.function, point.summary);
   visit(Custom(
             point.witness,
             [](const Witness& witness, ByteWriter& writer) {
@@ -105,7 +106,7 @@ TrainedPoint ReadPoint(const PreparedData& inputs, ByteReader& reader) {
   }
   FieldReader visit(reader);
   VisitRest(visit, point);
-  if (!reader.ok() || !FunctionFits(point.function) ||
+  if (!reader.ok() || !FunctionFits(point.function) || !GroupsFit(point.summary) ||
       !CheckTables(point.summary.tables, point.function.num_outputs()).ok()) {
     reader.Fail();
     return {};

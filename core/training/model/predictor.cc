@@ -9,6 +9,7 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "core/kernels/spec/kernel_labels.h"
 #include "core/training/model/feature_term.h"
 #include "core/training/model/kernel_term.h"
 
@@ -122,8 +123,10 @@ size_t Predictor::MemoryBytes() const {
   for (const auto& term : terms_) {
     bytes += term->MemoryBytes();
   }
-  for (const std::string& name : model_->summary.kernel_names) {
-    bytes += name.size() + sizeof(std::string);
+  for (const auto* names : {&model_->summary.kernel_names, &model_->summary.kernel_groups}) {
+    for (const std::string& name : *names) {
+      bytes += name.size() + sizeof(std::string);
+    }
   }
   return bytes + values * sizeof(double);
 }
@@ -195,7 +198,7 @@ absl::Status Predictor::Contribute(const PreparedData& rows, Prediction& predict
     }
     MERCER_RETURN_IF_ERROR(terms_[t]->AddByShare(rows, shares, context));
   }
-  names.emplace_back("bias");
+  names.emplace_back(kNameOfBias);
   prediction.contributions.push_back(model_->function.bias.transpose().replicate(rows.rows, 1));
   return absl::OkStatus();
 }

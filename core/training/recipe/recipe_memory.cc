@@ -20,14 +20,26 @@ absl::StatusOr<ByteCount> SplitBytes(const TrainingRecipe& recipe, const Dataset
   return ByteCount(splits) * ByteCount(dataset.rows) * ByteCount(sizeof(Index));
 }
 
+// What describes a kernel, with the longest labels that one of the recipe has: of a family its name
+// has more behind it.
+ByteCount KernelBytes(const TrainingRecipe& recipe) {
+  constexpr size_t kBehindName = 64;
+  size_t longest = 0;
+  for (const KernelGrid& grid : recipe.kernels) {
+    const auto& [name, group] = grid.prototype.labels;
+    longest = std::max(longest, (name.empty() ? 0 : name.size() + kBehindName) + group.size());
+  }
+  return ByteCount(sizeof(KernelSpec)) + ByteCount(longest);
+}
+
 // What the outputs of a run keep between their turns: the state of a solver, of at most 11 vectors
 // (svm), and a solution of row numbers, coefficients and dual, with the kernels' names and
 // descriptions.
-ByteCount RestingBytes(const ProblemShape& shape) {
+ByteCount RestingBytes(const ProblemShape& shape, ByteCount kernel) {
   constexpr Index kVectors = 16;
   return ByteCount(shape.outputs) *
          (ByteCount(kVectors) * ByteCount(shape.rows) * ByteCount(sizeof(double)) +
-          ByteCount(shape.kernels) * ByteCount(2 * sizeof(KernelSpec)));
+          ByteCount(shape.kernels) * ByteCount(2) * kernel);
 }
 
 // Outputs at rest, and while a checkpoint is made their state as the training loop has it, as the
@@ -74,8 +86,7 @@ absl::StatusOr<ByteCount> SummaryBytes(const LearnerEntry& entry, const Training
   MERCER_ASSIGN_OR_RETURN(const size_t table_bytes,
                           MostOfTrainings(entry.table_bytes, entry, recipe, shape));
   const ByteCount number(sizeof(double));
-  const ByteCount kernel =
-      ByteCount(sizeof(KernelSpec)) + ByteCount(2) * ByteCount(shape.outputs) * number;
+  const ByteCount kernel = KernelBytes(recipe) + ByteCount(2) * ByteCount(shape.outputs) * number;
   const ByteCount metrics =
       ByteCount(recipe.path->values.size()) * ByteCount(kMetrics) * ByteCount(1 + shape.tasks);
   return ByteCount(feature_numbers) * number + ByteCount(table_bytes) +
@@ -126,7 +137,7 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   // Targets, decision values, coefficients and witness of the merged model; and the outputs at
   // rest.
   const bool joint = entry.joint_outputs && recipe.coding != CodingChoice::kOneVsOne;
-  const ByteCount resting = joint ? ByteCount(0) : RestingBytes(shape);
+  const ByteCount resting = joint ? ByteCount(0) : RestingBytes(shape, KernelBytes(recipe));
   const ByteCount outputs_of_row(shape.outputs_of_row());
   const ByteCount solution = rows * outputs_of_row * ByteCount(2) * number +
                              basis_rows * ByteCount(shape.columns) * number;
@@ -134,7 +145,7 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
       ByteCount(8) * rows * outputs_of_row * number + resting * ByteCount(kStateCopies);
   MERCER_ASSIGN_OR_RETURN(const ByteCount path_bytes, PathBytes(entry, recipe, shape, solution));
   MERCER_ASSIGN_OR_RETURN(const ByteCount split_bytes, SplitBytes(recipe, dataset, context));
-  const ByteCount kernel_bytes = ByteCount(shape.kernels) * (ByteCount(3 * sizeof(KernelSpec)) +
+  const ByteCount kernel_bytes = ByteCount(shape.kernels) * (ByteCount(3) * KernelBytes(recipe) +
                                                              ByteCount(4) * outputs * number);
   const ByteCount table_copies(kTableCopies + (joint ? 0 : kStateCopies));
   // What rows take on their way to the scratch space.

@@ -109,7 +109,7 @@ void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
     KernelSpec source = grid.prototype;
     source.bandwidth = 1;
     source.normalization = {};
-    if (sources.insert(KernelName(source) + (grid.per_column ? " per column" : "")).second) {
+    if (sources.insert(DescribeKernel(source) + (grid.per_column ? " per column" : "")).second) {
       const bool stored =
           IsSquareType(grid.prototype.type) || columns.width > kMaxRecomputedColumns;
       const Index kept = grid.per_column ? columns.wide : static_cast<Index>(stored);

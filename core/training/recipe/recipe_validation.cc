@@ -2,8 +2,11 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/numeric/hash_table.h"
 #include "core/base/status/errors.h"
 #include "core/kernels/gram/kernel_grid.h"
+#include "core/kernels/spec/kernel_errors.h"
+#include "core/kernels/spec/kernel_labels.h"
 #include "core/training/recipe/recipe.h"
 #include "core/training/recipe/recipe_plan.h"
 #include "core/training/recipe/recipe_problem.h"
@@ -23,6 +26,7 @@ void CheckGrid(const KernelGrid& grid, const std::string& field, FieldViolations
     prototype.bandwidth = 1;  // not used
   }
   violations.AddAll(field, ValidateKernelSpec(prototype));
+  violations.AddAll(field, ValidateKernelLabels(prototype.labels));
   for (size_t i = 0; !IsLogSpaced(grid) && i < grid.bandwidths.size(); ++i) {
     CheckBandwidth(grid.bandwidths[i], absl::StrCat(field, ".bandwidths[", i, "]"), violations);
   }
@@ -31,6 +35,22 @@ void CheckGrid(const KernelGrid& grid, const std::string& field, FieldViolations
     CheckBandwidth(grid.max_bandwidth, field + ".max_bandwidth", violations);
     violations.Check(grid.count >= 1, field + ".count",
                      absl::StrCat("must be >= 1, is ", grid.count));
+  }
+}
+
+// As far as the names do not depend on the data: of families of one kernel (ExpandKernels has all).
+void CheckKernelNames(const std::vector<KernelGrid>& grids, FieldViolations& violations) {
+  HashMap<std::string, size_t> grid_of_name;
+  for (size_t g = 0; g < grids.size(); ++g) {
+    const std::string& name = grids[g].prototype.labels.name;
+    if (name.empty() || grids[g].per_column || NumBandwidths(grids[g]) != 1 ||
+        !ValidateKernelLabels(grids[g].prototype.labels).ok()) {
+      continue;
+    }
+    const auto [first, is_new] = grid_of_name.try_emplace(name, g);
+    violations.Check(is_new, KernelField(g) + ".name",
+                     absl::StrCat("two kernels would have the name '", name, "', one of ",
+                                  KernelField(first->second), " and one of ", KernelField(g)));
   }
 }
 
@@ -46,6 +66,7 @@ void CheckKernels(const LearnerEntry& entry, const TrainingRecipe& recipe,
     CheckGrid(recipe.kernels[i], absl::StrCat("kernels[", i, "]"), violations);
     count += NumBandwidths(recipe.kernels[i]);
   }
+  CheckKernelNames(recipe.kernels, violations);
   violations.Check(
       count <= kMaxKernels, "kernels",
       absl::StrCat("at most ", kMaxKernels, " kernels are allowed, these are ", count));

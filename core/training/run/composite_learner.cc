@@ -314,14 +314,15 @@ class CompositeLearner : public Learner {
     return rank(b) > rank(a) ? b : a;
   }
 
-  // Parts that were given a list have the same kernels; those that search for theirs have a row for
-  // each kernel that one of them has found.
+  // Parts that were given a list have the same kernels; those that search for theirs, which are in no
+  // groups, have a row for each kernel that one of them has found.
   static void AppendKernels(const ModelSummary& part, ModelSummary& merged) {
     std::vector<Index> rows;
     const bool first = merged.kernel_weights.cols() == 0;
     const bool equal = first || part.kernel_names == merged.kernel_names;
     if (first) {
       merged.kernel_names = part.kernel_names;
+      merged.kernel_groups = part.kernel_groups;
     }
     for (Index k = 0; k < part.kernel_weights.rows(); ++k) {
       const std::string& name = part.kernel_names[static_cast<size_t>(k)];

@@ -165,6 +165,20 @@ TEST_F(ModelFileTest, FilesOfBeforeAreReadAndWrittenAsTheyAre) {
   model->summary.tables.clear();
   EXPECT_TRUE(SaveModel(*model) == scores);
 
+  // The first, with names and groups of kernels.
+  const std::string labels = bytes("labels");
+  EXPECT_EQ(FormatVersion(labels), 5u);
+  model = LoadModel(labels);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_TRUE(SaveModel(*model) == labels);
+  EXPECT_EQ(model->summary.kernel_groups, (std::vector<std::string>{"Grün", ""}));
+  std::vector<KernelSpec>& kernels = model->function.kernel_terms[0].kernels;
+  EXPECT_EQ(kernels[0].labels, (KernelLabels{"kernel 1", "Grün"}));
+  EXPECT_TRUE(kernels[1].labels.empty());
+  kernels[0].labels = {};
+  model->summary.kernel_groups.clear();
+  EXPECT_TRUE(SaveModel(*model) == kinds);
+
   for (const char* name : {"kinds witness", "scores witness"}) {
     const std::string saved = bytes(name);
     const absl::StatusOr<Witness> witness = LoadWitness(saved);

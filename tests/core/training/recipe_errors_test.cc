@@ -46,6 +46,23 @@ TEST(ValidateRecipeTest, ChecksGeneratedKernels) {
   }
 }
 
+TEST(ValidateRecipeTest, ChecksNamesAndGroupsOfKernels) {
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.kernels = {OneKernel(1), OneKernel(2), OneKernel(3)};
+  recipe.kernels[0].prototype.labels = {"hue", "colour"};
+  recipe.kernels[1].prototype.labels = {"shape", "colour"};
+  EXPECT_TRUE(ValidateRecipe(ExampleEntry(), recipe).ok());
+  recipe.kernels[2].prototype.labels = {"hue", "a\nb"};
+  const absl::Status status = ValidateRecipe(ExampleEntry(), recipe);
+  ExpectViolation(status, "kernels[2].group");
+  EXPECT_EQ(Violation(status, "kernels[2].name"),
+            "two kernels would have the name 'hue', one of kernels[0] and one of kernels[2]");
+  // Of families of several the data say more.
+  recipe.kernels[2].prototype.labels.group.clear();
+  recipe.kernels[2].per_column = true;
+  EXPECT_TRUE(ValidateRecipe(ExampleEntry(), recipe).ok());
+}
+
 TEST(ValidateRecipeTest, RefusesAMillionKernels) {
   TrainingRecipe recipe = ExampleRecipe();
   recipe.kernels[0].rule = BandwidthRule::kLogSpaced;

@@ -154,6 +154,7 @@ class ModelFile:
     feature_weights: Array = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
     task_column: str = ""
     tasks: tuple[str, ...] = ()
+    kernel_groups: tuple[str, ...] = ()  # of each of the names; empty: all are in one
     tables: tuple[ModelTable, ...] = ()  # those without columns have one for each output
 
 
@@ -382,6 +383,8 @@ def _check(model: ModelFile) -> None:
         fits = features.coefficients.shape == (features.map.columns, len(features.outputs))
         if not fits or not all(0 <= output < len(model.bias) for output in features.outputs):
             raise ModelFileError("the model file is inconsistent: a feature term does not fit its outputs")
+    if model.kernel_groups and len(model.kernel_groups) != len(model.kernel_names):
+        raise ModelFileError("the model file is inconsistent: groups of kernels do not fit their names")
     for table in model.tables:
         if table.values.shape != (len(table.rows), len(table.columns) or len(model.bias)):
             raise ModelFileError("the model file is inconsistent: a table does not fit its rows and columns")
@@ -425,7 +428,11 @@ def read_model_file(content: bytes) -> ModelFile:
         if version > _VERSION_WITHOUT_HELD_OUT:
             _skip_held_out(reader)
         if version > _VERSION_WITHOUT_TABLES:
-            model = dataclasses.replace(model, tables=reader.many(lambda: _table(reader)))
+            model = dataclasses.replace(
+                model, tables=reader.many(lambda: _table(reader)), kernel_groups=reader.strings()
+            )
+            for _ in range(sum(len(term.kernels) for term in model.terms)):
+                reader.string(), reader.string()  # name and group of each kernel, which no evaluation reads
     except (UnicodeDecodeError, IndexError) as error:
         raise ModelFileError(f"the model file is inconsistent: {error}") from None
     if not reader.at_end():
