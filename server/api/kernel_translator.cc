@@ -129,6 +129,7 @@ KernelGrid ReadKernelGrid(const v1::KernelGrid& grid, const std::string& path,
       parameter.Set(ReadParameter(grid, parameter), spec);
     }
   }
+  spec.labels = {.name = grid.name(), .group = grid.group()};
   spec.block = grid.block();
   spec.columns.assign(grid.columns().begin(), grid.columns().end());
   spec.normalization = ReadNormalization(grid.normalization());
@@ -165,6 +166,8 @@ v1::KernelGrid WriteKernelGrid(const KernelGrid& grid) {
       WriteParameter(spec, parameter, message);
     }
   }
+  message.set_name(spec.labels.name);
+  message.set_group(spec.labels.group);
   message.set_block(spec.block);
   message.mutable_columns()->Assign(spec.columns.begin(), spec.columns.end());
   if (spec.normalization != KernelNormalization()) {
@@ -196,6 +199,8 @@ v1::Kernel WriteKernel(const KernelSpec& spec) {
   kernel.mutable_normalization()->set_unit_diagonal(spec.normalization.unit_diagonal);
   kernel.mutable_normalization()->set_scaling(ScalingToProto(spec.normalization.scaling));
   kernel.set_display_name(KernelName(spec));
+  kernel.set_name(spec.labels.name);
+  kernel.set_group(spec.labels.group);
   return kernel;
 }
 

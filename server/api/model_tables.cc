@@ -95,8 +95,10 @@ void CompleteTables(v1::Model* message) {
   };
   const v1::KernelWeights& kernels = message->kernel_weights();
   if (!kernels.kernels().empty() && kernels.ByteSizeLong() <= room) {
-    add(MakeWeightTable("kernel_weights", "kernel weights", "kernels", kernels.kernels(),
-                        kernels.weights()));
+    v1::ModelTable table = MakeWeightTable("kernel_weights", "kernel weights", "kernels",
+                                           kernels.kernels(), kernels.weights());
+    *table.mutable_row_groups() = kernels.groups();
+    add(std::move(table));
   }
   const v1::FeatureWeights& features = message->feature_weights();
   if (!features.features().empty() && features.ByteSizeLong() <= room) {

@@ -229,6 +229,7 @@ v1::Model SummarizeModel(const Model& model) {
   if (summary.kernel_weights.size() <= kMaxSummaryWeights) {
     v1::KernelWeights& weights = *message.mutable_kernel_weights();
     weights.mutable_kernels()->Assign(summary.kernel_names.begin(), summary.kernel_names.end());
+    weights.mutable_groups()->Assign(summary.kernel_groups.begin(), summary.kernel_groups.end());
     WriteMatrix(summary.kernel_weights, weights.mutable_weights()).IgnoreError();  // it fits
   }
   if (!summary.feature_names.empty()) {

@@ -130,6 +130,24 @@ TEST(KernelListTest, ParametersGoThereAndBackAndThoseOfOthersAreRefused) {
   }
 }
 
+TEST(KernelListTest, LabelsGoThereAndBackAndToModels) {
+  KernelGrid grid;
+  grid.prototype.labels = {"hue", "colour"};
+  const v1::KernelGrid message = WriteKernelGrid(grid);
+  EXPECT_EQ(message.name(), "hue");
+  EXPECT_EQ(message.group(), "colour");
+  FieldViolations violations;
+  EXPECT_EQ(ReadKernelGrid(message, "k", violations).prototype, grid.prototype);
+  EXPECT_TRUE(violations.empty()) << violations.ToStatus();
+  v1::Kernel kernel = WriteKernel(grid.prototype);
+  EXPECT_EQ(kernel.name(), "hue");
+  EXPECT_EQ(kernel.group(), "colour");
+  EXPECT_EQ(kernel.display_name(), "hue");
+  kernel = WriteKernel({});
+  EXPECT_EQ(kernel.name(), "");
+  EXPECT_EQ(kernel.display_name(), "gaussian(bandwidth=1)");
+}
+
 TEST(KernelListTest, ThePythonPackageHasEveryKernelAndItsNamesElsewhere) {
   const std::string words = ReadSource("client/python/src/mercer/kernels.py");
   for (const KernelFormula& formula : AllFormulas()) {

@@ -61,6 +61,19 @@ VersionRecord RecordOf(const Model& model) {
   return record;
 }
 
+TEST(ModelTablesTest, TheTableOfKernelWeightsHasGroupsWhereThereAreSeveral) {
+  Model model = ThreeClassModel({Ranking()});
+  model.summary.kernel_groups = {"colour", ""};
+  const absl::StatusOr<v1::Model> told = WriteModelInDetail(RecordOf(model));
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_THAT(told->kernel_weights().groups(), ElementsAre("colour", ""));
+  ASSERT_EQ(told->tables_size(), 2);
+  EXPECT_THAT(told->tables(0).row_groups(), ElementsAre("colour", ""));
+  EXPECT_THAT(told->tables(1).row_groups(), testing::IsEmpty());
+  model.summary.kernel_groups.clear();
+  EXPECT_THAT(WriteModelInDetail(RecordOf(model))->tables(0).row_groups(), testing::IsEmpty());
+}
+
 TEST(ModelTablesTest, TablesAreToldBehindTheWeights) {
   const absl::StatusOr<v1::Model> model =
       WriteModelInDetail(RecordOf(ThreeClassModel({Covariance(), Ranking()})));
