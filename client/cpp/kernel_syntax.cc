@@ -126,6 +126,13 @@ absl::Status UnknownWord(const std::string& name, const std::string& value, v1::
                                 : absl::StrCat("; did you mean '", here, "'?")));
 }
 
+// A text may stand in quotes, as a name with spaces must.
+absl::Status SetText(const std::string& value, const FieldDescriptor& field, v1::KernelGrid& grid) {
+  const std::string text = absl::StrReplaceAll(value, {{"\"", ""}});
+  return text.empty() ? absl::InvalidArgumentError("is empty")
+                      : SetFieldFromText(grid, field, text);
+}
+
 absl::Status SetWord(const std::string& name, const std::string& value, v1::KernelGrid& grid) {
   if ((name == "median" || name == "bandwidths") && value.find("..") != std::string::npos) {
     const v1::BandwidthRule rule =
@@ -138,6 +145,9 @@ absl::Status SetWord(const std::string& name, const std::string& value, v1::Kern
     return SetMultiples(value, grid);
   }
   const FieldDescriptor* field = v1::KernelGrid::descriptor()->FindFieldByName(name);
+  if (field != nullptr && field->type() == FieldDescriptor::TYPE_STRING && !field->is_repeated()) {
+    return SetText(value, *field, grid);
+  }
   if (field != nullptr && name != "type" && name != "normalization") {
     MERCER_RETURN_IF_ERROR(SetFieldFromText(grid, *field, value));
     if (name == "min_bandwidth" || name == "max_bandwidth" || name == "count") {
@@ -243,8 +253,11 @@ column set and bandwidth.
             per_column                one kernel per column instead of one on all together
             unit_diagonal             k(x,z) / sqrt(k(x,x) k(z,z))
             scaling=none|trace|mean_diagonal|variance|centred_trace
+            name=N                    what people see in the place of gaussian(bandwidth=...)
+            group=G                   the group that they are in, for learners that weigh groups
   examples  --kernel 'gaussian bandwidths=1..100:12'   --kernel 'gaussian bandwidth=0.5 per_column'
             --kernel 'polynomial degree=2 columns=age,"first name"'
+            --kernel 'gaussian bandwidths=0.1..10:5 block=hsv group=colour name=hue'
 )",
       absl::StrJoin(EnumWords(*v1::KernelType_descriptor()), ", "));
 }

@@ -10,6 +10,7 @@
 //   gaussian median=0.1..10:20               20 multiples from 0.1 to 10 with equal ratios
 //   polynomial degree=2 offset=1 columns=age,"first name" unit_diagonal scaling=trace
 //   distance block=video bandwidth=10
+//   gaussian bandwidths=0.1..10:5 group=colour name="hue, saturation"
 //
 // The first word is the type; then words name=value in any order, separated by spaces. Names are
 // the fields of KernelGrid and of its normalization. A name without a value means true. A word may

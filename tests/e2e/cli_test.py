@@ -118,6 +118,17 @@ class CliTest(command_line_lib.CommandLineTest):
         for found, multiple in zip(spaced, (0.5, 1, 2), strict=True):
             self.assertAlmostEqual(found / median, multiple, places=4)
 
+    def test_kernels_have_names_and_groups(self):
+        named = "gaussian bandwidths=4,16 name=shape group=\"form and size\""
+        train = ("train", "small", "lp_mkl", "--C", "0.1", "--kernel", named, "--kernel")
+        self.run_ok(*train, "linear name=straight", "--model", "named", "--watch")
+        weights = self.run_json("show", "named")[0]["kernelWeights"]
+        self.assertEqual(weights["kernels"], ["shape(bandwidth=4)", "shape(bandwidth=16)", "straight"])
+        self.assertEqual(weights["groups"], ["form and size", "form and size", ""])
+        self.assertRegex(self.run_ok("show", "named"), r"shape\(bandwidth=\d+\) +form and size ")
+        self.expect(3, "two kernels would have the name 'shape(bandwidth=4)'", *train, "linear name=shape(bandwidth=4)", "--watch")
+        self.expect(3, "two kernels would have the name 'a'", *train[:-2], "linear name=a", "--kernel", "gaussian name=a")
+
     def test_train_errors(self):
         train = ("train", "small", "lp_mkl", "--kernel", "gaussian")
         self.expect(3, "p", *train, "--p", "0.5")

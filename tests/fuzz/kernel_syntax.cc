@@ -87,6 +87,7 @@ std::vector<std::string> Seeds() {
       "polynomial degree=2 offset=1 columns=age,\"first name\" unit_diagonal scaling=trace\n",
       "distance block=video bandwidth=10",
       "laplacian min_bandwidth=1 max_bandwidth=2 count=3",
+      "linear name=hue group=\"two words\"",
   };
 }
 

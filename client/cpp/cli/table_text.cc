@@ -20,6 +20,7 @@ constexpr int kMaxBarWidth = 30;
 constexpr int kMinNameWidth = 20;
 constexpr int kBesideName = 28;  // cells of a line that a row's name leaves for bar and number
 constexpr int kCellWidth = 10;   // of a column of numbers, at most
+constexpr int kGroupWidth = 16;  // of the column of groups, at most
 
 // As many as there are values for at the most.
 int64_t NumColumns(const v1::ModelTable& table) {
@@ -86,6 +87,25 @@ std::vector<std::string> RowNames(const v1::ModelTable& table, const std::vector
   return names;
 }
 
+// The groups of the rows that are shown; none where the rows are in no groups.
+std::vector<std::string> RowGroups(const v1::ModelTable& table, const std::vector<size_t>& order,
+                                   size_t shown) {
+  std::vector<std::string> groups;
+  for (size_t i = 0; i < shown && table.row_groups_size() == table.rows_size(); ++i) {
+    const std::string& group = table.row_groups(static_cast<int>(order[i]));
+    groups.push_back(CutMiddle(Printable(group), kGroupWidth));
+  }
+  return groups;
+}
+
+int WidthOf(const std::vector<std::string>& texts) {
+  int width = 0;
+  for (const std::string& text : texts) {
+    width = std::max(width, DisplayWidth(text));
+  }
+  return width;
+}
+
 // "kernel weights", "distances, in cm".
 std::string TitleText(const v1::ModelTable& table) {
   return Printable(absl::StrCat(table.title().empty() ? table.name() : table.title(),
@@ -127,18 +147,18 @@ std::string RestText(const std::vector<double>& sizes, const std::vector<size_t>
 std::string FormatBars(const v1::ModelTable& table, const std::vector<double>& sizes,
                        const std::vector<size_t>& order, size_t shown, const Terminal& terminal) {
   const std::vector<std::string> names = RowNames(table, order, shown);
-  int name_width = 0;
-  for (const std::string& name : names) {
-    name_width = std::max(name_width, DisplayWidth(name));
-  }
-  name_width = std::min(name_width, std::max(kMinNameWidth, terminal.width - kBesideName));
-  const int bar_width = std::clamp(terminal.width - name_width - 16, 8, kMaxBarWidth);
+  const std::vector<std::string> groups = RowGroups(table, order, shown);
+  const int group_width = groups.empty() ? 0 : WidthOf(groups) + 2;
+  const int room = terminal.width - group_width;
+  const int name_width = std::min(WidthOf(names), std::max(kMinNameWidth, room - kBesideName));
+  const int bar_width = std::clamp(room - name_width - 16, 8, kMaxBarWidth);
   const double largest = std::max(sizes[order[0]], 1e-300);
   const bool one_column = NumColumns(table) == 1;
   std::string text = absl::StrCat(TitleText(table), MeansText(table), "\n");
   for (size_t i = 0; i < shown; ++i) {
     const double size = sizes[order[i]];
-    absl::StrAppend(&text, "  ", Pad(CutMiddle(names[i], name_width), name_width), "  ",
+    const std::string group = groups.empty() ? "" : Pad(groups[i], group_width - 2) + "  ";
+    absl::StrAppend(&text, "  ", Pad(CutMiddle(names[i], name_width), name_width), "  ", group,
                     Paint(terminal, Colour::kGreen, Bar(size / largest, bar_width)), " ",
                     absl::StrFormat("%.3g", one_column ? ValueAt(table, order[i], 0) : size), "\n");
   }
@@ -167,14 +187,16 @@ std::string FormatNumbers(const v1::ModelTable& table, const std::vector<size_t>
                           size_t shown, const Terminal& terminal) {
   const std::vector<std::string> names = RowNames(table, order, shown);
   const int most_of_name = std::max(kMinNameWidth, terminal.width / 2);
-  int name_width = DisplayWidth(table.row_axis());
-  for (const std::string& name : names) {
-    name_width = std::max(name_width, DisplayWidth(name));
-  }
-  name_width = std::min(name_width, most_of_name);
-  const int room = (terminal.width - 2 - name_width) / (kCellWidth + 2);
+  const std::vector<std::string> groups = RowGroups(table, order, shown);
+  const int name_width =
+      std::min(std::max(DisplayWidth(table.row_axis()), WidthOf(names)), most_of_name);
+  const int group_width = groups.empty() ? 0 : std::max(WidthOf(groups), DisplayWidth("group")) + 2;
+  const int room = (terminal.width - 2 - name_width - group_width) / (kCellWidth + 2);
   const int64_t columns = std::min<int64_t>(NumColumns(table), std::max(1, room));
   std::vector<std::string> header = {"", CutMiddle(Printable(table.row_axis()), name_width)};
+  if (!groups.empty()) {
+    header.emplace_back("group");
+  }
   for (int column = 0; column < columns; ++column) {
     const std::string name = column < table.columns_size() ? table.columns(column) : "";
     header.push_back(CutMiddle(Printable(name), kCellWidth));
@@ -182,6 +204,9 @@ std::string FormatNumbers(const v1::ModelTable& table, const std::vector<size_t>
   Table lines(std::move(header));
   for (size_t i = 0; i < shown; ++i) {
     std::vector<std::string> cells = {"", CutMiddle(names[i], name_width)};
+    if (!groups.empty()) {
+      cells.push_back(groups[i]);
+    }
     for (int64_t column = 0; column < columns; ++column) {
       cells.push_back(absl::StrFormat("%.4g", ValueAt(table, order[i], column)));
     }
@@ -217,6 +242,7 @@ std::vector<v1::ModelTable> TablesOf(const v1::Model& model) {
   if (!kernels.kernels().empty() && !HasTable(model, "kernel_weights")) {
     tables.push_back(
         WeightTable("kernel_weights", "kernel weights", kernels.kernels(), kernels.weights()));
+    *tables.back().mutable_row_groups() = kernels.groups();
   }
   const v1::FeatureWeights& features = model.feature_weights();
   if (!features.features().empty() && !HasTable(model, "feature_weights")) {

@@ -96,10 +96,22 @@ TEST(KernelSyntaxTest, QuotesKeepSpacesAndCommas) {
                "type: KERNEL_TYPE_GAUSSIAN columns: ['age', 'first, last'] bandwidth: 2");
 }
 
+TEST(KernelSyntaxTest, NamesAndGroupsMayStandInQuotes) {
+  ExpectKernel("gaussian bandwidths=0.1..10:5 group=colour name=hsv",
+               "type: KERNEL_TYPE_GAUSSIAN rule: BANDWIDTH_RULE_LOG_SPACED min_bandwidth: 0.1 "
+               "max_bandwidth: 10 count: 5 group: 'colour' name: 'hsv'");
+  ExpectKernel("linear name=\"hue, saturation\" group=\"two words\" block=\"a b\"",
+               "type: KERNEL_TYPE_LINEAR name: 'hue, saturation' group: 'two words' block: 'a b'");
+  ExpectRefused("linear name", "name: is empty");
+  ExpectRefused("linear group=\"\"", "group: is empty");
+  ExpectRefused("linear nam=a", "did you mean 'name'?");
+}
+
 TEST(KernelSyntaxTest, AWordMayOccurOnce) {
   ExpectRefused("gaussian bandwidth=1 bandwidth=2", "bandwidth: is given twice");
   ExpectRefused("linear per_column per-column", "per_column: is given twice");
   ExpectRefused("linear columns=a columns=b", "columns: is given twice");
+  ExpectRefused("linear name=a name=b", "name: is given twice");
 }
 
 TEST(KernelSyntaxTest, BandwidthsComeFromOneWordOnly) {

@@ -57,6 +57,27 @@ TEST(TableTextTest, BarsGoFromTheLargestDown) {
             "  c                0\n");
 }
 
+TEST(TableTextTest, GroupsOfRowsStandBehindTheirNames) {
+  v1::ModelTable table = Weights({{"a", 0.25}, {"bb", 0.5}, {"c", 0.0}});
+  for (const char* group : {"colour", "", "shape"}) {
+    table.add_row_groups(group);
+  }
+  EXPECT_EQ(FormatTable(table, {.width = 30}, 0),
+            "kernel weights\n"
+            "  bb          ████████ 0.5\n"
+            "  a   colour  ████     0.25\n"
+            "  c   shape            0\n");
+  table.set_drawing(v1::TABLE_DRAWING_NUMBERS);
+  EXPECT_EQ(FormatTable(table, {.width = 60}, 2),
+            "kernel weights\n"
+            "  kernels  group\n"
+            "  bb                0.5\n"
+            "  a        colour  0.25\n"
+            "  not shown: 1 of 3 kernels\n");
+  table.add_row_groups("of no row");
+  EXPECT_EQ(FormatTable(table, {.width = 60}, 1).find("group"), std::string::npos);
+}
+
 TEST(TableTextTest, BarsOfNegativeValuesKeepTheirSign) {
   EXPECT_EQ(FormatTable(Weights({{"x1", 1.0}, {"x2", -2.0}}), {.width = 30}, 0),
             "kernel weights\n"
