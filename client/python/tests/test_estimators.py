@@ -217,6 +217,17 @@ def test_without_kernels_all_learners_take_the_same_list(rings):
         np.testing.assert_array_equal(estimator.fit(features, labels).kernel_names_, named)
 
 
+def test_kernels_have_the_names_and_groups_that_they_are_given(rings):
+    features, labels = rings
+    kernels = ["gaussian median=1,4 name=wide group=curved", "linear"]
+    fitted = LpMKLClassifier(kernels=kernels).fit(features, labels)
+    assert fitted.kernel_names_[2] == "linear"
+    assert all(name.startswith("wide(bandwidth=") for name in fitted.kernel_names_[:2])
+    assert fitted.model_.kernel_groups == ("curved", "curved", "")
+    with pytest.raises(mercer.InvalidRequestError, match="two kernels would have the name 'a'"):
+        LpMKLClassifier(kernels=["linear name=a", "gaussian name=a"]).fit(features, labels)
+
+
 def test_the_sign_follows_the_classes(rings):
     """The server sorts "9" before "10", NumPy does not."""
     features, labels = rings

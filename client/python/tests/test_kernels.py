@@ -30,6 +30,12 @@ def test_parameters_and_columns():
     assert grid.normalization.scaling == v1.KERNEL_SCALING_MEAN_DIAGONAL
 
 
+def test_names_and_groups():
+    grid = kernels.parse('gaussian bandwidths=1,2 name=hue group="colours of pixels"')
+    assert (grid.name, grid.group) == ("hue", "colours of pixels")
+    assert (kernels.parse("linear").name, kernels.parse("linear").group) == ("", "")
+
+
 @pytest.mark.parametrize(
     ("text", "word"),
     [
@@ -53,6 +59,9 @@ def test_parameters_and_columns():
         ("linear scaling=unit", "must be one of none, trace"),
         ('linear columns="a', "quote is not closed"),
         ("linear per_column=maybe", "true or false"),
+        ("linear name", "name: is empty"),
+        ("linear name=a name=b", "name: is given twice"),
+        ('linear group=""', "group: is empty"),
     ],
 )
 def test_nonsense_is_named(text, word):

@@ -230,6 +230,24 @@ def test_tables_are_read(monkeypatch):
     assert local.model_tables["covariance"].columns == ("x1", "x2")
 
 
+def test_names_and_groups_of_kernels_are_read(monkeypatch):
+    """From a file that has not been written by this program."""
+    saved = pathlib.Path(__file__).resolve().parents[3] / "tests/core/training/saved_models.json"
+    files = json.loads(saved.read_text(encoding="utf-8"))
+    local = mercer.LocalModel(bytes.fromhex(files["labels"]))
+    plain = mercer.LocalModel(bytes.fromhex(files["kinds"]))
+    assert local.kernel_groups == ("Grün", "")
+    assert plain.kernel_groups == ()
+    assert local.kernel_names == plain.kernel_names
+    weights = local.tables["kernel_weights"]
+    assert list(weights.index.get_level_values("group")) == ["Grün", ""]
+    assert list(weights.index.get_level_values("kernels")) == list(plain.tables["kernel_weights"].index)
+    np.testing.assert_array_equal(weights, plain.tables["kernel_weights"])
+    assert local.model_tables["kernel_weights"].row_groups == ("Grün", "")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    np.testing.assert_array_equal(local.tables["kernel_weights"], local.kernel_weights)
+
+
 def test_bad_rows_are_named(client, data):
     features, signal, new = data
     model = client.train(client.upload(features, signal), "kernel_ridge", regression=True).wait()

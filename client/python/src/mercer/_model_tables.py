@@ -35,6 +35,8 @@ class ModelTable:
     drawing : str
         How it is best drawn: ``"numbers"``, ``"bars"`` (one for each row), ``"heat_map"`` or ``"curve"`` (one for each
         column, over the rows in their order).
+    row_groups : tuple of str
+        The group that each row is in, ``""`` being that of kernels by default; empty: the rows are in no groups.
     """
 
     name: str
@@ -46,16 +48,23 @@ class ModelTable:
     values: Array
     unit: str
     drawing: str
+    row_groups: tuple[str, ...] = ()
 
     def frame(self) -> Any:
-        """A pandas DataFrame, whose `attrs` have title, unit and drawing; without pandas the values alone."""
+        """A pandas DataFrame, whose `attrs` have title, unit and drawing; without pandas the values alone.
+
+        Where the rows are in groups, its index has them before the rows.
+        """
         try:
             import pandas
         except ImportError:
             return self.values
+        index = pandas.Index(list(self.rows), name=self.row_axis)
+        if self.row_groups:
+            index = pandas.MultiIndex.from_arrays([self.row_groups, self.rows], names=["group", self.row_axis])
         frame = pandas.DataFrame(
             self.values,
-            index=pandas.Index(list(self.rows), name=self.row_axis),
+            index=index,
             columns=pandas.Index(list(self.columns), name=self.column_axis),
         )
         frame.attrs.update(title=self.title, unit=self.unit, drawing=self.drawing)
@@ -76,12 +85,15 @@ def from_message(message: Any) -> ModelTable:
         values=np.array(message.values.values, dtype=np.float64).reshape(len(rows), len(columns)),
         unit=message.unit,
         drawing=DRAWINGS[message.drawing - 1] if known else "numbers",
+        row_groups=tuple(message.row_groups),
     )
 
 
-def weights_table(name: str, title: str, row_axis: str, rows: Sequence[str], weights: Array) -> ModelTable:
+def weights_table(
+    name: str, title: str, row_axis: str, rows: Sequence[str], weights: Array, groups: Sequence[str] = ()
+) -> ModelTable:
     """Weights of kernels or features with a column for each output, which has no name yet."""
-    return ModelTable(name, title, row_axis, "", tuple(rows), (), weights, "", "bars")
+    return ModelTable(name, title, row_axis, "", tuple(rows), (), weights, "", "bars", tuple(groups))
 
 
 def named(tables: Iterable[ModelTable], outputs: Sequence[str], axis: str) -> dict[str, ModelTable]:

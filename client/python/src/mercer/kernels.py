@@ -15,8 +15,10 @@ A kernel, or a family of them, is a text: a type and words ``name=value`` in any
     gaussian median=0.1..10:20               20 multiples from 0.1 to 10 with equal ratios
     polynomial degree=2 offset=1 columns=age,"first name" unit_diagonal scaling=trace
     distance block=video bandwidth=10
+    gaussian bandwidths=0.1..10:5 group=colour name="hue, saturation"
 
-The types are linear, polynomial, gaussian, laplacian, chi_square, euclidean, precomputed and distance.
+``name`` is what the kernel is called in the place of ``gaussian(bandwidth=0.5)``; of several kernels each has what tells
+it from the others behind it. Learners that weigh groups of kernels read ``group``. The types are linear, polynomial, gaussian, laplacian, chi_square, euclidean, precomputed and distance.
 """
 
 from __future__ import annotations
@@ -121,6 +123,8 @@ def _scalar(field: Any, text: str) -> Any:
             raise KernelError(f"{field.name}: must be true or false, is {text!r}")
         return text != "false"
     if field.type == field.TYPE_STRING:
+        if not text.strip('"'):
+            raise KernelError(f"{field.name}: is empty")
         return text.strip('"')
     try:
         return int(text) if field.type == field.TYPE_INT32 else float(text)

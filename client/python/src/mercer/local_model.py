@@ -43,7 +43,7 @@ def _output_names(file: ModelFile) -> tuple[str, ...]:
 def _tables_of(file: ModelFile) -> dict[str, _model_tables.ModelTable]:
     """Those of the file, behind the weights of kernels and features."""
     kernels = _model_tables.weights_table(
-        "kernel_weights", "kernel weights", "kernels", file.kernel_names, file.kernel_weights
+        "kernel_weights", "kernel weights", "kernels", file.kernel_names, file.kernel_weights, file.kernel_groups
     )
     features = _model_tables.weights_table(
         "feature_weights", "chosen features", "features", file.feature_names, file.feature_weights
@@ -68,6 +68,8 @@ class LocalModel:
         In the order of the server; empty for regression.
     kernel_names : tuple of str
         Of all candidate kernels.
+    kernel_groups : tuple of str
+        The group of each of them, ``""`` being the one by default; empty: all are in one group.
     kernel_weights : ndarray of shape (kernels, outputs)
         As the learner defines them.
     feature_names : tuple of str
@@ -101,6 +103,7 @@ class LocalModel:
         self.target = file.target
         self.classes = file.classes
         self.kernel_names = file.kernel_names
+        self.kernel_groups = file.kernel_groups
         self.kernel_weights = file.kernel_weights
         self.feature_names = file.feature_names
         self.feature_weights = file.feature_weights
