@@ -39,7 +39,7 @@ test('a request with every field comes through the form unchanged', () => {
           { type: 'KERNEL_TYPE_POLYNOMIAL', degree: 2, scale: 0.5, offset: 0, columns: ['a', 'b'], normalization: { unitDiagonal: true, scaling: 'KERNEL_SCALING_TRACE' } },
           { type: 'KERNEL_TYPE_GAUSSIAN', rule: 'BANDWIDTH_RULE_LOG_SPACED', minBandwidth: 0.5, maxBandwidth: 8, count: 5, block: 'x', perColumn: true },
           { type: 'KERNEL_TYPE_GAUSSIAN', rule: 'BANDWIDTH_RULE_MEDIAN_MULTIPLES', minBandwidth: 0.1, maxBandwidth: 10, count: 20 },
-          { type: 'KERNEL_TYPE_DISTANCE', bandwidths: [1, 2], block: 'd' },
+          { type: 'KERNEL_TYPE_DISTANCE', bandwidths: [1, 2], block: 'd', name: 'by ear', group: 'sound' },
         ],
         p: 'Infinity',
         C: 10,

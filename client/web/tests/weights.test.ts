@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { activeKernels, columnImportance, featureBars, filterValue, kernelLabel, parseFilter, parseKernelName, weightBars } from '../src/lib/weights.ts';
+import { activeKernels, columnImportance, featureBars, filterValue, groupingsOf, kernelLabel, parseFilter, parseKernelName, weightBars } from '../src/lib/weights.ts';
 
 const WEIGHTS = {
   kernels: ['gaussian(bandwidth=2)', 'gaussian(bandwidth=0.5, columns=age)', 'linear(columns=age)', 'linear(columns=sex)'],
@@ -29,6 +29,19 @@ test('bars of one output, per kernel, column and family', () => {
   ]);
   assert.deepEqual(weightBars(WEIGHTS, 1, 'family').map(({ label, value }) => [label, value]), [['linear', 6], ['gaussian', 1]]);
   assert.deepEqual(weightBars(undefined, 0, 'kernel'), []);
+});
+
+test('kernels with names and groups of their own', () => {
+  const weights = {
+    kernels: ['hue', 'shape(bandwidth=0.5, columns=age)', 'linear(columns=age)'],
+    groups: ['colour', 'shape', ''],
+    weights: { rows: '3', columns: '1', values: [1, 2, 4] },
+  };
+  assert.deepEqual(groupingsOf(weights), ['kernel', 'group', 'column', 'family']);
+  assert.deepEqual(groupingsOf(WEIGHTS), ['kernel', 'column', 'family']);
+  assert.deepEqual(weightBars(weights, 0, 'kernel').map(({ label }) => label), ['age · linear', 'shape(bandwidth=0.5, columns=age)', 'hue']);
+  assert.deepEqual(weightBars(weights, 0, 'group').map(({ label, value }) => [label, value]), [['no group', 4], ['shape', 2], ['colour', 1]]);
+  assert.deepEqual(weightBars(weights, 0, 'column').map(({ label, value }) => [label, value]), [['age', 6], ['hue', 1]]);
 });
 
 test('columns over all outputs', () => {

@@ -44,6 +44,8 @@ export interface ColumnTransform {
 export interface KernelWeights {
   kernels?: string[];
   weights?: Matrix;
+  /** Of each kernel; absent: all are in one. */
+  groups?: string[];
 }
 
 export interface FeatureWeights {

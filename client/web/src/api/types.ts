@@ -96,6 +96,8 @@ export interface KernelGrid {
   maxBandwidth?: Real;
   count?: number;
   perColumn?: boolean;
+  name?: string;
+  group?: string;
 }
 
 // The oneof of the learners: one member, named after the learner in lowerCamelCase, with its options.

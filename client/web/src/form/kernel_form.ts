@@ -20,6 +20,8 @@ export interface KernelForm {
   offset: string;
   block: string;
   columns: string;
+  name: string;
+  group: string;
   perColumn: boolean;
   unitDiagonal: boolean;
   scaling: string;
@@ -52,6 +54,8 @@ export function newKernel(change: Partial<KernelForm> = {}): KernelForm {
     offset: '',
     block: '',
     columns: '',
+    name: '',
+    group: '',
     perColumn: false,
     unitDiagonal: false,
     scaling: '',
@@ -102,6 +106,8 @@ export function kernelToMessage(kernel: KernelForm, path: string, reader: Reader
     scale: polynomial ? reader.real(`${path}.scale`, kernel.scale) : undefined,
     offset: polynomial ? reader.real(`${path}.offset`, kernel.offset) : undefined,
     block: kernel.block,
+    name: kernel.name.trim(),
+    group: kernel.group.trim(),
     columns: columns.length > 0 && !isSquare(kernel.type) ? columns : undefined,
     perColumn: kernel.perColumn && !isSquare(kernel.type),
     normalization: withoutEmpty({
@@ -130,6 +136,8 @@ export function kernelFromMessage(grid: KernelGrid): KernelForm {
     offset: textFromReal(grid.offset),
     block: grid.block ?? '',
     columns: (grid.columns ?? []).join(', '),
+    name: grid.name ?? '',
+    group: grid.group ?? '',
     perColumn: grid.perColumn ?? false,
     unitDiagonal: grid.normalization?.unitDiagonal ?? false,
     scaling: (grid.normalization?.scaling ?? '').replace('KERNEL_SCALING_', ''),
@@ -145,6 +153,6 @@ export function kernelCount(kernel: KernelForm, columns: number): number {
 }
 
 export function kernelPaths(path: string): string[] {
-  const fields = ['type', 'rule', 'bandwidth', 'bandwidths', 'min_bandwidth', 'max_bandwidth', 'count', 'degree', 'scale', 'offset', 'block', 'columns', 'per_column', 'normalization'];
+  const fields = ['type', 'rule', 'bandwidth', 'bandwidths', 'min_bandwidth', 'max_bandwidth', 'count', 'degree', 'scale', 'offset', 'block', 'columns', 'per_column', 'normalization', 'name', 'group'];
   return fields.map((field) => `${path}.${field}`);
 }

@@ -20,12 +20,14 @@ function widths(grid: KernelGrid): string {
 const WITHOUT_WIDTH = new Set(['KERNEL_TYPE_LINEAR', 'KERNEL_TYPE_POLYNOMIAL', 'KERNEL_TYPE_PRECOMPUTED']);
 
 export function describeKernel(grid: KernelGrid): string {
-  const parts = [wordsOf(grid.type, 'KERNEL_TYPE_')];
+  const type = wordsOf(grid.type, 'KERNEL_TYPE_');
+  const parts = [grid.name ? `${grid.name}: ${type}` : type];
   if (!WITHOUT_WIDTH.has(grid.type ?? '')) parts.push(widths(grid));
   if (grid.type === 'KERNEL_TYPE_POLYNOMIAL') parts.push(`degree ${grid.degree ?? 3}`);
   if (grid.block) parts.push(`block ${grid.block}`);
   if (grid.columns?.length) parts.push(`columns ${grid.columns.join(', ')}`);
   if (grid.perColumn) parts.push('one per column');
+  if (grid.group) parts.push(`group ${grid.group}`);
   return parts.join(', ');
 }
 

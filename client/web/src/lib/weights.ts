@@ -1,5 +1,6 @@
 // Kernel weights for bars: read from the names of kernels, grouped by family or column, and sorted.
 import type { FeatureWeights, KernelWeights } from '../api/model_types.ts';
+import { KERNEL_TYPES } from '../form/kernel_form.ts';
 import { formatReal } from './format.ts';
 
 export interface KernelName {
@@ -28,8 +29,12 @@ export function parseKernelName(name: string): KernelName {
   return { family, columns: columns?.[1] ?? '', block: block?.[1] ?? '', parameters: parameters.join(', ') };
 }
 
+const FAMILIES = new Set(KERNEL_TYPES.map(({ value }) => value.toLowerCase()));
+
+/** A name that a user has given is its own label. */
 export function kernelLabel(name: string): string {
   const { family, columns, block, parameters } = parseKernelName(name);
+  if (!FAMILIES.has(family)) return name;
   const place = columns || (block ? `block ${block}` : 'all columns');
   return [place, family.replaceAll('_', ' '), parameters].filter(Boolean).join(' · ');
 }
@@ -43,7 +48,12 @@ export function activeKernels(weights: KernelWeights | undefined): number | unde
   return Array.from({ length: kernels }, (_, kernel) => values.slice(kernel * outputs, (kernel + 1) * outputs).some((value) => Number(value) !== 0)).filter(Boolean).length;
 }
 
-export type Grouping = 'kernel' | 'column' | 'family';
+export type Grouping = 'kernel' | 'column' | 'family' | 'group';
+
+/** Those that there are of these weights. */
+export function groupingsOf(weights: KernelWeights | undefined): Grouping[] {
+  return weights?.groups?.length ? ['kernel', 'group', 'column', 'family'] : ['kernel', 'column', 'family'];
+}
 
 export interface WeightBar {
   label: string;
@@ -54,10 +64,13 @@ export interface WeightBar {
   count: number;
 }
 
-function groupOf(name: string, grouping: Grouping): string {
+function groupOf(name: string, group: string, grouping: Grouping): string {
   if (grouping === 'kernel') return kernelLabel(name);
+  if (grouping === 'group') return group || 'no group';
   const { family, columns, block } = parseKernelName(name);
-  return grouping === 'family' ? family.replaceAll('_', ' ') : columns || (block ? `block ${block}` : 'all columns together');
+  if (grouping === 'family') return family.replaceAll('_', ' ');
+  // What a kernel with a name of its own reads is not said.
+  return columns || (block ? `block ${block}` : FAMILIES.has(family) ? 'all columns together' : family);
 }
 
 /** Bars of one output, largest first. In groups the weights of their kernels are summed. */
@@ -68,14 +81,15 @@ export function weightBars(weights: KernelWeights | undefined, output: number, g
   const bars = new Map<string, WeightBar>();
   kernels.forEach((name, index) => {
     const value = Number(values[index * columns + output] ?? 0);
-    const key = grouping === 'kernel' ? `${index}` : groupOf(name, grouping);
+    const label = groupOf(name, weights?.groups?.[index] ?? '', grouping);
+    const key = grouping === 'kernel' ? `${index}` : label;
     const bar = bars.get(key);
     if (bar) {
       bar.value += value;
       bar.count += 1;
       bar.title = `${bar.count} kernels`;
     } else {
-      bars.set(key, { label: groupOf(name, grouping), title: name, value, count: 1 });
+      bars.set(key, { label, title: name, value, count: 1 });
     }
   });
   return [...bars.values()].sort((a, b) => b.value - a.value);

@@ -96,6 +96,8 @@ function KernelFields({ kernel, path, dataset, set, remove }: KernelProps) {
         {isSquare(kernel.type) ? null : (
           <TextField path={`${path}.columns`} label="Columns" placeholder="all" help="Names between commas." value={kernel.columns} onChange={(columns) => set({ columns })} />
         )}
+        <TextField path={`${path}.name`} label="Name" placeholder="default: what it is" value={kernel.name} onChange={(name) => set({ name })} />
+        <TextField path={`${path}.group`} label="Group" placeholder="none" help="For learners that weigh groups of kernels." value={kernel.group} onChange={(group) => set({ group })} />
         <SelectField path={`${path}.normalization`} label="Scale of the matrix" choices={SCALINGS} value={kernel.scaling} onChange={(scaling) => set({ scaling })} />
       </div>
       <div class="actions">

@@ -2,13 +2,11 @@
 import { useState } from 'preact/hooks';
 import type { Model } from '../api/model_types.ts';
 import { formatInteger } from '../lib/format.ts';
-import { type Grouping, featureBars, weightBars } from '../lib/weights.ts';
+import { type Grouping, featureBars, groupingsOf, weightBars } from '../lib/weights.ts';
 import { Bars } from '../ui/bars.tsx';
 import { Panel } from '../ui/parts.tsx';
 import { Switch } from '../ui/switch.tsx';
 import { Filters } from './filters_panel.tsx';
-
-const GROUPINGS: Grouping[] = ['kernel', 'column', 'family'];
 
 interface OutputSelectProps {
   outputs: string[];
@@ -69,7 +67,7 @@ export function WeightsPanel({ model }: { model: Model }) {
       aside={<span class="sub">{formatInteger(active)} of {formatInteger(weights.kernels.length)} kernels in use</span>}
     >
       <div class="panel-tools">
-        <Switch label="Per" value={grouping} choices={GROUPINGS} onChange={setGrouping} />
+        <Switch label="Per" value={grouping} choices={groupingsOf(weights)} onChange={setGrouping} />
         <OutputSelect outputs={model.coding?.outputNames ?? []} value={output} onChange={setOutput} />
       </div>
       <Bars key={`${grouping} ${output}`} bars={bars} label={`Weights per ${grouping}, largest first`} />
