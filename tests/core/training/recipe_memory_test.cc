@@ -59,6 +59,20 @@ TEST(RecipeMemoryTest, EstimateCountsKernels) {
   EXPECT_GE(two_sources - same_source, distances);
 }
 
+// Each kernel has its labels in the problem, in the model and in its summary.
+TEST(RecipeMemoryTest, EstimateCountsNamesAndGroupsOfKernels) {
+  const Dataset data = ClassificationData(40, 2, 2, 1);
+  TrainingRecipe recipe = ExampleRecipe();
+  KernelGrid& grid = recipe.kernels[0];
+  grid.rule = BandwidthRule::kLogSpaced;
+  grid.min_bandwidth = 0.1;
+  grid.max_bandwidth = 10;
+  grid.count = 1000;
+  const size_t without = Estimate(recipe, data);
+  grid.prototype.labels = {std::string(100, 'n'), std::string(100, 'g')};
+  EXPECT_GE(Estimate(recipe, data) - without, size_t{3 * 200 * 1000});
+}
+
 // A learner that tells tables keeps them with its point, its model, and their encoded forms.
 TEST(RecipeMemoryTest, EstimateCountsTheTablesThatALearnerTells) {
   const Dataset data = ClassificationData(200, 3, 4, 1);
