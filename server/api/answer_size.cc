@@ -2,29 +2,30 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/numeric/hash_table.h"
 #include "core/base/status/errors.h"
-#include "core/kernels/spec/kernel_spec.h"
 
 namespace mercer::server {
 namespace {
 
-// The kernels of the terms, equal ones of several terms counted once, the groups of features, and the bias.
+// The shares of all terms, those that are one thing in several terms counted once, and the bias.
 int64_t CountContributions(const Model& model) {
-  HashSet<std::string> names;
-  for (const KernelTerm& term : model.function.kernel_terms) {
-    for (const KernelSpec& kernel : term.kernels) {
-      names.insert(KernelName(kernel));
+  HashSet<std::string> joined;
+  int64_t others = 0;
+  for (const std::shared_ptr<const Term>& term : model.function.terms) {
+    for (TermShare& share : term->Shares(PreparedData())) {
+      if (share.joins_its_name) {
+        joined.insert(std::move(share.name));
+      } else {
+        ++others;
+      }
     }
   }
-  int64_t groups = 0;
-  for (const FeatureTerm& term : model.function.feature_terms) {
-    groups += static_cast<int64_t>(term.groups.size());
-  }
-  return static_cast<int64_t>(names.size()) + groups + 1;
+  return static_cast<int64_t>(joined.size()) + others + 1;
 }
 
 // Numbers in the answer to one row. Beyond any limit it need not be exact, but it never wraps round.

@@ -54,7 +54,7 @@ class ModelCache {
   std::shared_ptr<const LoadedModel> Find(const std::string& model, int64_t version)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // `version` 0 means the newest. Errors: kNotFound, kDataLoss (also with reason BLOB_MISSING: the
-  // file of a model that exists is gone), kFailedPrecondition (NEWER_FORMAT).
+  // file of a model that exists is gone), kFailedPrecondition (NEWER_FORMAT, UNKNOWN_TERM).
   absl::StatusOr<std::shared_ptr<const LoadedModel>> Load(const std::string& model, int64_t version)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Forgets a version, or with 0 all versions of the model.

@@ -5,7 +5,6 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "core/features/gabor_family.h"
 #include "server/api/dataset_translator.h"
 #include "server/api/kernel_translator.h"
 #include "server/api/matrix_translator.h"
@@ -13,6 +12,7 @@
 #include "server/api/option_translator.h"
 #include "server/api/recipe_translator.h"
 #include "server/api/resource_names.h"
+#include "server/api/term_translator.h"
 #include "server/api/times.h"
 #include "server/api/whole_message.h"
 
@@ -78,68 +78,6 @@ absl::Status WriteBasis(const Basis& basis, v1::Basis* message) {
     MERCER_RETURN_IF_ERROR(WriteRowMatrix(block.values.view(), block_message->mutable_values()));
   }
   return absl::OkStatus();
-}
-
-void WriteSparse(const Eigen::SparseMatrix<double>& matrix, v1::SparseMatrix* message) {
-  message->set_rows(matrix.rows());
-  message->set_columns(matrix.cols());
-  message->add_column_starts(0);
-  for (Index c = 0; c < matrix.outerSize(); ++c) {
-    for (Eigen::SparseMatrix<double>::InnerIterator entry(matrix, c); entry; ++entry) {
-      message->add_row_indices(static_cast<int32_t>(entry.row()));
-      message->add_values(entry.value());
-    }
-    message->add_column_starts(message->values_size());
-  }
-}
-
-// Rows are the groups, from their parameter `first` on.
-Matrix ParametersOf(const FeatureTerm& term, Index first) {
-  const auto count = static_cast<Index>(term.groups.front().size()) - first;
-  Matrix parameters(static_cast<Index>(term.groups.size()), count);
-  for (Index g = 0; g < parameters.rows(); ++g) {
-    parameters.row(g) =
-        Eigen::Map<const Vector>(term.groups[static_cast<size_t>(g)].data() + first, count);
-  }
-  return parameters;
-}
-
-absl::Status WriteFourier(const FeatureTerm& term, v1::FourierFeatures* message) {
-  for (const FeatureParameters& group : term.groups) {
-    message->add_bandwidths(group[0]);
-  }
-  return WriteMatrix(ParametersOf(term, 1), message->mutable_frequencies());
-}
-
-absl::Status WriteGabor(const FeatureTerm& term, v1::GaborFeatures* message) {
-  const GaborFamily family(term.family, term.num_inputs);
-  message->set_patch_size(family.patch_size());
-  for (const PatchPosition& position : family.positions()) {
-    message->add_position_rows(position.row);
-    message->add_position_columns(position.column);
-  }
-  message->set_subtract_patch_mean(term.family.subtract_patch_mean);
-  return WriteMatrix(ParametersOf(term, 0), message->mutable_filters());
-}
-
-absl::Status WriteFeatureTerm(const FeatureTerm& term, v1::FeatureTerm* message) {
-  switch (term.family.kind) {
-    case FeatureFamilyKind::kColumns:
-      for (const FeatureParameters& group : term.groups) {
-        Choose(*message, &v1::FeatureTerm::mutable_columns)
-            .add_positions(static_cast<int64_t>(group[0]));
-      }
-      break;
-    case FeatureFamilyKind::kFourier:
-      MERCER_RETURN_IF_ERROR(
-          WriteFourier(term, &Choose(*message, &v1::FeatureTerm::mutable_fourier)));
-      break;
-    case FeatureFamilyKind::kGabor:
-      MERCER_RETURN_IF_ERROR(WriteGabor(term, &Choose(*message, &v1::FeatureTerm::mutable_gabor)));
-      break;
-  }
-  message->mutable_outputs()->Assign(term.outputs.begin(), term.outputs.end());
-  return WriteMatrix(term.coefficients, message->mutable_coefficients());
 }
 
 void WriteCurve(const ClassCurve& curve, v1::ClassCurve* message) {
@@ -252,18 +190,8 @@ absl::Status WriteModelFunction(const Model& model, v1::Model* message) {
   for (const Basis& basis : model.function.bases) {
     MERCER_RETURN_IF_ERROR(WriteBasis(basis, function->add_bases()));
   }
-  for (const KernelTerm& term : model.function.kernel_terms) {
-    v1::KernelTerm* term_message = function->add_kernel_terms();
-    term_message->set_basis(term.basis);
-    for (const KernelSpec& kernel : term.kernels) {
-      *term_message->add_kernels() = WriteKernel(kernel);
-    }
-    term_message->mutable_outputs()->Assign(term.outputs.begin(), term.outputs.end());
-    MERCER_RETURN_IF_ERROR(WriteMatrix(term.weights, term_message->mutable_weights()));
-    WriteSparse(term.coefficients, term_message->mutable_coefficients());
-  }
-  for (const FeatureTerm& term : model.function.feature_terms) {
-    MERCER_RETURN_IF_ERROR(WriteFeatureTerm(term, function->add_feature_terms()));
+  for (const std::shared_ptr<const Term>& term : model.function.terms) {
+    MERCER_RETURN_IF_ERROR(WriteTerm(*term, function));
   }
   function->mutable_bias()->Assign(model.function.bias.begin(), model.function.bias.end());
   return absl::OkStatus();

@@ -77,8 +77,8 @@ class RowsReader {
 
   // What the model's kernels read from the square block `name`.
   SquareKind KindOfSquare(const std::string& name) const {
-    for (const KernelTerm& term : model_.function.kernel_terms) {
-      for (const KernelSpec& kernel : term.kernels) {
+    for (const std::shared_ptr<const Term>& term : model_.function.terms) {
+      for (const KernelSpec& kernel : term->Kernels()) {
         const auto* kind = std::get_if<SquareKind>(&FormulaOf(kernel.type).reads);
         if (kind != nullptr && kernel.block == name) {
           return *kind;

@@ -7,16 +7,8 @@ namespace mercer::server {
 int64_t WorkPerRow(const Model& model, bool contributions) {
   const int64_t columns = std::max<int64_t>(model.preprocessing.num_outputs(), 1);
   int64_t work = columns + model.function.num_outputs();
-  for (const KernelTerm& term : model.function.kernel_terms) {
-    const int64_t kernels = static_cast<int64_t>(term.kernels.size());
-    const int64_t evaluation = term.coefficients.rows() * (columns + 8 * kernels);
-    const int64_t sums = term.coefficients.nonZeros() * (contributions ? kernels : 1);
-    work += (contributions ? 2 : 1) * evaluation + sums;
-  }
-  for (const FeatureTerm& term : model.function.feature_terms) {
-    const auto groups = static_cast<int64_t>(term.groups.size());
-    work += groups * (columns + 16) +
-            (contributions ? 2 : 1) * static_cast<int64_t>(term.coefficients.size());
+  for (const std::shared_ptr<const Term>& term : model.function.terms) {
+    work += term->WorkPerRow(columns, contributions);
   }
   return work;
 }

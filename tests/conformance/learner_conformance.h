@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -240,9 +241,10 @@ class LearnerConformance : public ::testing::TestWithParam<LearnerCase> {
     EXPECT_LE(outcome.certificate.dual,
               outcome.certificate.primal + Slack(outcome.certificate.primal))
         << what;
-    for (const KernelTerm& term : outcome.point.function.kernel_terms) {
-      EXPECT_TRUE(term.weights.allFinite()) << what;
-      EXPECT_TRUE(term.coefficients.coeffs().allFinite()) << what;
+    for (const std::shared_ptr<const Term>& term : outcome.point.function.terms) {
+      const TermPlace place = outcome.point.function.place();
+      EXPECT_TRUE(term->CheckShape(place).ok()) << what;
+      EXPECT_TRUE(term->CheckValues(place, std::numeric_limits<Index>::max()).ok()) << what;
     }
     EXPECT_TRUE(outcome.point.function.bias.allFinite())
         << what << ": bias " << outcome.point.function.bias;

@@ -9,6 +9,7 @@
 #include "core/base/status/errors.h"
 #include "core/training/run/verification.h"
 #include "tests/conformance/learner_conformance.h"
+#include "tests/support/model_terms.h"
 
 namespace mercer {
 
@@ -84,18 +85,25 @@ TEST_P(LearnerConformance, CorruptedModelIsNotTheFunctionOfItsWitness) {
   EXPECT_TRUE(verify([](ModelFunction&) {}).ok());
   std::vector<std::pair<std::string, std::function<void(ModelFunction&)>>> corruptions = {
       {"bias", [](ModelFunction& function) { function.bias(0) += 1e-6; }}};
-  if (!outcome->point.function.kernel_terms.empty()) {
-    const Index last = outcome->point.function.kernel_terms[0].coefficients.nonZeros() - 1;
+  for (size_t t = 0; t < outcome->point.function.terms.size(); ++t) {
+    corruptions.emplace_back("term " + std::to_string(t), [t](ModelFunction& function) {
+      function.terms[t] = function.terms[t]->Scaled(1 + 1e-5);
+    });
+  }
+  if (!TermsOf<KernelTerm>(outcome->point.function.terms).empty()) {
+    const Index last = TermAt<KernelTerm>(outcome->point.function).coefficients.nonZeros() - 1;
     for (const Index c : {Index{0}, last / 2, last}) {
       corruptions.emplace_back("coefficient " + std::to_string(c), [c](ModelFunction& function) {
-        function.kernel_terms[0].coefficients.coeffs()(c) *= 1 + 1e-5;
+        ChangeTerm<KernelTerm>(
+            function, [c](KernelTerm& term) { term.coefficients.coeffs()(c) *= 1 + 1e-5; });
       });
     }
     corruptions.emplace_back("weight", [](ModelFunction& function) {
-      function.kernel_terms[0].weights(0, 0) *= 1 + 1e-6;
+      ChangeTerm<KernelTerm>(function, [](KernelTerm& term) { term.weights(0, 0) *= 1 + 1e-6; });
     });
     corruptions.emplace_back("kernel", [](ModelFunction& function) {
-      function.kernel_terms[0].kernels[0].bandwidth *= 1 + 1e-5;
+      ChangeTerm<KernelTerm>(function,
+                             [](KernelTerm& term) { term.kernels[0].bandwidth *= 1 + 1e-5; });
     });
   }
   for (const auto& [what, corrupt] : corruptions) {
@@ -155,12 +163,12 @@ TEST_P(LearnerConformance, LabelsOfKernelsAreKeptAndChangeNothingElse) {
       continue;
     }
     std::set<std::string> known;
-    for (KernelTerm& term : with->point.function.kernel_terms) {
+    ChangeTerms<KernelTerm>(with->point.function, [&](KernelTerm& term) {
       for (KernelSpec& kernel : term.kernels) {
         known.insert(kernel.labels.name);
         kernel.labels = {};
       }
-    }
+    });
     ModelSummary& summary = with->point.summary;
     if (entry().uses_kernels) {
       EXPECT_EQ(known.count(""), 0u) << OptionText(options);

@@ -2,9 +2,9 @@
 #include <memory>
 #include <string>
 
-#include "core/training/model/basis.h"
 #include "core/training/model/model.h"
 #include "core/training/model/predictor.h"
+#include "core/training/terms/basis.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/datasets.h"
 #include "tests/fuzz/support/fuzz_target.h"
@@ -28,8 +28,8 @@ void CheckPrediction(std::shared_ptr<const Model> model) {
     return;
   }
   Dataset rows = RowsFor(model->preprocessing, kRows);
-  for (const KernelTerm& term : model->function.kernel_terms) {
-    for (const KernelSpec& kernel : term.kernels) {
+  for (const std::shared_ptr<const Term>& term : model->function.terms) {
+    for (const KernelSpec& kernel : term->Kernels()) {
       if (ReadsSquare(kernel) && rows.FindSquare(kernel.block) == nullptr) {
         const SquareKind kind =
             kernel.type == KernelType::kDistance ? SquareKind::kDistance : SquareKind::kKernel;

@@ -9,7 +9,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/learners/infinite_features/problem.h"
 #include "core/training/contract/single_task.h"
-#include "core/training/model/feature_term.h"
+#include "core/training/terms/feature_term.h"
 
 namespace mercer::infinite_features {
 namespace {

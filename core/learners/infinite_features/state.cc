@@ -4,7 +4,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/learners/infinite_features/infinite_features.h"
 #include "core/learners/infinite_features/problem.h"
-#include "core/training/model/feature_term.h"
+#include "core/training/terms/feature_term.h"
 
 namespace mercer::infinite_features {
 namespace {
@@ -135,7 +135,7 @@ TrainedPoint InfiniteFeaturesLearner::MakePoint() const {
   }
   point.summary.feature_names = FeatureGroupNames(term, *problem_->tasks[0].inputs);
   if (!active.empty()) {
-    point.function.feature_terms.push_back(std::move(term));
+    point.function.terms.push_back(std::make_shared<const FeatureTerm>(std::move(term)));
   }
 
   const std::vector<Matrix> slopes = SlopesOf(master_->evaluation());

@@ -18,7 +18,7 @@
 #include "core/kernels/spec/kernel_errors.h"
 #include "core/objectives/lp_weights.h"
 #include "core/training/contract/single_task.h"
-#include "core/training/model/basis.h"
+#include "core/training/terms/basis.h"
 
 namespace mercer::lp_mkl {
 namespace {
@@ -175,7 +175,7 @@ absl::StatusOr<ModelFunction> FunctionOf(const LpMklKernels& kernels,
     term.outputs = {0};
     term.weights = Matrix::Ones(1, 1);
     term.coefficients = column.sparseView(0.0, 0.0);
-    function.kernel_terms.push_back(std::move(term));
+    function.terms.push_back(std::make_shared<const KernelTerm>(std::move(term)));
   }
   return function;
 }

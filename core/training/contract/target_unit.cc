@@ -69,11 +69,8 @@ void ToUserUnit(const TargetUnit& unit, TrainedPoint& point) {
   if (unit.IsIdentity()) {
     return;
   }
-  for (KernelTerm& term : point.function.kernel_terms) {
-    term.coefficients *= unit.deviation;
-  }
-  for (FeatureTerm& term : point.function.feature_terms) {
-    term.coefficients *= unit.deviation;
+  for (std::shared_ptr<const Term>& term : point.function.terms) {
+    term = term->Scaled(unit.deviation);
   }
   point.function.bias = unit.means + unit.deviation * point.function.bias;
   point.summary.feature_weights *= unit.deviation;

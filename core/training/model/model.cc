@@ -4,12 +4,11 @@
 #include <set>
 
 #include "core/kernels/spec/kernel_labels.h"
-#include "core/training/model/basis.h"
+#include "core/training/terms/basis.h"
+#include "core/training/terms/term_encoding.h"
 
 namespace mercer {
 namespace {
-
-using SparseMatrix = Eigen::SparseMatrix<double>;
 
 // Bases with equal block lists become one basis over the union of their training rows; landmarks
 // stay apart.
@@ -53,47 +52,15 @@ class BasisUnion {
   std::vector<Group> groups_;
 };
 
-// The coefficients of `from` moved to the rows of `to`.
-SparseMatrix MoveRows(const SparseMatrix& coefficients, const Basis& from, const Basis& to) {
-  if (from.training_rows.empty()) {
-    return coefficients;
-  }
-  std::vector<Index> position;
-  for (const Index number : from.training_rows) {
-    const auto found = std::lower_bound(to.training_rows.begin(), to.training_rows.end(), number);
-    position.push_back(found - to.training_rows.begin());
-  }
-  std::vector<Eigen::Triplet<double>> entries;
-  for (Index column = 0; column < coefficients.cols(); ++column) {
-    for (SparseMatrix::InnerIterator entry(coefficients, column); entry; ++entry) {
-      entries.emplace_back(static_cast<int>(position[static_cast<size_t>(entry.row())]),
-                           static_cast<int>(column), entry.value());
+// Puts the term behind the others, or its outputs into the first one that tells them together.
+void AddTerm(std::shared_ptr<const Term> term, Terms& terms) {
+  for (std::shared_ptr<const Term>& known : terms) {
+    if (std::shared_ptr<const Term> joined = known->Joined(*term); joined != nullptr) {
+      known = std::move(joined);
+      return;
     }
   }
-  SparseMatrix moved(to.data->rows, coefficients.cols());
-  moved.setFromTriplets(entries.begin(), entries.end());
-  return moved;
-}
-
-// Adds the outputs of `term` to `target`, which has the same basis and the same kernels.
-void AppendOutputs(const KernelTerm& term, KernelTerm& target) {
-  const Index before = target.weights.cols();
-  target.outputs.insert(target.outputs.end(), term.outputs.begin(), term.outputs.end());
-  target.weights.conservativeResize(Eigen::NoChange, before + term.weights.cols());
-  target.weights.rightCols(term.weights.cols()) = term.weights;
-  SparseMatrix joined(target.coefficients.rows(), before + term.coefficients.cols());
-  joined.reserve(target.coefficients.nonZeros() + term.coefficients.nonZeros());
-  for (Index column = 0; column < joined.cols(); ++column) {
-    joined.startVec(column);
-    const bool old = column < before;
-    const SparseMatrix& source = old ? target.coefficients : term.coefficients;
-    for (SparseMatrix::InnerIterator entry(source, old ? column : column - before); entry;
-         ++entry) {
-      joined.insertBack(entry.row(), column) = entry.value();
-    }
-  }
-  joined.finalize();
-  target.coefficients = std::move(joined);
+  terms.push_back(std::move(term));
 }
 
 }  // namespace
@@ -124,34 +91,13 @@ ModelFunction MergeOutputs(const std::vector<ModelFunction>& parts, const Prepar
   Index offset = 0;
   for (size_t p = 0; p < parts.size(); ++p) {
     merged.bias.segment(offset, parts[p].num_outputs()) = parts[p].bias;
-    for (const KernelTerm& part_term : parts[p].kernel_terms) {
-      KernelTerm term = part_term;
-      term.basis = united[p][static_cast<size_t>(part_term.basis)];
-      for (int& output : term.outputs) {
-        output += static_cast<int>(offset);
-      }
-      const Basis& to = merged.bases[static_cast<size_t>(term.basis)];
-      term.coefficients = MoveRows(part_term.coefficients,
-                                   parts[p].bases[static_cast<size_t>(part_term.basis)], to);
-      auto same = std::find_if(
-          merged.kernel_terms.begin(), merged.kernel_terms.end(), [&](const KernelTerm& other) {
-            return other.basis == term.basis && other.outputs.back() < term.outputs.front() &&
-                   other.kernels == term.kernels;
-          });
-      if (same == merged.kernel_terms.end()) {
-        merged.kernel_terms.push_back(std::move(term));
-      } else {
-        AppendOutputs(term, *same);
-      }
-    }
-    for (FeatureTerm term : parts[p].feature_terms) {
-      for (int& output : term.outputs) {
-        output += static_cast<int>(offset);
-      }
-      merged.feature_terms.push_back(std::move(term));
+    const TermMove move{static_cast<int>(offset), parts[p].bases, merged.bases, united[p]};
+    for (const std::shared_ptr<const Term>& term : parts[p].terms) {
+      AddTerm(term->Moved(move), merged.terms);
     }
     offset += parts[p].num_outputs();
   }
+  SortTerms(merged.terms);
   return merged;
 }
 
@@ -193,7 +139,7 @@ ModelFunction MakeKernelFunction(const PreparedData& inputs, const std::vector<I
     term.coefficients.insertBack(static_cast<Index>(i), 0) = kept_coefficients[i];
   }
   term.coefficients.finalize();
-  function.kernel_terms.push_back(std::move(term));
+  function.terms.push_back(std::make_shared<const KernelTerm>(std::move(term)));
   return function;
 }
 

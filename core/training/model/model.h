@@ -5,7 +5,8 @@
 // o = outputs (classes, pairs, tasks).
 // A kernel term g has basis rows Z_g shared by its kernels, weights eta (normalisation factors
 // folded in) and coefficients A_g. Exact machines: the support vectors. Factored, never expanded.
-// phi are the features of the feature terms (feature_term.h).
+// phi are the features of the feature terms. Terms of further kinds add their values in the same way
+// (core/training/terms/term.h).
 // docs/formats/model.md describes the stored form.
 #pragma once
 
@@ -15,7 +16,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include <Eigen/SparseCore>
 
 #include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
@@ -23,53 +23,33 @@
 #include "core/data/metrics/metrics.h"
 #include "core/data/preprocess/preprocessing.h"
 #include "core/kernels/spec/kernel_spec.h"
-#include "core/training/encoding/encoding.h"
 #include "core/training/model/certificate.h"
-#include "core/training/model/feature_term.h"
 #include "core/training/model/held_out.h"
 #include "core/training/model/stop_reason.h"
 #include "core/training/tables/model_table.h"
 #include "core/training/targets/output_coding.h"
 #include "core/training/targets/task_coding.h"
+#include "core/training/terms/basis.h"
+#include "core/training/terms/feature_term.h"
+#include "core/training/terms/kernel_term.h"
+#include "core/training/terms/term.h"
+#include "core/training/terms/term_encoding.h"
 
 namespace mercer {
-
-// Rows that kernel terms refer to: the blocks that their kernels read, and nothing else.
-struct Basis {
-  std::shared_ptr<const PreparedData> data;  // rows of the basis; no square blocks
-  // The number of each basis row among the training rows (precomputed kernels read that column).
-  // Empty for landmarks that are not training rows.
-  std::vector<Index> training_rows;
-
-  static void VisitFields(auto& visit, auto& self) { visit(self.training_rows, self.data); }
-};
-
-struct KernelTerm {
-  int basis = 0;                             // index into ModelFunction::bases
-  std::vector<KernelSpec> kernels;           // those with a weight other than 0 in some output
-  std::vector<int> outputs;                  // the outputs that the term contributes to, ascending
-  Matrix weights;                            // kernels x outputs of the term: eta, scale folded in
-  Eigen::SparseMatrix<double> coefficients;  // basis rows x outputs of the term
-
-  // What a term says is checked by CheckModel, as of the rest of a function.
-  static void VisitFields(auto& visit, auto& self) {
-    visit(self.basis, self.kernels, self.outputs, self.weights,
-          Custom(self.coefficients, WriteSparse, ReadSparse));
-  }
-};
 
 // The function that a learner has found.
 struct ModelFunction {
   std::vector<Basis> bases;
-  std::vector<KernelTerm> kernel_terms;
-  std::vector<FeatureTerm> feature_terms;
+  Terms terms;
   Vector bias;  // one per output
 
   Index num_outputs() const { return bias.size(); }
+  TermPlace place() const { return {bases, num_outputs()}; }
 
-  // Without the feature terms, which VisitFeatures has.
+  // Of the terms the kernel terms alone: VisitFeatures has the feature terms, and all others are
+  // saved by the names of their kinds (term_encoding.h).
   static void VisitFields(auto& visit, auto& self) {
-    visit(self.bases, self.kernel_terms, self.bias);
+    visit(self.bases, TermsOfKind(self.terms, KernelTerm::kKind), self.bias);
   }
 };
 
@@ -112,17 +92,13 @@ inline bool GroupsFit(const ModelSummary& summary) {
 
 // The saved fields of features, which stand behind those of format version 1.
 void VisitFeatures(auto& visit, auto& function, auto& summary) {
-  visit(function.feature_terms, summary.feature_names, summary.feature_weights);
+  visit(TermsOfKind(function.terms, FeatureTerm::kKind), summary.feature_names,
+        summary.feature_weights);
 }
 
 // The labels of kernels, which stand behind the tables of format version 5.
 void VisitLabels(auto& visit, auto& function, auto& summary) {
-  visit(summary.kernel_groups);
-  for (auto& term : function.kernel_terms) {
-    for (auto& kernel : term.kernels) {
-      visit(kernel.labels);
-    }
-  }
+  visit(summary.kernel_groups, LabelsOfTerms(function.terms));
 }
 
 struct Model {
@@ -156,13 +132,15 @@ std::vector<std::string> OutputNames(const Model& model);
 absl::Status CheckModel(const Model& model);
 
 // The version of the format: 2 since there are feature terms, 3 since there are tasks, 4 since
-// models keep what was said of rows that were not trained on, 5 since there are tables and
-// labels of kernels. A model is written in the earliest version that holds what it has.
+// models keep what was said of rows that were not trained on, 5 since there are tables, labels of
+// kernels, and terms of further kinds. A model is written in the earliest version that holds what
+// it has.
 inline constexpr int kModelFormatVersion = 5;
 
 std::string SaveModel(const Model& model);
 // Reads a model. Errors: kDataLoss (not a model, damaged), kFailedPrecondition with reason
-// NEWER_FORMAT (written by a newer version).
+// NEWER_FORMAT (written by a newer version) or UNKNOWN_TERM (a term of a kind that is none of this
+// build).
 absl::StatusOr<Model> LoadModel(std::string_view bytes);
 
 }  // namespace mercer

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "core/training/model/basis.h"
+#include "core/training/terms/basis.h"
+#include "core/training/terms/term_encoding.h"
 
 namespace mercer {
 namespace {
@@ -30,12 +31,13 @@ Basis ReadBasis(const PreparedData& inputs, ByteReader& reader) {
   return BasisByNumber(std::move(rows), blocks);
 }
 
-// All but the bases.
-void VisitRest(auto& visit, auto& point) {
-  visit(point.function.kernel_terms, point.function.bias, point.summary);
+// All but the bases. `named_terms` are the terms that no other field has.
+void VisitRest(auto& visit, auto& point, auto& named_terms) {
+  visit(TermsOfKind(point.function.terms, KernelTerm::kKind), point.function.bias, point.summary);
   VisitFeatures(visit, point.function, point.summary);
   visit(point.summary.tables);
   VisitLabels(visit, point.function, point.summary);
+  visit(named_terms);
   visit(Custom(
             point.witness,
             [](const Witness& witness, ByteWriter& writer) {
@@ -52,24 +54,6 @@ void VisitRest(auto& visit, auto& point) {
         point.limit_reached);
 }
 
-bool TermFits(const KernelTerm& term, const ModelFunction& function) {
-  if (term.basis < 0 || static_cast<size_t>(term.basis) >= function.bases.size()) {
-    return false;
-  }
-  const auto num_outputs = static_cast<Index>(term.outputs.size());
-  int previous = -1;
-  for (const int output : term.outputs) {
-    if (output <= previous || output >= function.num_outputs()) {
-      return false;
-    }
-    previous = output;
-  }
-  return num_outputs > 0 && term.weights.cols() == num_outputs &&
-         term.weights.rows() == static_cast<Index>(term.kernels.size()) &&
-         term.coefficients.cols() == num_outputs &&
-         term.coefficients.rows() == function.bases[static_cast<size_t>(term.basis)].data->rows;
-}
-
 // Whether the parts of a function that was read fit together as far as MergeOutputs relies on it.
 bool FunctionFits(const ModelFunction& function) {
   for (const Basis& basis : function.bases) {
@@ -79,12 +63,9 @@ bool FunctionFits(const ModelFunction& function) {
       }
     }
   }
-  return std::all_of(function.kernel_terms.begin(), function.kernel_terms.end(),
-                     [&](const KernelTerm& term) { return TermFits(term, function); }) &&
-         std::all_of(function.feature_terms.begin(), function.feature_terms.end(),
-                     [&](const FeatureTerm& term) {
-                       return CheckFeatureTerm(term, function.num_outputs()).ok();
-                     });
+  const TermPlace place = function.place();
+  return std::all_of(function.terms.begin(), function.terms.end(),
+                     [&](const auto& term) { return term->CheckShape(place).ok(); });
 }
 
 }  // namespace
@@ -95,7 +76,8 @@ void WritePoint(const TrainedPoint& point, ByteWriter& writer) {
     WriteBasis(basis, writer);
   }
   FieldWriter visit(writer);
-  VisitRest(visit, point);
+  const NamedTerms named_terms = SaveNamedTerms(point.function.terms);
+  VisitRest(visit, point, named_terms);
 }
 
 TrainedPoint ReadPoint(const PreparedData& inputs, ByteReader& reader) {
@@ -105,8 +87,10 @@ TrainedPoint ReadPoint(const PreparedData& inputs, ByteReader& reader) {
     point.function.bases.push_back(ReadBasis(inputs, reader));
   }
   FieldReader visit(reader);
-  VisitRest(visit, point);
-  if (!reader.ok() || !FunctionFits(point.function) || !GroupsFit(point.summary) ||
+  NamedTerms named_terms;
+  VisitRest(visit, point, named_terms);
+  if (!reader.ok() || !LoadNamedTerms(named_terms, point.function.terms).ok() ||
+      !FunctionFits(point.function) || !GroupsFit(point.summary) ||
       !CheckTables(point.summary.tables, point.function.num_outputs()).ok()) {
     reader.Fail();
     return {};

@@ -10,41 +10,30 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/kernels/spec/kernel_labels.h"
-#include "core/training/model/feature_term.h"
-#include "core/training/model/kernel_term.h"
 
 namespace mercer {
 namespace {
-
-absl::StatusOr<KernelTermValues> ValuesOf(const KernelTerm& term, const ModelFunction& function,
-                                          const RunContext& context) {
-  return KernelTermValues::Make(term, function.bases[static_cast<size_t>(term.basis)], context);
-}
 
 // The terms of a function, which must be consistent (CheckModel) and outlive them. Errors:
 // kDataLoss.
 absl::StatusOr<std::vector<std::unique_ptr<const TermValues>>> MakeTermValues(
     const ModelFunction& function) {
-  std::vector<std::unique_ptr<const TermValues>> terms;
-  for (const KernelTerm& term : function.kernel_terms) {
-    MERCER_ASSIGN_OR_RETURN(KernelTermValues values, ValuesOf(term, function, RunContext()));
-    terms.push_back(std::make_unique<KernelTermValues>(std::move(values)));
+  std::vector<std::unique_ptr<const TermValues>> values;
+  for (const std::shared_ptr<const Term>& term : function.terms) {
+    MERCER_ASSIGN_OR_RETURN(values.emplace_back(),
+                            term->MakeValues(function.place(), RunContext()));
   }
-  for (const FeatureTerm& term : function.feature_terms) {
-    MERCER_ASSIGN_OR_RETURN(FeatureTermValues values,
-                            FeatureTermValues::Make(term, function.num_outputs()));
-    terms.push_back(std::make_unique<FeatureTermValues>(std::move(values)));
-  }
-  return terms;
+  return values;
 }
 
 // Whether an output has several terms on one basis, as with kernels of low rank, which all read the
 // same landmarks. The values of a term are then no share of the kernel that it evaluates.
 bool HasTermsOnOneBasis(const ModelFunction& function) {
   std::set<std::pair<int, int>> seen;
-  for (const KernelTerm& term : function.kernel_terms) {
-    for (const int output : term.outputs) {
-      if (!seen.insert({term.basis, output}).second) {
+  for (const std::shared_ptr<const Term>& term : function.terms) {
+    const std::optional<int> basis = term->BasisOfShares();
+    for (const int output : term->outputs) {
+      if (basis.has_value() && !seen.insert({*basis, output}).second) {
         return true;
       }
     }
@@ -178,7 +167,7 @@ absl::Status Predictor::Contribute(const PreparedData& rows, Prediction& predict
   std::vector<std::string>& names = prediction.contribution_names;
   // Where the shares of each term are among the names.
   std::vector<std::vector<size_t>> positions;
-  for (const auto& term : terms_) {
+  for (const std::shared_ptr<const Term>& term : model_->function.terms) {
     std::vector<size_t>& of_term = positions.emplace_back();
     for (const TermShare& share : term->Shares(rows)) {
       const auto known =
@@ -208,16 +197,27 @@ absl::StatusOr<Matrix> EvaluateFunction(const ModelFunction& function, const Pre
   // One term at a time: kernels of low rank have a term each, which gathers its columns of the
   // landmarks.
   Matrix values = function.bias.transpose().replicate(rows.rows, 1);
-  for (const KernelTerm& term : function.kernel_terms) {
-    MERCER_ASSIGN_OR_RETURN(const KernelTermValues kernels, ValuesOf(term, function, context));
-    MERCER_RETURN_IF_ERROR(kernels.Add(rows, values, context));
-  }
-  for (const FeatureTerm& term : function.feature_terms) {
-    MERCER_ASSIGN_OR_RETURN(const FeatureTermValues features,
-                            FeatureTermValues::Make(term, function.num_outputs()));
-    MERCER_RETURN_IF_ERROR(features.Add(rows, values, context));
+  for (const std::shared_ptr<const Term>& term : function.terms) {
+    MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<const TermValues> of_term,
+                            term->MakeValues(function.place(), context));
+    MERCER_RETURN_IF_ERROR(of_term->Add(rows, values, context));
   }
   return values;
+}
+
+absl::StatusOr<Matrix> EvaluateGradients(const ModelFunction& function, int output,
+                                         const PreparedData& rows, RunContext& context) {
+  Index columns = 0;
+  for (const PreparedBlock& block : rows.blocks) {
+    columns += block.values.cols();
+  }
+  Matrix gradients = Matrix::Zero(rows.rows, columns);
+  for (const std::shared_ptr<const Term>& term : function.terms) {
+    MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<const TermValues> of_term,
+                            term->MakeValues(function.place(), context));
+    MERCER_RETURN_IF_ERROR(of_term->AddGradients(rows, output, gradients, context));
+  }
+  return gradients;
 }
 
 }  // namespace mercer

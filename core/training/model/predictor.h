@@ -11,7 +11,7 @@
 #include "core/base/process/run_context.h"
 #include "core/data/table/dataset.h"
 #include "core/training/model/model.h"
-#include "core/training/model/term_values.h"
+#include "core/training/terms/term_values.h"
 
 namespace mercer {
 
@@ -78,6 +78,11 @@ class Predictor {
 // preprocessed: rows x outputs. Errors: those of Predictor.
 absl::StatusOr<Matrix> EvaluateFunction(const ModelFunction& function, const PreparedData& rows,
                                         RunContext& context);
+
+// The gradients of an output of `function` at these rows, by the columns of all feature blocks side
+// by side: rows x columns. Errors: those of Predictor; kUnimplemented when a term has no gradients.
+absl::StatusOr<Matrix> EvaluateGradients(const ModelFunction& function, int output,
+                                         const PreparedData& rows, RunContext& context);
 
 // Metrics of predictions against the known targets `labels` (a column of the same rows): accuracy,
 // balanced_accuracy, auc (binary, when both classes occur) or rmse, r2. Rows with labels that the

@@ -9,13 +9,13 @@
 #include "core/base/memory/scratch_space.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "core/training/model/basis.h"
 #include "core/training/model/predictor.h"
 #include "core/training/model/task_rows.h"
 #include "core/training/recipe/recipe_checks.h"
 #include "core/training/run/composite_learner.h"
 #include "core/training/run/evaluation.h"
 #include "core/training/run/no_model.h"
+#include "core/training/terms/basis.h"
 
 namespace mercer {
 namespace {

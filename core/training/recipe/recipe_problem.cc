@@ -14,8 +14,8 @@
 #include "core/data/table/text_kind.h"
 #include "core/data/table/weights.h"
 #include "core/training/contract/target_unit.h"
-#include "core/training/model/basis.h"
 #include "core/training/recipe/default_kernels.h"
+#include "core/training/terms/basis.h"
 
 namespace mercer {
 namespace {

@@ -16,7 +16,7 @@ namespace mercer {
 namespace {
 
 constexpr std::string_view kCheckpointMagic = "MRCRCKPT";
-constexpr uint64_t kCheckpointVersion = 7;  // 7: points with tables and labels
+constexpr uint64_t kCheckpointVersion = 7;  // 7: points with tables, labels, any kinds of terms
 
 absl::Status OtherVersion(const std::string& written_by, const std::string& this_version) {
   return WithReason(absl::FailedPreconditionError(

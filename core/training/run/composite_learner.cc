@@ -8,8 +8,8 @@
 #include "core/base/encoding/saved_fields.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "core/training/model/basis.h"
 #include "core/training/model/point_encoding.h"
+#include "core/training/terms/basis.h"
 
 namespace mercer {
 namespace {
@@ -73,7 +73,7 @@ class CompositeLearner : public Learner {
       live_has_model = found.ok();
       if (live_has_model) {
         of_live = *std::move(found);
-        DropBasisValues(of_live.function);
+        DropBasisValues(of_live.function.bases);
       }
     }
     if (!live_has_model && std::none_of(parts_.begin(), parts_.end(),
@@ -259,7 +259,7 @@ class CompositeLearner : public Learner {
     Part& part = parts_[live_];
     if (part.report.has_model) {
       MERCER_ASSIGN_OR_RETURN(part.point, learner_->CurrentModel(context));
-      DropBasisValues(part.point.function);
+      DropBasisValues(part.point.function.bases);
     }
     part.state = learner_->SaveState();
     learner_.reset();
@@ -356,18 +356,16 @@ class CompositeLearner : public Learner {
   }
 
   static Index CountSupportVectors(const ModelFunction& function) {
+    std::vector<std::vector<bool>> used;
+    for (const Basis& basis : function.bases) {
+      used.emplace_back(static_cast<size_t>(basis.data->rows), false);
+    }
+    for (const std::shared_ptr<const Term>& term : function.terms) {
+      term->MarkRows(used);
+    }
     Index count = 0;
-    for (size_t b = 0; b < function.bases.size(); ++b) {
-      std::vector<bool> used(static_cast<size_t>(function.bases[b].data->rows), false);
-      for (const KernelTerm& term : function.kernel_terms) {
-        for (Index j = 0; term.basis == static_cast<int>(b) && j < term.coefficients.cols(); ++j) {
-          for (Eigen::SparseMatrix<double>::InnerIterator entry(term.coefficients, j); entry;
-               ++entry) {
-            used[static_cast<size_t>(entry.row())] = true;
-          }
-        }
-      }
-      count += std::count(used.begin(), used.end(), true);
+    for (const std::vector<bool>& rows : used) {
+      count += std::count(rows.begin(), rows.end(), true);
     }
     return count;
   }

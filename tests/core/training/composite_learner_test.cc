@@ -8,6 +8,7 @@
 #include "core/training/model/predictor.h"
 #include "core/training/run/verification.h"
 #include "tests/core/training/scripted_learner.h"
+#include "tests/support/model_terms.h"
 
 namespace mercer {
 namespace {
@@ -305,10 +306,10 @@ TEST(CompositeLearnerTest, EveryCheckpointLeadsToTheSameBits) {
     const Result resumed = Train(problem, straight.checkpoints[i]);
     EXPECT_EQ(SaveWitness(resumed.point.witness), SaveWitness(straight.point.witness))
         << "from checkpoint " << i;
-    ASSERT_EQ(resumed.point.function.kernel_terms.size(),
-              straight.point.function.kernel_terms.size());
-    EXPECT_EQ(Matrix(resumed.point.function.kernel_terms[0].coefficients),
-              Matrix(straight.point.function.kernel_terms[0].coefficients));
+    ASSERT_EQ(TermsOf<KernelTerm>(resumed.point.function.terms).size(),
+              TermsOf<KernelTerm>(straight.point.function.terms).size());
+    EXPECT_EQ(Matrix(TermAt<KernelTerm>(resumed.point.function).coefficients),
+              Matrix(TermAt<KernelTerm>(straight.point.function).coefficients));
     EXPECT_EQ(resumed.certificate.dual, straight.certificate.dual) << "from checkpoint " << i;
   }
 }

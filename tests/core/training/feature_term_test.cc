@@ -1,4 +1,4 @@
-#include "core/training/model/feature_term.h"
+#include "core/training/terms/feature_term.h"
 
 #include <cmath>
 #include <limits>
@@ -9,6 +9,7 @@
 #include "core/training/encoding/encoding.h"
 #include "core/training/model/predictor.h"
 #include "tests/core/training/trained_models.h"
+#include "tests/support/model_terms.h"
 
 namespace mercer {
 namespace {
@@ -44,7 +45,7 @@ Model ModelOf(FeatureTerm term) {
   const PreparedData inputs = Prepared(NormalMatrix(2, 3, 1));
   model.summary.feature_names = FeatureGroupNames(term, inputs);
   model.summary.feature_weights = Matrix::Ones(static_cast<Index>(term.groups.size()), 3);
-  model.function.feature_terms.push_back(std::move(term));
+  AddTerm(std::move(term), model.function);
   return model;
 }
 
@@ -102,12 +103,12 @@ TEST(FeatureTermTest, AModelFileKeepsItAndOneWithoutIsOfTheFirstVersion) {
   const absl::StatusOr<Model> loaded = LoadModel(bytes);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(SaveModel(*loaded), bytes);
-  EXPECT_EQ(loaded->function.feature_terms[0].groups, TwoPairs().groups);
+  EXPECT_EQ(TermAt<FeatureTerm>(loaded->function).groups, TwoPairs().groups);
   EXPECT_EQ(loaded->summary.feature_names, model.summary.feature_names);
   EXPECT_EQ(FormatVersion(bytes), 2u);
 
   Model without = model;
-  without.function.feature_terms.clear();
+  without.function.terms.clear();
   without.summary = {};
   EXPECT_EQ(FormatVersion(SaveModel(without)), 1u);
   EXPECT_TRUE(LoadModel(SaveModel(without)).ok());
@@ -178,7 +179,7 @@ TEST(FeatureTermTest, OutputsOfPartsKeepTheirTerms) {
     FeatureTerm term = TwoPairs();
     term.outputs = {0};
     term.coefficients = term.coefficients.col(0).eval() * bias;
-    function.feature_terms.push_back(std::move(term));
+    AddTerm(std::move(term), function);
     return function;
   };
   RunContext context;

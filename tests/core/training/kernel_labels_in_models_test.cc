@@ -4,6 +4,7 @@
 
 #include "core/training/encoding/encoding.h"
 #include "tests/core/training/trained_models.h"
+#include "tests/support/model_terms.h"
 
 namespace mercer {
 namespace {
@@ -30,8 +31,8 @@ TEST(KernelLabelsInModelsTest, ModelsOfSeveralOutputsHaveThem) {
   EXPECT_THAT(model->summary.kernel_groups, ElementsAre("colour", "colour", ""));
   EXPECT_EQ(model->summary.kernel_weights.rows(), 3);
   EXPECT_EQ(model->summary.kernel_weights.cols(), 3);
-  ASSERT_EQ(model->function.kernel_terms.size(), 1u);
-  const std::vector<KernelSpec>& kernels = model->function.kernel_terms[0].kernels;
+  ASSERT_EQ(model->function.terms.size(), 1u);
+  const std::vector<KernelSpec>& kernels = TermAt<KernelTerm>(model->function).kernels;
   ASSERT_EQ(kernels.size(), 3u);
   EXPECT_EQ(kernels[0].labels, (KernelLabels{"fine", "colour"}));
   EXPECT_EQ(kernels[1].labels, (KernelLabels{"", "colour"}));
@@ -46,7 +47,8 @@ TEST(KernelLabelsInModelsTest, FilesHaveThemInVersionFiveAndNoOthersHave) {
   const absl::StatusOr<Model> loaded = LoadModel(bytes);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->summary.kernel_groups, model->summary.kernel_groups);
-  EXPECT_EQ(loaded->function.kernel_terms[0].kernels, model->function.kernel_terms[0].kernels);
+  EXPECT_EQ(TermAt<KernelTerm>(loaded->function).kernels,
+            TermAt<KernelTerm>(model->function).kernels);
   EXPECT_EQ(SaveModel(*loaded), bytes);
   // A name or a group alone is kept as well.
   for (const KernelGrid& grid : {Labelled(1, "fine", ""), Labelled(1, "", "colour")}) {
@@ -56,7 +58,7 @@ TEST(KernelLabelsInModelsTest, FilesHaveThemInVersionFiveAndNoOthersHave) {
     EXPECT_TRUE(one->summary.kernel_groups.empty()) << "there is one group";
     const absl::StatusOr<Model> read = LoadModel(SaveModel(*one));
     ASSERT_TRUE(read.ok()) << read.status();
-    EXPECT_EQ(read->function.kernel_terms[0].kernels[0].labels, grid.prototype.labels);
+    EXPECT_EQ(TermAt<KernelTerm>(read->function).kernels[0].labels, grid.prototype.labels);
   }
   // The same model without them is the file of before.
   TrainingRecipe plain = LabelledRecipe();
@@ -68,9 +70,11 @@ TEST(KernelLabelsInModelsTest, FilesHaveThemInVersionFiveAndNoOthersHave) {
   Model stripped = *model;
   stripped.summary.kernel_groups.clear();
   stripped.summary.kernel_names = LoadModel(without)->summary.kernel_names;
-  for (KernelSpec& kernel : stripped.function.kernel_terms[0].kernels) {
-    kernel.labels = {};
-  }
+  ChangeTerm<KernelTerm>(stripped.function, [](KernelTerm& term) {
+    for (KernelSpec& kernel : term.kernels) {
+      kernel.labels = {};
+    }
+  });
   EXPECT_TRUE(SaveModel(stripped) == without);
 }
 
@@ -113,11 +117,11 @@ TEST(KernelLabelsInModelsTest, OutputsAreMergedByKernelsWithTheirNames) {
     return MakeKernelFunction(inputs, {0, 1, 2, 3}, kernels, weights, Vector::Ones(4), 0);
   };
   const ModelFunction apart = MergeOutputs({part(Vector{{1, 0}}), part(Vector{{0, 1}})}, inputs);
-  ASSERT_EQ(apart.kernel_terms.size(), 2u);
-  EXPECT_EQ(KernelName(apart.kernel_terms[1].kernels[0]), "b");
+  ASSERT_EQ(apart.terms.size(), 2u);
+  EXPECT_EQ(KernelName(TermAt<KernelTerm>(apart, 1).kernels[0]), "b");
   const ModelFunction same = MergeOutputs({part(Vector{{1, 2}}), part(Vector{{3, 4}})}, inputs);
-  ASSERT_EQ(same.kernel_terms.size(), 1u);
-  EXPECT_THAT(same.kernel_terms[0].outputs, ElementsAre(0, 1));
+  ASSERT_EQ(same.terms.size(), 1u);
+  EXPECT_THAT(TermAt<KernelTerm>(same).outputs, ElementsAre(0, 1));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "core/training/encoding/encoding.h"
 #include "tests/core/training/trained_models.h"
 #include "tests/support/json_fixture.h"
+#include "tests/support/model_terms.h"
 
 namespace mercer {
 namespace {
@@ -16,8 +17,8 @@ TEST(MakeKernelFunctionTest, LeavesOutRowsAndKernelsOfZero) {
   const ModelFunction function =
       MakeKernelFunction(inputs, {0, 2, 4}, {Gaussian(1), Gaussian(2), Gaussian(3)},
                          Vector{{0.5, 0.0, 2.0}}, Vector{{1.0, 0.0, -3.0}}, 0.25);
-  ASSERT_EQ(function.kernel_terms.size(), 1u);
-  const KernelTerm& term = function.kernel_terms[0];
+  ASSERT_EQ(TermsOf<KernelTerm>(function.terms).size(), 1u);
+  const KernelTerm& term = TermAt<KernelTerm>(function);
   EXPECT_EQ(term.kernels, (std::vector<KernelSpec>{Gaussian(1), Gaussian(3)}));
   EXPECT_EQ(term.weights, (Vector{{0.5, 2.0}}));
   EXPECT_EQ(Matrix(term.coefficients), (Vector{{1.0, -3.0}}));
@@ -31,7 +32,7 @@ TEST(MakeKernelFunctionTest, ConstantFunctionHasNoTerms) {
   const PreparedData inputs = Prepared(NormalMatrix(3, 1, 1));
   const ModelFunction function =
       MakeKernelFunction(inputs, {0, 1, 2}, {Gaussian(1)}, Vector::Ones(1), Vector::Zero(3), -1);
-  EXPECT_TRUE(function.kernel_terms.empty());
+  EXPECT_TRUE(TermsOf<KernelTerm>(function.terms).empty());
   EXPECT_EQ(function.num_outputs(), 1);
 }
 
@@ -64,28 +65,29 @@ TEST(MergeOutputsTest, KeepsEachOutputsFunctionOnAUnitedBasis) {
   ASSERT_EQ(merged.function.bases.size(), 1u);
   EXPECT_EQ(merged.function.bases[0].training_rows, (std::vector<Index>{0, 1, 3, 5}));
   // The third output has another kernel list, so a term of its own.
-  EXPECT_EQ(merged.function.kernel_terms.size(), 2u);
-  EXPECT_EQ(merged.function.kernel_terms[0].outputs, (std::vector<int>{0, 1}));
-  EXPECT_EQ(merged.function.kernel_terms[1].outputs, (std::vector<int>{2}));
+  EXPECT_EQ(TermsOf<KernelTerm>(merged.function.terms).size(), 2u);
+  EXPECT_EQ(TermAt<KernelTerm>(merged.function).outputs, (std::vector<int>{0, 1}));
+  EXPECT_EQ(TermAt<KernelTerm>(merged.function, 1).outputs, (std::vector<int>{2}));
 
   const auto x = inputs.blocks[0].values.view();
   for (size_t o = 0; o < parts.size(); ++o) {
-    for (const KernelTerm& term : merged.function.kernel_terms) {
-      for (size_t j = 0; j < term.outputs.size(); ++j) {
-        if (term.outputs[j] != static_cast<int>(o)) {
+    for (const KernelTerm* term : TermsOf<KernelTerm>(merged.function.terms)) {
+      for (size_t j = 0; j < term->outputs.size(); ++j) {
+        if (term->outputs[j] != static_cast<int>(o)) {
           continue;
         }
-        const Vector coefficients = Matrix(term.coefficients).col(static_cast<Index>(j));
+        const Vector coefficients = Matrix(term->coefficients).col(static_cast<Index>(j));
         Vector expected = Vector::Zero(4);
         const ModelFunction& alone = parts[o];
         for (size_t r = 0; r < alone.bases[0].training_rows.size(); ++r) {
           const std::vector<Index> united = {0, 1, 3, 5};
           const auto at = std::find(united.begin(), united.end(), alone.bases[0].training_rows[r]) -
                           united.begin();
-          expected(at) = Matrix(alone.kernel_terms[0].coefficients)(static_cast<Index>(r), 0);
+          expected(at) = Matrix(TermAt<KernelTerm>(alone).coefficients)(static_cast<Index>(r), 0);
         }
         EXPECT_EQ(coefficients, expected) << "output " << o;
-        EXPECT_EQ(term.weights.col(static_cast<Index>(j)), alone.kernel_terms[0].weights.col(0))
+        EXPECT_EQ(term->weights.col(static_cast<Index>(j)),
+                  TermAt<KernelTerm>(alone).weights.col(0))
             << "output " << o;
       }
     }
@@ -133,7 +135,7 @@ TEST_F(ModelFileTest, FilesOfBeforeAreReadAndWrittenAsTheyAre) {
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_TRUE(SaveModel(*model) == kinds);
   EXPECT_EQ(model->coding.kind(), CodingKind::kOneVsOne);
-  EXPECT_FALSE(model->function.kernel_terms.empty());
+  EXPECT_FALSE(TermsOf<KernelTerm>(model->function.terms).empty());
   // Two tasks, features, rows that were held out.
   const std::string scores = bytes("scores");
   EXPECT_EQ(FormatVersion(scores), 4u);
@@ -141,7 +143,7 @@ TEST_F(ModelFileTest, FilesOfBeforeAreReadAndWrittenAsTheyAre) {
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_TRUE(SaveModel(*model) == scores);
   EXPECT_EQ(model->tasks.names(), (std::vector<std::string>{"ann", "bob"}));
-  EXPECT_FALSE(model->function.feature_terms.empty());
+  EXPECT_FALSE(TermsOf<FeatureTerm>(model->function.terms).empty());
   EXPECT_EQ(model->held_out.rows, 3);
 
   // The same with two tables, which were put behind it by a program in another language.
@@ -172,10 +174,10 @@ TEST_F(ModelFileTest, FilesOfBeforeAreReadAndWrittenAsTheyAre) {
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_TRUE(SaveModel(*model) == labels);
   EXPECT_EQ(model->summary.kernel_groups, (std::vector<std::string>{"Grün", ""}));
-  std::vector<KernelSpec>& kernels = model->function.kernel_terms[0].kernels;
+  const std::vector<KernelSpec>& kernels = TermAt<KernelTerm>(model->function).kernels;
   EXPECT_EQ(kernels[0].labels, (KernelLabels{"kernel 1", "Grün"}));
   EXPECT_TRUE(kernels[1].labels.empty());
-  kernels[0].labels = {};
+  ChangeTerm<KernelTerm>(model->function, [](KernelTerm& term) { term.kernels[0].labels = {}; });
   model->summary.kernel_groups.clear();
   EXPECT_TRUE(SaveModel(*model) == kinds);
 

@@ -9,6 +9,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/training/run/evaluation.h"
 #include "tests/core/training/trained_models.h"
+#include "tests/support/model_terms.h"
 
 namespace mercer {
 namespace {
@@ -178,8 +179,9 @@ TEST(PredictorTest, TermsOnOneBasisAreNoSharesOfKernels) {
       MakeKernelFunction(inputs, {0, 1, 2}, {Gaussian(1)}, Vector::Ones(1), Vector::Ones(3), 0.0);
   const PreparedData rows = Prepared(NormalMatrix(3, 2, 2));
   EXPECT_TRUE(Predict(HandMade(function), rows, {.contributions = true}).ok());
-  function.kernel_terms.push_back(function.kernel_terms[0]);
-  function.kernel_terms[1].kernels = {Gaussian(2)};
+  KernelTerm second = TermAt<KernelTerm>(function);
+  second.kernels = {Gaussian(2)};
+  AddTerm(std::move(second), function);
   const absl::Status refused = Predict(HandMade(function), rows, {.contributions = true}).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   ASSERT_EQ(GetFieldViolations(refused).size(), 1u);

@@ -18,7 +18,7 @@ struct CheckpointNumbers {
   std::vector<double> accuracies = {0.5, 0.75};
 };
 
-// A checkpoint byte by byte, in format 6.
+// A checkpoint byte by byte, in format 7.
 std::string EncodedCheckpoint(const CheckpointNumbers& numbers, const std::string& rest = "") {
   ByteWriter writer;
   writer.WriteString("version");

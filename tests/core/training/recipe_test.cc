@@ -15,6 +15,7 @@
 #include "core/training/recipe/recipe_phases.h"
 #include "core/training/recipe/warnings.h"
 #include "tests/core/training/trained_models.h"
+#include "tests/support/model_terms.h"
 
 namespace mercer {
 namespace {
@@ -412,7 +413,8 @@ TEST(RecipeTest, ModelOnOtherDataIsRefused) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   EXPECT_EQ(GetReason(status), "WITNESS_MISMATCH");  // the witness is of these rows of other data
   Model changed = trained->model;
-  changed.function.kernel_terms[0].coefficients.coeffs()(0) *= 1.001;
+  ChangeTerm<KernelTerm>(changed.function,
+                         [](KernelTerm& term) { term.coefficients.coeffs()(0) *= 1.001; });
   const absl::Status of_this =
       VerifyModel(ExampleRun(recipe, data), changed, trained->witness, context).status();
   EXPECT_EQ(GetReason(of_this), "WITNESS_MISMATCH");

@@ -9,6 +9,7 @@
 #include "core/base/numeric/random.h"
 #include "core/base/status/errors.h"
 #include "tests/core/training/trained_models.h"
+#include "tests/support/model_terms.h"
 
 namespace mercer {
 namespace {
@@ -137,7 +138,7 @@ TEST(TargetUnitTest, PrimalIsTheObjectiveOfTheStoredFunction) {
   const Vector values = prediction->decision_values.col(0);
   const Vector targets = data.role_columns[0].values;
   // |f|^2 without the bias, of f = sum_k eta_k K_k a: a'(f - bias).
-  const KernelTerm& term = model->function.kernel_terms.at(0);
+  const KernelTerm& term = TermAt<KernelTerm>(model->function);
   const Basis& basis = model->function.bases.at(static_cast<size_t>(term.basis));
   Vector coefficients = Vector::Zero(data.rows);
   for (Index j = 0; j < term.coefficients.rows(); ++j) {

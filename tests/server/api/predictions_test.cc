@@ -9,6 +9,7 @@
 #include "server/api/answer_size.h"
 #include "server/api/model_handlers.h"
 #include "tests/server/api/api_fixture.h"
+#include "tests/support/model_terms.h"
 
 namespace mercer::server {
 namespace {
@@ -143,10 +144,11 @@ TEST_F(PredictionsTest, StreamOverADataSetKeepsItsMessagesWithinTheLimit) {
 TEST(AnswerSizeTest, AbsurdSizesDoNotWrapRound) {
   Model model;
   model.function.bias = Vector::Zero(1 << 20);
-  KernelTerm& term = model.function.kernel_terms.emplace_back();
+  KernelTerm term;
   for (int k = 0; k < 100; ++k) {
     term.kernels.emplace_back().bandwidth = k + 1;
   }
+  AddTerm(std::move(term), model.function);
   EXPECT_FALSE(CheckAnswerSize(model, true, Index{1} << 40, int64_t{64} << 20).ok());
   EXPECT_EQ(RowsPerAnswer(model, true, 4096, int64_t{64} << 20), 1);
   EXPECT_EQ(RowsPerAnswer(model, false, 4096, int64_t{64} << 20), 3);

@@ -156,6 +156,7 @@ class ModelFile:
     tasks: tuple[str, ...] = ()
     kernel_groups: tuple[str, ...] = ()  # of each of the names; empty: all are in one
     tables: tuple[ModelTable, ...] = ()  # those without columns have one for each output
+    other_terms: tuple[str, ...] = ()  # the kinds of terms that only the server evaluates
 
 
 class _Reader:
@@ -188,6 +189,9 @@ class _Reader:
 
     def string(self) -> str:
         return self._take(self.integer()).decode("utf-8")
+
+    def blob(self) -> bytes:
+        return self._take(self.integer())
 
     def strings(self) -> tuple[str, ...]:
         return self.many(self.string)
@@ -433,6 +437,8 @@ def read_model_file(content: bytes) -> ModelFile:
             )
             for _ in range(sum(len(term.kernels) for term in model.terms)):
                 reader.string(), reader.string()  # name and group of each kernel, which no evaluation reads
+            named = reader.many(lambda: (reader.string(), reader.blob()))
+            model = dataclasses.replace(model, other_terms=tuple(kind for kind, _ in named))
     except (UnicodeDecodeError, IndexError) as error:
         raise ModelFileError(f"the model file is inconsistent: {error}") from None
     if not reader.at_end():

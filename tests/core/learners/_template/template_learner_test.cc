@@ -52,7 +52,7 @@ TEST(TemplateLearnerTest, AllTargetsZeroIsAnObjectiveOfZero) {
   const absl::StatusOr<TrainingOutcome> outcome = Train(problem, 1.0);
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_EQ(outcome->stop_reason, StopReason::kObjectiveZero);
-  EXPECT_TRUE(outcome->point.function.kernel_terms.empty());
+  EXPECT_TRUE(TermsOf<KernelTerm>(outcome->point.function.terms).empty());
 }
 
 TEST(TemplateLearnerTest, IndefiniteKernelsAreRefused) {

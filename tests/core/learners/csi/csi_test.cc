@@ -12,6 +12,7 @@
 #include "core/learners/registry.h"
 #include "core/training/recipe/recipe.h"
 #include "tests/support/learner_runs.h"
+#include "tests/support/model_terms.h"
 #include "tests/support/peak_growth.h"
 
 namespace mercer {
@@ -95,9 +96,9 @@ TEST(CsiLearnerTest, OutputsShareThePivots) {
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   const ModelFunction& function = outcome->point.function;
   ASSERT_EQ(function.num_outputs(), 3);
-  ASSERT_EQ(function.kernel_terms.size(), 1U);
-  EXPECT_EQ(function.kernel_terms[0].coefficients.rows(), 25);
-  EXPECT_EQ(function.kernel_terms[0].coefficients.cols(), 3);
+  ASSERT_EQ(TermsOf<KernelTerm>(function.terms).size(), 1U);
+  EXPECT_EQ(TermAt<KernelTerm>(function).coefficients.rows(), 25);
+  EXPECT_EQ(TermAt<KernelTerm>(function).coefficients.cols(), 3);
   EXPECT_LE(outcome->certificate.accuracy, 1e-6);
 }
 
@@ -155,7 +156,7 @@ TEST(CsiLearnerTest, KernelThatIsZeroLeavesTheBias) {
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_NEAR(outcome->point.function.bias(0), 3, 1e-14);
   EXPECT_NEAR(outcome->certificate.primal, 4 + 1 + 0 + 9, 1e-12);
-  EXPECT_TRUE(outcome->point.function.kernel_terms.empty());
+  EXPECT_TRUE(TermsOf<KernelTerm>(outcome->point.function.terms).empty());
 }
 
 TEST(CsiLearnerTest, BadInputIsRefused) {

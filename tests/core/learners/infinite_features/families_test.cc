@@ -7,6 +7,7 @@
 #include "core/base/status/errors.h"
 #include "core/training/recipe/recipe_problem.h"
 #include "tests/core/learners/infinite_features/feature_problems.h"
+#include "tests/support/model_terms.h"
 
 namespace mercer::infinite_features {
 namespace {
@@ -46,8 +47,8 @@ TEST(InfiniteFeaturesFamiliesTest, FiltersTellDirectionsThatPixelsDoNot) {
   const TrainingOutcome gabor =
       MustTrain({{"family", "gabor"}, {"max_groups", int64_t{5}}}, problem);
   EXPECT_GE(ShareOfRight(gabor, unseen), 0.99);
-  ASSERT_EQ(gabor.point.function.feature_terms.size(), 1u);
-  EXPECT_EQ(gabor.point.function.feature_terms[0].family.kind, FeatureFamilyKind::kGabor);
+  ASSERT_EQ(TermsOf<FeatureTerm>(gabor.point.function.terms).size(), 1u);
+  EXPECT_EQ(TermAt<FeatureTerm>(gabor.point.function).family.kind, FeatureFamilyKind::kGabor);
   EXPECT_NE(gabor.point.summary.feature_names[0].find("frequency="), std::string::npos);
   const TrainingOutcome pixels =
       MustTrain({{"family", "columns"}, {"max_groups", int64_t{64}}, {"lambda", 0.02}}, problem);

@@ -9,6 +9,7 @@
 #include "core/features/feature_family_spec.h"
 #include "tests/core/learners/infinite_features/feature_problems.h"
 #include "tests/support/json_fixture.h"
+#include "tests/support/model_terms.h"
 
 namespace mercer::infinite_features {
 namespace {
@@ -58,9 +59,9 @@ TEST(InfiniteFeaturesTest, SeparatesWhatNoLineSeparates) {
   const Matrix values = ValuesAt(outcome, problem.tasks[0].inputs->blocks[0].values.view());
   const auto right = (values.array() * problem.tasks[0].targets.array() > 0).count();
   EXPECT_GT(right, 500);
-  ASSERT_EQ(outcome.point.function.feature_terms.size(), 1u);
-  EXPECT_LE(outcome.point.function.feature_terms[0].groups.size(), 30u);
-  EXPECT_TRUE(outcome.point.function.kernel_terms.empty());
+  ASSERT_EQ(TermsOf<FeatureTerm>(outcome.point.function.terms).size(), 1u);
+  EXPECT_LE(TermAt<FeatureTerm>(outcome.point.function).groups.size(), 30u);
+  EXPECT_TRUE(TermsOf<KernelTerm>(outcome.point.function.terms).empty());
 }
 
 // The objective of the model may only fall from step to step, whatever the loss and the penalty.
@@ -95,12 +96,12 @@ TEST(InfiniteFeaturesTest, TheObjectiveNeverRises) {
 TEST(InfiniteFeaturesTest, FromTheMaximumOnTheModelIsConstant) {
   const TrainingProblem problem = RingProblem(200, 4);
   const TrainingOutcome below = MustTrain({{"lambda", 0.99}, {"patience", int64_t{1}}}, problem);
-  EXPECT_GE(below.point.function.feature_terms.size(), 1u);
+  EXPECT_GE(TermsOf<FeatureTerm>(below.point.function.terms).size(), 1u);
   const double largest = MetricOf(below, "features.lambda_max");
   const TrainingOutcome above = MustTrain(
       {{"lambda", 1.0001 * largest}, {"lambda_unit", "absolute"}, {"patience", int64_t{1}}},
       problem);
-  EXPECT_TRUE(above.point.function.feature_terms.empty());
+  EXPECT_TRUE(TermsOf<FeatureTerm>(above.point.function.terms).empty());
   EXPECT_EQ(MetricOf(above, "features.listed"), 0);
   EXPECT_EQ(MetricOf(above, "features.search_end"), static_cast<double>(SearchEnd::kNoViolation));
   EXPECT_EQ(above.stop_reason, StopReason::kConverged);
@@ -144,8 +145,8 @@ TEST(InfiniteFeaturesTest, ColumnsOfTheDataSatisfyTheConditionsOfTheLasso) {
                                              {"normalization", "none"},
                                              {"violation", 0.0}},
                                             problem);
-  ASSERT_EQ(outcome.point.function.feature_terms.size(), 1u);
-  const FeatureTerm& term = outcome.point.function.feature_terms[0];
+  ASSERT_EQ(TermsOf<FeatureTerm>(outcome.point.function.terms).size(), 1u);
+  const FeatureTerm& term = TermAt<FeatureTerm>(outcome.point.function);
   Vector weights = Vector::Zero(8);
   for (size_t g = 0; g < term.groups.size(); ++g) {
     weights(static_cast<Index>(term.groups[g][0])) = term.coefficients(static_cast<Index>(g), 0);
@@ -172,8 +173,8 @@ TEST(InfiniteFeaturesTest, WeightsOfAllClassesAddUpToZeroForTheSquareLoss) {
   const TrainingOutcome outcome = MustTrain(
       {{"loss", "square"}, {"max_groups", int64_t{10}}, {"lambda_shared", 0.1}, {"lambda", 0.1}},
       problem);
-  ASSERT_EQ(outcome.point.function.feature_terms.size(), 1u);
-  const Matrix& coefficients = outcome.point.function.feature_terms[0].coefficients;
+  ASSERT_EQ(TermsOf<FeatureTerm>(outcome.point.function.terms).size(), 1u);
+  const Matrix& coefficients = TermAt<FeatureTerm>(outcome.point.function).coefficients;
   EXPECT_LE(coefficients.rowwise().sum().cwiseAbs().maxCoeff(),
             1e-6 * coefficients.cwiseAbs().maxCoeff());
   EXPECT_EQ(*outcome.point.witness.FindArray("shared"), Matrix::Zero(20, 1));
@@ -187,7 +188,7 @@ TEST(InfiniteFeaturesTest, ConstantRowsHaveNoUsableFeature) {
   const TrainingProblem problem =
       MakeProblem(TargetKind::kClassification, RowMatrix::Zero(20, 2), targets, {});
   const TrainingOutcome outcome = MustTrain({{"bandwidths", std::vector<double>{1.0}}}, problem);
-  EXPECT_TRUE(outcome.point.function.feature_terms.empty());
+  EXPECT_TRUE(TermsOf<FeatureTerm>(outcome.point.function.terms).empty());
   EXPECT_EQ(MetricOf(outcome, "features.search_end"), static_cast<double>(SearchEnd::kNoViolation));
   // There is no distance to take a bandwidth from.
   const TrainingOutcome without = MustTrain({}, problem);
@@ -201,7 +202,7 @@ TEST(InfiniteFeaturesTest, BandwidthsAreDrawnAroundTheMedianDistance) {
     std::vector<double> found;
     const TrainingOutcome outcome =
         MustTrain(Merge(options, {{"max_groups", int64_t{20}}, {"lambda", 1e-4}}), problem);
-    for (const FeatureParameters& group : outcome.point.function.feature_terms.at(0).groups) {
+    for (const FeatureParameters& group : TermAt<FeatureTerm>(outcome.point.function).groups) {
       found.push_back(group[0]);
     }
     return found;

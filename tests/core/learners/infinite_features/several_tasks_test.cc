@@ -71,9 +71,10 @@ const Matrix& ArrayOf(const TrainingOutcome& outcome, const std::string& name) {
 // The weights of the columns of the data, columns x tasks.
 Matrix CoefficientsOf(const TrainingOutcome& outcome, Index columns) {
   Matrix all = Matrix::Zero(columns, outcome.point.function.num_outputs());
-  for (const FeatureTerm& term : outcome.point.function.feature_terms) {
-    for (size_t g = 0; g < term.groups.size(); ++g) {
-      all.row(static_cast<Index>(term.groups[g][0])) = term.coefficients.row(static_cast<Index>(g));
+  for (const FeatureTerm* term : TermsOf<FeatureTerm>(outcome.point.function.terms)) {
+    for (size_t g = 0; g < term->groups.size(); ++g) {
+      all.row(static_cast<Index>(term->groups[g][0])) =
+          term->coefficients.row(static_cast<Index>(g));
     }
   }
   return all;

@@ -3,6 +3,7 @@
 
 #include "tests/core/learners/infinite_features/feature_problems.h"
 #include "tests/core/training/trained_models.h"
+#include "tests/support/model_terms.h"
 
 namespace mercer::infinite_features {
 namespace {
@@ -44,7 +45,7 @@ TEST(WarmStartTest, AFiniteFamilyHasOneOptimum) {
 TEST(WarmStartTest, FeaturesThatWereChosenAreTakenOver) {
   const TrainingProblem problem = RingProblem(300, 5);
   const TrainingOutcome before = MustTrain({{"lambda", 0.1}}, problem);
-  const std::vector<FeatureParameters>& chosen = before.point.function.feature_terms[0].groups;
+  const std::vector<FeatureParameters>& chosen = TermAt<FeatureTerm>(before.point.function).groups;
   const absl::StatusOr<TrainingOutcome> warm =
       TrainFrom(&before.point, {{"lambda", 0.02}}, problem, problem);
   ASSERT_TRUE(warm.ok()) << warm.status();

@@ -1,4 +1,4 @@
-#include "core/training/model/basis.h"
+#include "core/training/terms/basis.h"
 
 #include <algorithm>
 
@@ -66,8 +66,8 @@ Basis BasisByNumber(std::vector<Index> training_rows, const std::vector<std::str
   return {std::move(data), std::move(training_rows)};
 }
 
-void DropBasisValues(ModelFunction& function) {
-  for (Basis& basis : function.bases) {
+void DropBasisValues(std::vector<Basis>& bases) {
+  for (Basis& basis : bases) {
     if (!basis.training_rows.empty()) {
       basis = BasisByNumber(std::move(basis.training_rows), BlockNames(*basis.data));
     }

@@ -1,4 +1,4 @@
-// The rows that kernel terms refer to, taken from a table of inputs.
+// The rows that terms refer to, taken from a table of inputs.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,19 @@
 
 #include "core/data/preprocess/prepared_data.h"
 #include "core/kernels/spec/kernel_formula.h"
-#include "core/training/model/model.h"
+#include "core/kernels/spec/kernel_spec.h"
 
 namespace mercer {
+
+// Rows that terms refer to: the blocks that their kernels read, and nothing else.
+struct Basis {
+  std::shared_ptr<const PreparedData> data;  // rows of the basis; no square blocks
+  // The number of each basis row among the training rows (precomputed kernels read that column).
+  // Empty for landmarks that are not training rows.
+  std::vector<Index> training_rows;
+
+  static void VisitFields(auto& visit, auto& self) { visit(self.training_rows, self.data); }
+};
 
 // True for kernels that read a square block.
 inline bool ReadsSquare(const KernelSpec& kernel) { return IsSquareType(kernel.type); }
@@ -35,6 +45,6 @@ std::shared_ptr<const PreparedData> SelectBasis(const PreparedData& inputs,
 Basis BasisByNumber(std::vector<Index> training_rows, const std::vector<std::string>& blocks);
 // Takes the values out of bases that are training rows, of which the numbers remain; landmarks keep
 // their values.
-void DropBasisValues(ModelFunction& function);
+void DropBasisValues(std::vector<Basis>& bases);
 
 }  // namespace mercer

@@ -1,7 +1,6 @@
 // The terms of a model's function, ready to be evaluated.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -11,14 +10,6 @@
 #include "core/data/preprocess/prepared_data.h"
 
 namespace mercer {
-
-// What a part of a term contributes to the values: a kernel, a group of features.
-struct TermShare {
-  std::string name;
-  // Whether it is the same thing as a share of that name in another term: a kernel, whose outputs
-  // may be in several terms.
-  bool joins_its_name = false;
-};
 
 // Evaluates one term. Immutable, safe for concurrent use; what it says of a row depends on that row
 // alone, bit for bit.
@@ -32,11 +23,17 @@ class TermValues {
   // fit the term, or a value cannot be computed (the row is named); kCancelled.
   virtual absl::Status Add(const PreparedData& rows, MatrixRef values,
                            RunContext& context) const = 0;
-  // The shares of the term. Of `rows` the names of the columns are read.
-  virtual std::vector<TermShare> Shares(const PreparedData& rows) const = 0;
-  // Does Add share by share: adds what the i-th of the shares contributes to shares[i](:, o).
+  // Does Add share by share: adds what the i-th of the term's shares contributes to
+  // shares[i](:, o).
   virtual absl::Status AddByShare(const PreparedData& rows, const std::vector<Matrix*>& shares,
                                   RunContext& context) const = 0;
+  // Adds to gradients(i, :) what the term contributes to the gradient of the function's output
+  // `output` at row i, by the columns of all feature blocks side by side. Errors: those of Add;
+  // kUnimplemented when terms of this kind have no gradients.
+  virtual absl::Status AddGradients(const PreparedData& /*rows*/, int /*output*/,
+                                    MatrixRef /*gradients*/, RunContext& /*context*/) const {
+    return absl::UnimplementedError("terms of this kind have no gradients");
+  }
 };
 
 }  // namespace mercer

@@ -1,35 +1,34 @@
-#include "core/training/model/feature_term.h"
+#include "core/training/terms/feature_term.h"
 
+#include <algorithm>
 #include <cmath>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "core/features/feature_family.h"
+#include "core/features/feature_rows.h"
 #include "core/features/weighted_columns.h"
+#include "core/training/terms/term_kinds.h"
 
 namespace mercer {
 namespace {
 
-absl::Status UnreadableTerm(std::string_view what) {
-  return absl::DataLossError(absl::StrCat("not a readable model: ", std::string(what)));
-}
-
 // The family of a stored term.
 absl::StatusOr<std::shared_ptr<const FeatureFamily>> FamilyOf(const FeatureTerm& term) {
   if (term.num_inputs < 1) {
-    return UnreadableTerm("a feature term reads no column");
+    return UnreadableModel("a feature term reads no column");
   }
   absl::StatusOr<std::shared_ptr<const FeatureFamily>> family =
       MakeFeatureFamily(term.family, term.num_inputs);
   if (!family.ok()) {
-    return UnreadableTerm(std::string(family.status().message()));
+    return UnreadableModel(std::string(family.status().message()));
   }
   for (const FeatureParameters& group : term.groups) {
     if (!(*family)->CheckParameters(group).ok()) {
-      return UnreadableTerm("a feature has a parameter out of range");
+      return UnreadableModel("a feature has a parameter out of range");
     }
   }
   return family;
@@ -61,43 +60,28 @@ std::string GroupName(const FeatureTerm& term, const FeatureParameters& group,
   return {};
 }
 
-}  // namespace
+// Evaluates a sum of features.
+class FeatureTermValues : public TermValues {
+ public:
+  // The term must outlive the values.
+  FeatureTermValues(const FeatureTerm& term, const FeatureFamily& family)
+      : term_(term),
+        map_(family.Bind(term.groups)),
+        columns_per_group_(family.columns_per_group()) {}
 
-absl::Status CheckFeatureTerm(const FeatureTerm& term, Index num_outputs) {
-  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const FeatureFamily> family, FamilyOf(term));
-  int previous = -1;
-  for (const int output : term.outputs) {
-    if (output <= previous || output >= num_outputs) {
-      return UnreadableTerm("a feature term names an output that does not exist");
-    }
-    previous = output;
-  }
-  const Index columns = static_cast<Index>(term.groups.size()) * family->columns_per_group();
-  if (term.groups.empty() || term.outputs.empty() || term.coefficients.rows() != columns ||
-      term.coefficients.cols() != static_cast<Index>(term.outputs.size()) ||
-      !term.coefficients.allFinite()) {
-    return UnreadableTerm("the coefficients of a feature term do not fit its features and outputs");
-  }
-  return absl::OkStatus();
-}
+  size_t MemoryBytes() const override;
+  absl::Status Add(const PreparedData& rows, MatrixRef values, RunContext& context) const override;
+  absl::Status AddByShare(const PreparedData& rows, const std::vector<Matrix*>& shares,
+                          RunContext& context) const override;
 
-std::vector<std::string> FeatureGroupNames(const FeatureTerm& term, const PreparedData& inputs) {
-  std::vector<std::string> names;
-  for (size_t g = 0; g < term.groups.size(); ++g) {
-    names.push_back(absl::StrCat("feature ", g + 1, ": ", GroupName(term, term.groups[g], inputs)));
-  }
-  return names;
-}
+ private:
+  // The rows as one table. Errors: kInvalidArgument when they have another number of columns.
+  absl::StatusOr<FeatureRows> Inputs(const PreparedData& rows) const;
 
-absl::StatusOr<FeatureTermValues> FeatureTermValues::Make(const FeatureTerm& term,
-                                                          Index num_outputs) {
-  MERCER_RETURN_IF_ERROR(CheckFeatureTerm(term, num_outputs));
-  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const FeatureFamily> family, FamilyOf(term));
-  return FeatureTermValues(term, *family);
-}
-
-FeatureTermValues::FeatureTermValues(const FeatureTerm& term, const FeatureFamily& family)
-    : term_(term), map_(family.Bind(term.groups)), columns_per_group_(family.columns_per_group()) {}
+  const FeatureTerm& term_;
+  std::unique_ptr<const FeatureMap> map_;
+  Index columns_per_group_;
+};
 
 size_t FeatureTermValues::MemoryBytes() const {
   const auto groups = static_cast<Index>(term_.groups.size());
@@ -134,14 +118,6 @@ absl::Status FeatureTermValues::Add(const PreparedData& rows, MatrixRef values,
   return absl::OkStatus();
 }
 
-std::vector<TermShare> FeatureTermValues::Shares(const PreparedData& rows) const {
-  std::vector<TermShare> shares;
-  for (std::string& name : FeatureGroupNames(term_, rows)) {
-    shares.push_back({std::move(name), /*joins_its_name=*/false});
-  }
-  return shares;
-}
-
 absl::Status FeatureTermValues::AddByShare(const PreparedData& rows,
                                            const std::vector<Matrix*>& shares,
                                            RunContext& context) const {
@@ -162,6 +138,51 @@ absl::Status FeatureTermValues::AddByShare(const PreparedData& rows,
     }
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+namespace terms {
+TermKind Feature() { return MakeTermKind<FeatureTerm>(); }
+}  // namespace terms
+
+absl::Status FeatureTerm::CheckOwnShape(const TermPlace& /*place*/) const {
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const FeatureFamily> known, FamilyOf(*this));
+  const Index columns = static_cast<Index>(groups.size()) * known->columns_per_group();
+  if (groups.empty() || coefficients.rows() != columns ||
+      coefficients.cols() != static_cast<Index>(outputs.size()) || !coefficients.allFinite()) {
+    return UnreadableModel(
+        "the coefficients of a feature term do not fit its features and outputs");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<const TermValues>> FeatureTerm::MakeValues(
+    const TermPlace& place, const RunContext& /*context*/) const {
+  MERCER_RETURN_IF_ERROR(CheckShape(place));
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const FeatureFamily> known, FamilyOf(*this));
+  return std::make_unique<FeatureTermValues>(*this, *known);
+}
+
+std::vector<TermShare> FeatureTerm::Shares(const PreparedData& rows) const {
+  std::vector<TermShare> shares;
+  for (std::string& name : FeatureGroupNames(*this, rows)) {
+    shares.push_back({std::move(name), /*joins_its_name=*/false});
+  }
+  return shares;
+}
+
+int64_t FeatureTerm::WorkPerRow(int64_t columns, bool by_share) const {
+  return static_cast<int64_t>(groups.size()) * (columns + 16) +
+         (by_share ? 2 : 1) * static_cast<int64_t>(coefficients.size());
+}
+
+std::vector<std::string> FeatureGroupNames(const FeatureTerm& term, const PreparedData& inputs) {
+  std::vector<std::string> names;
+  for (size_t g = 0; g < term.groups.size(); ++g) {
+    names.push_back(absl::StrCat("feature ", g + 1, ": ", GroupName(term, term.groups[g], inputs)));
+  }
+  return names;
 }
 
 }  // namespace mercer

@@ -1,0 +1,349 @@
+#include "core/training/terms/kernel_term.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status/status_macros.h"
+#include "core/kernels/gram/kernel_family.h"
+#include "core/training/terms/term_kinds.h"
+
+namespace mercer {
+namespace {
+
+using SparseMatrix = Eigen::SparseMatrix<double>;
+
+// How many rows are evaluated at a time: a multiple of 8, so that every chunk begins at a multiple
+// of 64 bytes, and few enough that rows x basis stays below 16 MB.
+Index ChunkRows(Index num_basis) {
+  return std::clamp<Index>((Index{1} << 21) / std::max<Index>(num_basis, 1) / 8 * 8, 8, 1024);
+}
+
+SharedMatrix RowRange(const SharedMatrix& matrix, Index begin, Index count) {
+  auto owner = std::make_shared<SharedMatrix>(matrix);
+  const double* first = owner->view().data() + begin * matrix.cols();
+  return {std::move(owner), first, count, matrix.cols()};
+}
+
+// The rows begin .. begin + count - 1, sharing memory.
+PreparedData RowRange(const PreparedData& data, Index begin, Index count) {
+  PreparedData range;
+  range.rows = count;
+  range.row_numbers.reserve(static_cast<size_t>(count));
+  for (Index row = begin; row < begin + count; ++row) {
+    range.row_numbers.push_back(data.RowNumber(row));
+  }
+  if (!data.tasks.empty()) {
+    range.tasks.assign(data.tasks.begin() + begin, data.tasks.begin() + begin + count);
+  }
+  for (const PreparedBlock& block : data.blocks) {
+    range.blocks.push_back({block.name, block.sources, RowRange(block.values, begin, count)});
+  }
+  for (const SquareBlock& square : data.squares) {
+    range.squares.push_back({square.name, square.kind, RowRange(square.values, begin, count)});
+  }
+  return range;
+}
+
+// values(:, j) += factor * cross * coefficients(:, j), element by element, so that a row's value
+// does not depend on its neighbours.
+void AddProduct(const Matrix& cross, const SparseMatrix& coefficients, Index j, double factor,
+                Eigen::Ref<Vector> values) {
+  for (SparseMatrix::InnerIterator entry(coefficients, j); entry; ++entry) {
+    values += (factor * entry.value()) * cross.col(entry.row());
+  }
+}
+
+// Outputs of a term that have the same kernel weights share one combination of kernels.
+std::vector<std::vector<Index>> EqualWeightGroups(const Matrix& weights) {
+  std::vector<std::vector<Index>> groups;
+  for (Index j = 0; j < weights.cols(); ++j) {
+    const auto same =
+        std::find_if(groups.begin(), groups.end(), [&](const std::vector<Index>& group) {
+          return weights.col(group.front()) == weights.col(j);
+        });
+    if (same == groups.end()) {
+      groups.push_back({j});
+    } else {
+      same->push_back(j);
+    }
+  }
+  return groups;
+}
+
+// Calls visit(range, begin) for the rows, chunk by chunk.
+template <typename Visit>
+absl::Status ForChunks(const PreparedData& rows, Index chunk, const RunContext& context,
+                       const Visit& visit) {
+  for (Index begin = 0; begin < rows.rows; begin += chunk) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    const Index count = std::min(chunk, rows.rows - begin);
+    MERCER_RETURN_IF_ERROR(count == rows.rows ? visit(rows, begin)
+                                              : visit(RowRange(rows, begin, count), begin));
+  }
+  return absl::OkStatus();
+}
+
+// Evaluates a combination of kernels.
+class KernelTermValues : public TermValues {
+ public:
+  // The term must outlive the values.
+  KernelTermValues(const KernelTerm& term, CrossKernels cross_kernels)
+      : term_(term), cross_kernels_(std::move(cross_kernels)) {}
+
+  size_t MemoryBytes() const override;
+  absl::Status Add(const PreparedData& rows, MatrixRef values, RunContext& context) const override;
+  absl::Status AddByShare(const PreparedData& rows, const std::vector<Matrix*>& shares,
+                          RunContext& context) const override;
+
+ private:
+  absl::Status AddRows(const PreparedData& rows, MatrixRef values, RunContext& context) const;
+  // `cross` has room for the values of a kernel.
+  absl::Status AddKernel(const PreparedData& rows, Index kernel, Matrix& cross, MatrixRef values,
+                         RunContext& context) const;
+
+  const KernelTerm& term_;
+  CrossKernels cross_kernels_;
+};
+
+size_t KernelTermValues::MemoryBytes() const {
+  return static_cast<size_t>(term_.weights.size()) * sizeof(double) +
+         term_.kernels.size() * 2 * sizeof(KernelSpec) +
+         static_cast<size_t>(term_.coefficients.nonZeros()) * (sizeof(double) + sizeof(int)) +
+         cross_kernels_.MemoryBytes();
+}
+
+absl::Status KernelTermValues::Add(const PreparedData& rows, MatrixRef values,
+                                   RunContext& context) const {
+  return ForChunks(rows, ChunkRows(cross_kernels_.num_basis()), context,
+                   [&](const PreparedData& range, Index begin) {
+                     return AddRows(range, values.middleRows(begin, range.rows), context);
+                   });
+}
+
+// Combining all kernels of a group of outputs costs one pass over the kernels per group; evaluating
+// kernel by kernel costs as much as one group and the products.
+absl::Status KernelTermValues::AddRows(const PreparedData& rows, MatrixRef values,
+                                       RunContext& context) const {
+  const std::vector<std::vector<Index>> groups = EqualWeightGroups(term_.weights);
+  Matrix cross(rows.rows, cross_kernels_.num_basis());
+  if (groups.size() > 1 && static_cast<Index>(groups.size()) * 4 > term_.weights.rows()) {
+    for (Index k = 0; k < term_.weights.rows(); ++k) {
+      MERCER_RETURN_IF_ERROR(AddKernel(rows, k, cross, values, context));
+    }
+    return absl::OkStatus();
+  }
+  for (const std::vector<Index>& group : groups) {
+    MERCER_RETURN_IF_ERROR(
+        cross_kernels_.Combine(rows, term_.weights.col(group.front()), cross, context));
+    for (const Index j : group) {
+      AddProduct(cross, term_.coefficients, j, 1.0,
+                 values.col(term_.outputs[static_cast<size_t>(j)]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KernelTermValues::AddKernel(const PreparedData& rows, Index kernel, Matrix& cross,
+                                         MatrixRef values, RunContext& context) const {
+  MERCER_RETURN_IF_ERROR(
+      cross_kernels_.Combine(rows, Vector::Unit(term_.weights.rows(), kernel), cross, context));
+  for (Index j = 0; j < term_.weights.cols(); ++j) {
+    if (term_.weights(kernel, j) != 0) {
+      AddProduct(cross, term_.coefficients, j, term_.weights(kernel, j),
+                 values.col(term_.outputs[static_cast<size_t>(j)]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KernelTermValues::AddByShare(const PreparedData& rows,
+                                          const std::vector<Matrix*>& shares,
+                                          RunContext& context) const {
+  return ForChunks(
+      rows, ChunkRows(cross_kernels_.num_basis()), context,
+      [&](const PreparedData& range, Index begin) {
+        Matrix cross(range.rows, cross_kernels_.num_basis());
+        for (size_t k = 0; k < shares.size(); ++k) {
+          MERCER_RETURN_IF_ERROR(AddKernel(range, static_cast<Index>(k), cross,
+                                           shares[k]->middleRows(begin, range.rows), context));
+        }
+        return absl::OkStatus();
+      });
+}
+
+// The coefficients of `from` moved to the rows of `to`.
+SparseMatrix MoveRows(const SparseMatrix& coefficients, const Basis& from, const Basis& to) {
+  if (from.training_rows.empty()) {
+    return coefficients;
+  }
+  std::vector<Index> position;
+  for (const Index number : from.training_rows) {
+    const auto found = std::lower_bound(to.training_rows.begin(), to.training_rows.end(), number);
+    position.push_back(found - to.training_rows.begin());
+  }
+  std::vector<Eigen::Triplet<double>> entries;
+  for (Index column = 0; column < coefficients.cols(); ++column) {
+    for (SparseMatrix::InnerIterator entry(coefficients, column); entry; ++entry) {
+      entries.emplace_back(static_cast<int>(position[static_cast<size_t>(entry.row())]),
+                           static_cast<int>(column), entry.value());
+    }
+  }
+  SparseMatrix moved(to.data->rows, coefficients.cols());
+  moved.setFromTriplets(entries.begin(), entries.end());
+  return moved;
+}
+
+// Adds the outputs of `term` to `target`, which has the same basis and the same kernels.
+void AppendOutputs(const KernelTerm& term, KernelTerm& target) {
+  const Index before = target.weights.cols();
+  target.outputs.insert(target.outputs.end(), term.outputs.begin(), term.outputs.end());
+  target.weights.conservativeResize(Eigen::NoChange, before + term.weights.cols());
+  target.weights.rightCols(term.weights.cols()) = term.weights;
+  SparseMatrix joined(target.coefficients.rows(), before + term.coefficients.cols());
+  joined.reserve(target.coefficients.nonZeros() + term.coefficients.nonZeros());
+  for (Index column = 0; column < joined.cols(); ++column) {
+    joined.startVec(column);
+    const bool old = column < before;
+    const SparseMatrix& source = old ? target.coefficients : term.coefficients;
+    for (SparseMatrix::InnerIterator entry(source, old ? column : column - before); entry;
+         ++entry) {
+      joined.insertBack(entry.row(), column) = entry.value();
+    }
+  }
+  joined.finalize();
+  target.coefficients = std::move(joined);
+}
+
+const Basis& BasisOf(const KernelTerm& term, const std::vector<Basis>& bases) {
+  return bases[static_cast<size_t>(term.basis)];
+}
+
+}  // namespace
+
+namespace terms {
+TermKind Kernel() { return MakeTermKind<KernelTerm>(); }
+}  // namespace terms
+
+absl::Status KernelTerm::CheckOwnShape(const TermPlace& place) const {
+  if (basis < 0 || static_cast<size_t>(basis) >= place.bases.size()) {
+    return UnreadableModel("a kernel term names a basis that does not exist");
+  }
+  const auto num_outputs = static_cast<Index>(outputs.size());
+  if (kernels.empty() || weights.rows() != static_cast<Index>(kernels.size()) ||
+      weights.cols() != num_outputs) {
+    return UnreadableModel("the weights of a kernel term do not fit its kernels and outputs");
+  }
+  if (coefficients.rows() != BasisOf(*this, place.bases).data->rows ||
+      coefficients.cols() != num_outputs || !coefficients.isCompressed()) {
+    return UnreadableModel("the coefficients of a kernel term do not fit its basis and outputs");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KernelTerm::CheckValues(const TermPlace& place, Index num_square_columns) const {
+  if (!weights.allFinite() || !coefficients.coeffs().allFinite()) {
+    return UnreadableModel("a kernel term has a number that is not finite");
+  }
+  const std::vector<Index>& rows = BasisOf(*this, place.bases).training_rows;
+  for (const KernelSpec& kernel : kernels) {
+    if (!ValidateKernelSpec(kernel).ok()) {
+      return UnreadableModel("a kernel has a parameter out of range");
+    }
+    if (ReadsSquare(kernel) &&
+        (rows.empty() || *std::max_element(rows.begin(), rows.end()) >= num_square_columns)) {
+      return UnreadableModel("a precomputed kernel has no row numbers");
+    }
+  }
+  return absl::OkStatus();
+}
+
+void KernelTerm::MoveBases(const TermMove& move) {
+  const Basis& before = BasisOf(*this, move.from);
+  basis = move.united[static_cast<size_t>(basis)];
+  coefficients = MoveRows(coefficients, before, BasisOf(*this, move.to));
+}
+
+std::shared_ptr<const Term> KernelTerm::Joined(const Term& later) const {
+  if (later.kind() != kKind) {
+    return nullptr;
+  }
+  const auto& other = static_cast<const KernelTerm&>(later);
+  if (other.basis != basis || other.outputs.front() <= outputs.back() || other.kernels != kernels) {
+    return nullptr;
+  }
+  auto joined = std::make_shared<KernelTerm>(*this);
+  AppendOutputs(other, *joined);
+  return joined;
+}
+
+absl::StatusOr<std::unique_ptr<const TermValues>> KernelTerm::MakeValues(
+    const TermPlace& place, const RunContext& context) const {
+  const Basis& of = BasisOf(*this, place.bases);
+  absl::StatusOr<CrossKernels> cross =
+      CrossKernels::Make(of.data, kernels, of.training_rows, context);
+  if (absl::IsCancelled(cross.status())) {
+    return cross.status();
+  }
+  if (!cross.ok()) {
+    return UnreadableModel(std::string(cross.status().message()));
+  }
+  return std::make_unique<KernelTermValues>(*this, *std::move(cross));
+}
+
+std::vector<TermShare> KernelTerm::Shares(const PreparedData& /*rows*/) const {
+  std::vector<TermShare> shares;
+  for (const KernelSpec& kernel : kernels) {
+    shares.push_back({KernelName(kernel), /*joins_its_name=*/true});
+  }
+  return shares;
+}
+
+void KernelTerm::MarkRows(std::vector<std::vector<bool>>& used) const {
+  std::vector<bool>& rows = used[static_cast<size_t>(basis)];
+  for (Index j = 0; j < coefficients.cols(); ++j) {
+    for (SparseMatrix::InnerIterator entry(coefficients, j); entry; ++entry) {
+      rows[static_cast<size_t>(entry.row())] = true;
+    }
+  }
+}
+
+int64_t KernelTerm::WorkPerRow(int64_t columns, bool by_share) const {
+  const auto count = static_cast<int64_t>(kernels.size());
+  const int64_t evaluation = coefficients.rows() * (columns + 8 * count);
+  return (by_share ? 2 : 1) * evaluation + coefficients.nonZeros() * (by_share ? count : 1);
+}
+
+bool HasKernelLabels(const Terms& terms) {
+  const auto has_labels = [](const KernelTerm* term) {
+    return std::any_of(term->kernels.begin(), term->kernels.end(),
+                       [](const KernelSpec& kernel) { return !kernel.labels.empty(); });
+  };
+  const std::vector<const KernelTerm*> of_kernels = TermsOf<KernelTerm>(terms);
+  return std::any_of(of_kernels.begin(), of_kernels.end(), has_labels);
+}
+
+void WriteKernelLabels(const Terms& terms, ByteWriter& writer) {
+  for (const KernelTerm* term : TermsOf<KernelTerm>(terms)) {
+    for (const KernelSpec& kernel : term->kernels) {
+      WriteFields(kernel.labels, writer);
+    }
+  }
+}
+
+Terms WithKernelLabels(Terms terms, ByteReader& reader) {
+  for (std::shared_ptr<const Term>& term : terms) {
+    if (term->kind() == KernelTerm::kKind) {
+      auto labelled = std::make_shared<KernelTerm>(static_cast<const KernelTerm&>(*term));
+      for (KernelSpec& kernel : labelled->kernels) {
+        ReadFields(reader, kernel.labels);
+      }
+      term = std::move(labelled);
+    }
+  }
+  return terms;
+}
+
+}  // namespace mercer
