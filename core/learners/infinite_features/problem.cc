@@ -271,11 +271,7 @@ TaskData RowsThatCount(const TaskData& task) {
   if (kept.empty() || kept.size() == task.rows.size()) {
     return task;
   }
-  TaskData counting{task.name, task.inputs, {}, task.targets(kept, Eigen::all), task.costs(kept)};
-  for (const Index i : kept) {
-    counting.rows.push_back(task.rows[static_cast<size_t>(i)]);
-  }
-  return counting;
+  return Narrow(task, kept);
 }
 
 absl::StatusOr<std::shared_ptr<const FeatureFamily>> MakeSearchFamily(

@@ -65,6 +65,13 @@ struct TrainingProblem {
   }
 };
 
+// The rows at the positions `kept` of a task, ascending, with all its outputs.
+TaskData Narrow(const TaskData& task, const std::vector<Index>& kept);
+// The sub-problem of one output and of some rows of its task: all else is that of `problem`, which
+// has one task.
+TrainingProblem Narrow(const TrainingProblem& problem, const std::vector<Index>& kept,
+                       Index output);
+
 // Sizes known before any row is read: what estimates of memory and time depend on.
 struct ProblemShape {
   Index rows = 0;     // training rows of the largest sub-problem

@@ -145,22 +145,18 @@ absl::Status DivideByTasks(const RoleColumn& column, const RunContext& context,
   MERCER_ASSIGN_OR_RETURN(made.tasks, TaskCoding::FromAllRows(column, context));
   MERCER_ASSIGN_OR_RETURN(const std::vector<int> task_of_row, made.tasks.Tasks(column, context));
   const TaskData together = std::move(made.problem.tasks[0]);
-  made.problem.tasks.clear();
-  made.problem.tasks.resize(made.tasks.names().size());
-  std::vector<std::vector<Index>> positions(made.problem.tasks.size());
+  std::vector<std::vector<Index>> positions(made.tasks.names().size());
   for (size_t i = 0; i < together.rows.size(); ++i) {
     const auto t = static_cast<size_t>(task_of_row[static_cast<size_t>(together.rows[i])]);
     positions[t].push_back(static_cast<Index>(i));
-    made.problem.tasks[t].rows.push_back(together.rows[i]);
   }
+  made.problem.tasks.clear();
   for (size_t t = 0; t < positions.size(); ++t) {
-    TaskData& task = made.problem.tasks[t];
     if (positions[t].empty()) {
       return EmptyTaskError(made.tasks, t);
     }
-    task.name = made.tasks.names()[t];
-    task.targets = together.targets(positions[t], Eigen::all);
-    task.costs = together.costs(positions[t]);
+    made.problem.tasks.push_back(Narrow(together, positions[t]));
+    made.problem.tasks.back().name = made.tasks.names()[t];
   }
   return absl::OkStatus();
 }

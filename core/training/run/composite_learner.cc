@@ -397,22 +397,7 @@ std::vector<Index> RowsOfOutput(const TrainingProblem& problem, Index output) {
 }
 
 TrainingProblem SplitOutput(const TrainingProblem& problem, Index output) {
-  const TaskData& task = problem.tasks[0];
-  const std::vector<Index> kept = RowsOfOutput(problem, output);
-  TrainingProblem part;
-  part.kind = problem.kind;
-  part.kernels = problem.kernels;
-  part.seed = problem.seed;
-  part.relative_gap = problem.relative_gap;
-  TaskData& data = part.tasks.emplace_back();
-  data.name = task.name;
-  data.inputs = task.inputs;
-  data.targets = task.targets.col(output)(kept);
-  data.costs = task.costs(kept);
-  for (const Index i : kept) {
-    data.rows.push_back(task.rows[static_cast<size_t>(i)]);
-  }
-  return part;
+  return Narrow(problem, RowsOfOutput(problem, output), output);
 }
 
 std::vector<TrainingProblem> SplitOutputs(const TrainingProblem& problem) {
