@@ -1,11 +1,18 @@
 #include "server/api/model_tables.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/training/recipe/recipe.h"
+#include "core/training/targets/label_names.h"
 #include "server/api/answer_size.h"
 #include "server/api/matrix_translator.h"
 
@@ -62,6 +69,61 @@ void NameColumns(const v1::Model& model, v1::ModelTable& table) {
   }
 }
 
+// Models of before had the results of a path as metrics, "path.2.accuracy": they become the table that
+// models have since.
+constexpr char kPathPrefix[] = "path.";
+
+// The number of the value, from 1, and the name of the metric; 0 for a metric of another kind.
+std::pair<int, std::string> PlaceInPath(const std::string& name) {
+  constexpr size_t kBegin = std::size(kPathPrefix) - 1;
+  const size_t dot = name.find('.', kBegin);
+  int value = 0;
+  const bool is_one = absl::StartsWith(name, kPathPrefix) && dot != std::string::npos &&
+                      absl::SimpleAtoi(name.substr(kBegin, dot - kBegin), &value) && value >= 1;
+  return {is_one ? value : 0, is_one ? name.substr(dot + 1) : ""};
+}
+
+// Takes these metrics out of the message. Values are told by the metrics that all of them have.
+std::optional<v1::ModelTable> TakePathTable(v1::Model& message) {
+  std::map<int, std::map<std::string, double>> values;
+  auto& metrics = *message.mutable_metrics();
+  for (const v1::Metric& metric : metrics) {
+    const auto [value, name] = PlaceInPath(metric.name());
+    if (value > 0) {
+      values[value][name] = metric.value();
+    }
+  }
+  if (values.empty()) {
+    return std::nullopt;
+  }
+  metrics.erase(
+      std::remove_if(metrics.begin(), metrics.end(),
+                     [](const v1::Metric& metric) { return PlaceInPath(metric.name()).first > 0; }),
+      metrics.end());
+  v1::ModelTable table;
+  table.set_name(kPathTable);
+  table.set_row_axis(message.lineage().request().path().option());
+  table.set_title(absl::StrCat("values of ", table.row_axis()));
+  table.set_column_axis("metrics");
+  table.set_drawing(v1::TABLE_DRAWING_CURVE);
+  for (const auto& [name, of_first] : values.begin()->second) {
+    if (name != "value" && std::all_of(values.begin(), values.end(), [&](const auto& one) {
+          return one.second.count(name) > 0;
+        })) {
+      table.add_columns(name);
+    }
+  }
+  table.mutable_values()->set_rows(static_cast<int64_t>(values.size()));
+  table.mutable_values()->set_columns(table.columns_size());
+  for (auto& [number, found] : values) {
+    table.add_rows(FormatLabel(found["value"]));
+    for (const std::string& name : table.columns()) {
+      table.mutable_values()->add_values(found[name]);
+    }
+  }
+  return table;
+}
+
 // Leaves it out when it does not fit into what is left of the room.
 void AddTable(v1::ModelTable table, size_t& room, v1::Model& model) {
   const size_t bytes = table.ByteSizeLong();
@@ -104,6 +166,9 @@ void CompleteTables(v1::Model* message) {
   if (!features.features().empty() && features.ByteSizeLong() <= room) {
     add(MakeWeightTable("feature_weights", "chosen features", "features", features.features(),
                         features.weights()));
+  }
+  if (std::optional<v1::ModelTable> path = TakePathTable(*message); path.has_value()) {
+    add(*std::move(path));
   }
   for (v1::ModelTable& table : stored) {
     add(std::move(table));

@@ -91,7 +91,7 @@ std::string TasksText(const v1::TaskCoding& tasks) {
                       NamesText(tasks.names()), " (column ", tasks.column(), ")");
 }
 
-// Metrics of a path: "path.2.accuracy".
+// Metrics of a path, whose table says more: "path.best".
 constexpr char kPathPrefix[] = "path.";
 // Metrics of a single task, behind those of all rows: "folds.task.ann.rmse".
 constexpr char kTaskPrefix[] = "task.";
@@ -161,7 +161,7 @@ std::string FormatMetrics(const google::protobuf::RepeatedPtrField<v1::Metric>& 
     if (absl::StartsWith(metric.name(), kPathPrefix) ||
         absl::StartsWith(metric.name(), kLimitPrefix) ||
         absl::StartsWith(metric.name(), kLeftOutPrefix)) {
-      continue;  // FormatPath, FormatWarnings
+      continue;  // its table, FormatWarnings
     }
     const size_t dot = metric.name().find('.');
     const std::string group = dot == std::string::npos ? "metrics" : metric.name().substr(0, dot);
@@ -200,27 +200,6 @@ std::string FormatWarnings(const google::protobuf::RepeatedPtrField<v1::Warning>
   return text;
 }
 
-std::string FormatPath(const v1::Model& model) {
-  std::map<std::string, double> found;
-  for (const v1::Metric& metric : model.metrics()) {
-    if (absl::StartsWith(metric.name(), kPathPrefix)) {
-      found[metric.name().substr(std::size(kPathPrefix) - 1)] = metric.value();
-    }
-  }
-  if (found.empty()) {
-    return "";
-  }
-  const std::string score = found.contains("1.rmse") ? "rmse" : "accuracy";
-  Table table({"", model.lineage().request().path().option(), score, "in use", "gap"});
-  for (int value = 1; found.contains(absl::StrCat(value, ".value")); ++value) {
-    const std::string prefix = absl::StrCat(value, ".");
-    table.AddRow({found["best"] == value ? "best" : "", FormatNumber(found[prefix + "value"]),
-                  FormatNumber(found[prefix + score]), FormatNumber(found[prefix + "active_terms"]),
-                  FormatGap(found[prefix + "relative_gap"])});
-  }
-  return "path\n" + table.ToString();
-}
-
 std::string FormatModel(const v1::Model& model, const Terminal& terminal, int max_rows) {
   const v1::TrainRequest& request = model.lineage().request();
   std::string data = absl::StrJoin(
@@ -243,7 +222,7 @@ std::string FormatModel(const v1::Model& model, const Terminal& terminal, int ma
       Line("labels", Wrapped(LabelsText(model), terminal)),
       Line("description", Wrapped(model.description(), terminal)));
   absl::StrAppend(&text, FormatCertificate(model.certificate()), FormatMetrics(model.metrics()),
-                  FormatWarnings(model.warnings(), terminal), FormatPath(model));
+                  FormatWarnings(model.warnings(), terminal));
   for (const v1::ModelTable& table : TablesOf(model)) {
     absl::StrAppend(&text, FormatTable(table, terminal, max_rows));
   }

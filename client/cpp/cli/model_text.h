@@ -14,8 +14,6 @@ namespace mercer::client {
 std::string FormatModel(const v1::Model& model, const Terminal& terminal, int max_rows);
 
 std::string FormatCertificate(const v1::Certificate& certificate);
-// The values of an option that the job went through, a line each; nothing when there was one training.
-std::string FormatPath(const v1::Model& model);
 // A line for each thing that the user should know, and for each decision of the server.
 std::string FormatWarnings(const google::protobuf::RepeatedPtrField<v1::Warning>& warnings,
                            const Terminal& terminal);

@@ -59,8 +59,9 @@ def test_path_keeps_the_best_value(client, rings):
     job = client.train(dataset, "svm", path=("C", values), validation=3)
     model = job.wait()
     metrics = model.metrics()
-    assert [metrics[f"path.{i + 1}.value"] for i in range(3)] == values
-    scores = [metrics[f"path.{i + 1}.accuracy"] for i in range(3)]
+    path = model.model_tables["path"]
+    assert [float(name) for name in path.rows] == values
+    scores = list(path.values[:, path.columns.index("accuracy")])
     best = int(np.argmax(scores))
     assert metrics["path.best"] == best + 1
     assert metrics["folds.accuracy"] == scores[best]

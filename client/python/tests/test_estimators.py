@@ -121,7 +121,7 @@ def test_an_option_that_is_left_open_is_chosen_as_on_the_command_line(client, ri
     assert {"lambda_", "lambda_shared", "lambda_unit"} <= open_ones
     fitted = InfiniteFeaturesClassifier(max_groups=10).fit(features, labels)
     found = client.model(fitted.model_name_).metrics()
-    values = [found[f"path.{number}.value"] for number in range(1, 6)]
+    values = [float(name) for name in client.model(fitted.model_name_).model_tables["path"].rows]
     assert values == [0.3, 0.1, 0.03, 0.01, 0.003]
     assert fitted.model_.options["lambda"] == values[int(found["path.best"]) - 1]
     given = InfiniteFeaturesClassifier(max_groups=10, lambda_=0.05).fit(features, labels)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HeldOut, Model } from '../src/api/model_types.ts';
-import { confusionRows, heldOutWords, isLogarithmic, pathPoints, precisionRecallPoints, residualHistogram, residualPoints, rocPoints } from '../src/lib/held_out.ts';
+import type { HeldOut } from '../src/api/model_types.ts';
+import { confusionRows, heldOutWords, isLogarithmic, precisionRecallPoints, residualHistogram, residualPoints, rocPoints } from '../src/lib/held_out.ts';
 import { decadeTicks, rangeOf, roundTicks, shortRuns } from '../src/lib/ticks.ts';
 
 test('a confusion matrix has a row per true class, with shares of it', () => {
@@ -30,25 +30,7 @@ test('words say which rows they are', () => {
   assert.match(heldOutWords({ rows: '100', folds: '5', sampledRows: '50' }), /^100 rows, each predicted .* \(5 folds\); curves and residuals of 50 of them$/);
 });
 
-test('the points of a path are in the order of the values, with their deviations', () => {
-  const model = {
-    name: 'models/a/versions/1',
-    metrics: [
-      { name: 'path.best', value: 2 },
-      ...[10, 1].flatMap((value, index) => [
-        { name: `path.${index + 1}.value`, value },
-        { name: `path.${index + 1}.accuracy`, value: 0.5 + index / 4 },
-      ]),
-    ],
-    heldOut: { spreads: [{ name: 'path.2.accuracy', standardDeviation: 0.125, folds: '5' }] },
-  } as Model;
-  assert.deepEqual(pathPoints(model), {
-    score: 'accuracy',
-    points: [
-      { value: 1, score: 0.75, deviation: 0.125, best: true },
-      { value: 10, score: 0.5, deviation: 0, best: false },
-    ],
-  });
+test('values over more than a decade have a logarithmic axis', () => {
   assert.equal(isLogarithmic([0.1, 10]), true);
   assert.equal(isLogarithmic([0, 10]), false);
   assert.equal(isLogarithmic([1, 2, 3]), false);

@@ -57,18 +57,20 @@ test('the values of a path, and the best of them', () => {
   const model = modelWith([
     accuracy,
     { name: 'path.best', value: 2 },
-    ...[0.8, 0.9].flatMap((score, index) => [
-      { name: `path.${index + 1}.value`, value: 0.1 / (index + 1) },
-      { name: `path.${index + 1}.accuracy`, value: score },
-      { name: `path.${index + 1}.active_terms`, value: 3 + index },
-      { name: `path.${index + 1}.relative_gap`, value: 1e-4 },
-    ]),
   ]);
+  model.tables = [
+    {
+      name: 'path',
+      rows: ['0.1', '0.05'],
+      columns: ['accuracy', 'accuracy deviation', 'active_terms', 'relative_gap'],
+      values: { rows: '2', columns: '4', values: [0.8, 0.125, 3, 1e-4, 0.9, 0.25, 4, 1e-4] },
+    },
+  ];
   assert.deepEqual(pathOf(model), {
     score: 'accuracy',
     values: [
-      { value: 0.1, score: 0.8, activeTerms: 3, gap: 1e-4, best: false },
-      { value: 0.05, score: 0.9, activeTerms: 4, gap: 1e-4, best: true },
+      { value: 0.1, score: 0.8, deviation: 0.125, activeTerms: 3, gap: 1e-4, best: false },
+      { value: 0.05, score: 0.9, deviation: 0.25, activeTerms: 4, gap: 1e-4, best: true },
     ],
   });
   assert.deepEqual(plainMetrics(model), [accuracy]);

@@ -228,7 +228,7 @@ class RecipeRunner {
   double Score(size_t value) const {
     const size_t through = progress_.FoldsSeen(plan_.num_values() - 1);
     for (const auto& [name, of_folds] : progress_.metrics[value]) {
-      if (name == "accuracy" || name == "rmse") {
+      if (IsScore(name)) {
         const double mean =
             Mean(absl::MakeConstSpan(of_folds).subspan(0, through > 0 ? through : of_folds.size()));
         const double score = name == "rmse" ? -mean : mean;
@@ -321,21 +321,12 @@ class RecipeRunner {
   }
 
   void AppendPath(size_t number, Model& model) const {
-    std::vector<Metric>& metrics = model.metrics;
-    metrics.push_back({"path.best", static_cast<double>(progress_.best + 1)});
+    model.metrics.push_back({"path.best", static_cast<double>(progress_.best + 1)});
     if (KeepsAll()) {
-      metrics.push_back({"path.number", static_cast<double>(number + 1)});
+      model.metrics.push_back({"path.number", static_cast<double>(number + 1)});
     }
-    for (size_t value = 0; value < plan_.num_values(); ++value) {
-      if (progress_.metrics[value].empty()) {
-        continue;  // the run ended before it
-      }
-      const std::string prefix = absl::StrCat("path.", value + 1, ".");
-      metrics.push_back({prefix + "value", recipe_.path->values[value]});
-      std::vector<Metric> of_value = progress_.MeanMetrics(value);
-      of_value.erase(std::remove_if(of_value.begin(), of_value.end(), IsOfBaseline),
-                     of_value.end());  // the same for every value
-      AppendMetrics(prefix, of_value, model);
+    if (HasScores()) {
+      model.summary.tables.push_back(PathTable(progress_, *recipe_.path));
     }
   }
 

@@ -124,10 +124,11 @@ absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
 // OnCheckpoint. `code_version` is recorded in model and checkpoints; a checkpoint of another
 // version is kFailedPrecondition with reason OTHER_VERSION. `dataset_digest` names the content of
 // the data set for caches; may be empty. recipe_plan.h says which trainings there are. Metrics of
-// the model with folds: the means over them, "folds.accuracy". Metrics with a path: "path.best"
-// (from 1) and of each value "path.2.value", "path.2.accuracy", "path.2.active_terms" (kernels or
-// features with a weight), "path.2.relative_gap"; of a path that keeps all also "path.number",
-// which value the model is of.
+// the model with folds: the means over them, "folds.accuracy". With a path the table kPathTable has
+// a row for each value that was tried: "accuracy" or "rmse", "active_terms" (kernels or features
+// with a weight), "relative_gap" and more, of folds their means and, kDeviationSuffix behind their
+// names, their deviations; the metric "path.best" says which value is best, from 1, and of a path
+// that keeps all "path.number" which one the model is of.
 //
 // A run that is stopped or out of time ends with the best so far, and its metrics kFoldsLeftOut or
 // kValuesLeftOut say so. Where the model comes after folds, it is then trained with the value that
@@ -142,6 +143,8 @@ struct RecipeRun {
   std::string dataset_digest;
   std::string code_version;
 };
+inline constexpr char kPathTable[] = "path";
+inline constexpr char kDeviationSuffix[] = " deviation";
 absl::StatusOr<TrainedModel> RunRecipe(const RecipeRun& run, std::string_view state,
                                        RunContext& context, RunObserver& observer);
 

@@ -271,9 +271,6 @@ HeldOut RecipePhases::SummarizeFolds(size_t value) const {
   HeldOut held_out = held_out_plan_.Summarize(progress_.held_out[value]);
   held_out.folds = static_cast<int64_t>(progress_.FoldsSeen(value));
   progress_.AddSpreads(value, "folds.", held_out.spreads);
-  for (size_t other = 0; recipe_.path.has_value() && other < progress_.metrics.size(); ++other) {
-    progress_.AddSpreads(other, absl::StrCat("path.", other + 1, "."), held_out.spreads);
-  }
   return held_out;
 }
 

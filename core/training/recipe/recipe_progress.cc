@@ -11,6 +11,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/training/encoding/encoding.h"
 #include "core/training/run/evaluation.h"
+#include "core/training/targets/label_names.h"
 
 namespace mercer {
 namespace {
@@ -39,10 +40,42 @@ void VisitProgress(auto& visit, auto& progress, auto& seconds_used, auto& run_st
   });
 }
 
+// The names of the metrics that are finite for all these values of a path, the score first.
+std::vector<std::string> CommonMetrics(const RecipeProgress& progress,
+                                       const std::vector<size_t>& values) {
+  std::vector<std::string> names;
+  for (const auto& [name, of_folds] : progress.metrics[values.front()]) {
+    const bool is_common = std::all_of(values.begin(), values.end(), [&](size_t value) {
+      const auto found = progress.metrics[value].find(name);
+      return found != progress.metrics[value].end() && std::isfinite(Mean(found->second));
+    });
+    // What the same answer for all rows scores is the same for every value.
+    if (is_common && !IsOfBaseline({name, 0})) {
+      names.push_back(name);
+    }
+  }
+  std::stable_partition(names.begin(), names.end(), IsScore);
+  return names;
+}
+
 }  // namespace
+
+bool IsScore(std::string_view name) { return name == "accuracy" || name == "rmse"; }
 
 double Mean(absl::Span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double Deviation(absl::Span<const double> values) {
+  if (values.size() < 2) {
+    return 0;
+  }
+  const double mean = Mean(values);
+  double squares = 0;
+  for (const double one : values) {
+    squares += (one - mean) * (one - mean);
+  }
+  return std::sqrt(squares / (static_cast<double>(values.size()) - 1));
 }
 
 size_t RecipeProgress::FoldsSeen(size_t value) const {
@@ -75,15 +108,48 @@ void RecipeProgress::AddSpreads(size_t value, const std::string& prefix,
     if (of_folds.size() < 2 || IsOfBaseline({name, 0})) {
       continue;
     }
-    const double mean = Mean(of_folds);
-    double squares = 0;
-    for (const double one : of_folds) {
-      squares += (one - mean) * (one - mean);
-    }
-    const auto count = static_cast<double>(of_folds.size());
-    spreads.push_back({absl::StrCat(prefix, name), std::sqrt(squares / (count - 1)),
-                       static_cast<int64_t>(of_folds.size())});
+    spreads.push_back(
+        {absl::StrCat(prefix, name), Deviation(of_folds), static_cast<int64_t>(of_folds.size())});
   }
+}
+
+ModelTable PathTable(const RecipeProgress& progress, const OptionPath& path) {
+  ModelTable table;
+  table.name = kPathTable;
+  table.title =
+      absl::StrCat("values of ", path.option, ", of which ",
+                   FormatLabel(path.values[static_cast<size_t>(progress.best)]), " is best");
+  table.row_axis = path.option;
+  table.column_axis = "metrics";
+  table.drawing = TableDrawing::kCurve;
+  std::vector<size_t> tried;
+  for (size_t value = 0; value < path.values.size(); ++value) {
+    if (!progress.metrics[value].empty()) {
+      tried.push_back(value);
+      table.rows.push_back(FormatLabel(path.values[value]));
+    }
+  }
+  std::vector<Vector> columns;
+  for (const std::string& name : CommonMetrics(progress, tried)) {
+    Vector means(static_cast<Index>(tried.size()));
+    Vector deviations = Vector::Zero(means.size());
+    for (size_t i = 0; i < tried.size(); ++i) {
+      const std::vector<double>& of_folds = progress.metrics[tried[i]].at(name);
+      means(static_cast<Index>(i)) = Mean(of_folds);
+      deviations(static_cast<Index>(i)) = Deviation(of_folds);
+    }
+    table.columns.push_back(name);
+    columns.push_back(std::move(means));
+    if (deviations.maxCoeff() > 0) {
+      table.columns.push_back(absl::StrCat(name, kDeviationSuffix));
+      columns.push_back(std::move(deviations));
+    }
+  }
+  table.values.resize(static_cast<Index>(tried.size()), static_cast<Index>(columns.size()));
+  for (size_t c = 0; c < columns.size(); ++c) {
+    table.values.col(static_cast<Index>(c)) = columns[c];
+  }
+  return table;
 }
 
 std::string EncodeProgress(const RecipeProgress& progress, std::string_view run_state,

@@ -13,6 +13,8 @@
 #include "core/base/encoding/saved_fields.h"
 #include "core/data/metrics/metrics.h"
 #include "core/training/model/held_out.h"
+#include "core/training/recipe/recipe.h"
+#include "core/training/tables/model_table.h"
 
 namespace mercer {
 
@@ -51,6 +53,14 @@ struct RecipeProgress {
 
 // The mean of at least one value.
 double Mean(absl::Span<const double> values);
+// Their standard deviation, of a sample; 0 of fewer than two.
+double Deviation(absl::Span<const double> values);
+
+// Whether values of a path are compared by that metric.
+bool IsScore(std::string_view name);
+// The table kPathTable: what the values of a path have come to that the run has tried, of which
+// there must be one. A metric stands in it that is finite for all of them.
+ModelTable PathTable(const RecipeProgress& progress, const OptionPath& path);
 
 // Encodes a checkpoint, with `run_state` and `seconds_used` in the place of its own.
 std::string EncodeProgress(const RecipeProgress& progress, std::string_view run_state,

@@ -176,9 +176,10 @@ std::string WhatIsKnown(const TrainingRecipe& recipe, const Model& model) {
     return model.held_out.folds > 0 ? "its metrics are those of these folds"
                                     : "there are no metrics of folds";
   }
-  const bool some =
-      std::any_of(model.metrics.begin(), model.metrics.end(),
-                  [](const Metric& metric) { return absl::StartsWith(metric.name, "path.1."); });
+  const std::vector<ModelTable>& tables = model.summary.tables;
+  const bool some = std::any_of(tables.begin(), tables.end(), [](const ModelTable& table) {
+    return table.name == kPathTable && !table.rows.empty();
+  });
   return absl::StrCat(recipe.path->option, some ? " was chosen by what was known by then"
                                                 : " is the first value of the path");
 }

@@ -66,6 +66,16 @@ inline absl::StatusOr<Prediction> PredictRows(std::shared_ptr<const Model> model
 
 inline std::map<std::string, double> MetricsOf(const Model& model) {
   std::map<std::string, double> metrics;
+  for (const ModelTable& table : model.summary.tables) {
+    for (size_t row = 0; table.name == kPathTable && row < table.rows.size(); ++row) {
+      const std::string prefix = absl::StrCat("path.", row + 1, ".");
+      metrics[prefix + "value"] = std::stod(table.rows[row]);
+      for (size_t column = 0; column < table.columns.size(); ++column) {
+        metrics[prefix + table.columns[column]] =
+            table.values(static_cast<Index>(row), static_cast<Index>(column));
+      }
+    }
+  }
   for (const Metric& metric : model.metrics) {
     metrics[metric.name] = metric.value;
   }

@@ -126,6 +126,26 @@ TEST(ModelTablesTest, ChosenFeaturesAreATable) {
   EXPECT_THAT(message->tables(0).rows(), ElementsAre("feature 1: column 'x1'"));
 }
 
+TEST(ModelTablesTest, AModelOfBeforeTellsItsPathAsATableToo) {
+  Model model = ThreeClassModel({});
+  model.metrics = {{"path.best", 2},           {"path.1.value", 10},   {"path.1.accuracy", 0.5},
+                   {"path.1.active_terms", 3}, {"path.2.value", 0.1},  {"path.2.accuracy", 0.75},
+                   {"path.2.active_terms", 4}, {"path.2.auc", 0.9},    {"path.zero.auc", 0.9},
+                   {"path.3.value", 1},        {"path.3.accuracy", 0}, {"path.3.active_terms", 5}};
+  const absl::StatusOr<v1::Model> told = WriteModelInDetail(RecordOf(model));
+  ASSERT_TRUE(told.ok()) << told.status();
+  ASSERT_EQ(told->tables_size(), 2);
+  const v1::ModelTable& path = told->tables(1);
+  EXPECT_EQ(path.name(), "path");
+  EXPECT_THAT(path.rows(), ElementsAre("10", "0.1", "1"));
+  EXPECT_THAT(path.columns(), ElementsAre("accuracy", "active_terms"));
+  EXPECT_EQ(path.values().rows(), 3);
+  EXPECT_THAT(path.values().values(), ElementsAre(0.5, 3, 0.75, 4, 0, 5));
+  ASSERT_EQ(told->metrics_size(), 2);
+  EXPECT_EQ(told->metrics(0).name(), "path.best");
+  EXPECT_EQ(told->metrics(1).name(), "path.zero.auc");
+}
+
 TEST(ModelTablesTest, ListsLeaveThemOut) {
   const absl::StatusOr<v1::Model> model = WriteModel(RecordOf(ThreeClassModel({Covariance()})));
   ASSERT_TRUE(model.ok()) << model.status();

@@ -1,7 +1,6 @@
 // What models said of rows that they were not trained on, as the pages draw it.
-import type { ClassCurve, HeldOut, Model } from '../api/model_types.ts';
+import type { ClassCurve, HeldOut } from '../api/model_types.ts';
 import { formatInteger } from './format.ts';
-import { pathOf } from './models.ts';
 
 export type Point = [number, number];
 
@@ -54,27 +53,6 @@ export function heldOutWords(heldOut: HeldOut): string {
   const who = folds > 0 ? `${rows}, each predicted by a model that had not seen it (${formatInteger(folds)} folds)` : `${rows} that were held out`;
   const sampled = Number(heldOut.sampledRows ?? 0);
   return sampled < Number(heldOut.rows ?? 0) ? `${who}; curves and residuals of ${formatInteger(sampled)} of them` : who;
-}
-
-export interface PathPoint {
-  value: number;
-  score: number;
-  /** Over the folds: 0 without any. */
-  deviation: number;
-  best: boolean;
-}
-
-/** The score of each value of a path, in the order of the values, with its standard deviation over the folds. */
-export function pathPoints(model: Model): { score: string; points: PathPoint[] } {
-  const { score, values } = pathOf(model);
-  const deviations = new Map((model.heldOut?.spreads ?? []).map((spread) => [spread.name, Number(spread.standardDeviation ?? 0)]));
-  const points = values.map((one, index) => ({
-    value: one.value,
-    score: one.score,
-    deviation: deviations.get(`path.${index + 1}.${score}`) ?? 0,
-    best: one.best,
-  }));
-  return { score, points: points.sort((a, b) => a.value - b.value) };
 }
 
 /** Values that go over more than a decade stand on a logarithmic axis. */

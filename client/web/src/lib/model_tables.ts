@@ -3,8 +3,9 @@ import type { Model, ModelTable } from '../api/model_types.ts';
 import { formatInteger } from './format.ts';
 import type { Point } from './held_out.ts';
 
-// Of these the panel of weights shows more than a table says.
-const WITH_A_PANEL = ['kernel_weights', 'feature_weights'];
+export const PATH_TABLE = 'path';
+// Of these the panels of weights and of the path show more than a table says.
+const WITH_A_PANEL = ['kernel_weights', 'feature_weights', PATH_TABLE];
 
 /** The tables that no other panel shows. */
 export function furtherTables(model: Model): ModelTable[] {

@@ -2,6 +2,7 @@
 import type { AliasChange, Certificate, Metric, Model, OptionSetting } from '../api/model_types.ts';
 import type { TrainRequest } from '../api/types.ts';
 import { formatPercent, formatReal, metricWords, wordsOf } from './format.ts';
+import { PATH_TABLE, tableRows } from './model_tables.ts';
 import { textFromReal } from './numbers.ts';
 
 /** "models/spam/versions/3" -> { model: "spam", version: 3 }. */
@@ -49,20 +50,30 @@ export function validationMetrics(model: Model): Metric[] {
 export interface PathValue {
   value: number;
   score: number;
+  /** Of the score over the folds: 0 without any. */
+  deviation: number;
   activeTerms: number;
   gap: number;
   best: boolean;
 }
 
-/** What the metrics "path.2.accuracy" say; empty when the model is not of a path. `score` names what the values were compared by. */
+/** What the table of a path says; empty when the model is not of one. `score` names what the values were compared by. */
 export function pathOf(model: Model): { score: string; values: PathValue[] } {
-  const found = new Map((model.metrics ?? []).map(({ name, value }) => [name, Number(value)]));
-  const score = found.has('path.1.rmse') ? 'rmse' : 'accuracy';
-  const values: PathValue[] = [];
-  for (let number = 1; found.has(`path.${number}.value`); ++number) {
-    const of = (name: string) => found.get(`path.${number}.${name}`) ?? NaN;
-    values.push({ value: of('value'), score: of(score), activeTerms: of('active_terms'), gap: of('relative_gap'), best: found.get('path.best') === number });
-  }
+  const table = model.tables?.find(({ name }) => name === PATH_TABLE);
+  const columns = table?.columns ?? [];
+  const best = Number(model.metrics?.find(({ name }) => name === 'path.best')?.value);
+  const score = columns.includes('rmse') ? 'rmse' : 'accuracy';
+  const values = (table ? tableRows(table) : []).map(({ label, values: found }, row) => {
+    const of = (name: string) => found[columns.indexOf(name)] ?? NaN;
+    return {
+      value: Number(label),
+      score: of(score),
+      deviation: of(`${score} deviation`) || 0,
+      activeTerms: of('active_terms'),
+      gap: of('relative_gap'),
+      best: best === row + 1,
+    };
+  });
   return { score, values };
 }
 

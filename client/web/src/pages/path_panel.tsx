@@ -1,7 +1,7 @@
 // The values of an option that a job went through, what each came to, and which of them the model is of.
 import type { Model } from '../api/model_types.ts';
 import { formatInteger, formatReal, metricWords } from '../lib/format.ts';
-import { isLogarithmic, pathPoints } from '../lib/held_out.ts';
+import { isLogarithmic } from '../lib/held_out.ts';
 import { metricText, pathOf } from '../lib/models.ts';
 import { Panel } from '../ui/parts.tsx';
 import { XyPlot } from '../ui/xy_plot.tsx';
@@ -43,7 +43,8 @@ export function PathPanel({ model }: { model: Model }) {
 
 /** The score against the value, with its standard deviation over the folds. */
 function PathChart({ model, option }: { model: Model; option: string }) {
-  const { score, points } = pathPoints(model);
+  const { score, values } = pathOf(model);
+  const points = values.slice().sort((a, b) => a.value - b.value);
   if (points.length < 2) return null;
   const best = points.find((point) => point.best);
   const hasSpread = points.some(({ deviation }) => deviation > 0);

@@ -46,30 +46,14 @@ TEST(ModelTextTest, TasksAreNamedAndManyAreCounted) {
   EXPECT_NE(many.find("s9, ... (column subject)\n"), std::string::npos) << many;
 }
 
-TEST(ModelTextTest, APathHasALineForEachValue) {
+TEST(ModelTextTest, WhatATableOfAPathSaysIsNoLineOfMetrics) {
   v1::Model model;
-  model.mutable_lineage()->mutable_request()->mutable_path()->set_option("lambda");
-  const auto add = [&](const std::string& name, double value) {
+  for (const auto& [name, value] : {std::pair("held_out.accuracy", 0.9), {"path.best", 2.0}}) {
     v1::Metric& metric = *model.add_metrics();
     metric.set_name(name);
     metric.set_value(value);
-  };
-  add("held_out.accuracy", 0.9);
-  add("path.best", 2);
-  for (int value = 1; value <= 2; ++value) {
-    const std::string prefix = "path." + std::to_string(value) + ".";
-    add(prefix + "value", 0.2 / value);
-    add(prefix + "accuracy", 0.8 + 0.05 * value);
-    add(prefix + "active_terms", 7.0 * value);
-    add(prefix + "relative_gap", 1e-4);
   }
-  EXPECT_EQ(FormatPath(model),
-            "path\n"
-            "      lambda  accuracy  in use      gap\n"
-            "         0.2      0.85       7  1.0e-04\n"
-            "best     0.1       0.9      14  1.0e-04\n");
   EXPECT_EQ(FormatMetrics(model.metrics()), "held-out rows accuracy 0.9\n");
-  EXPECT_EQ(FormatPath(v1::Model()), "");
 }
 
 TEST(ModelTextTest, ModelsEndWithTheirTables) {
