@@ -10,7 +10,7 @@ namespace mercer {
 namespace {
 
 // How many rows a task has: about 1 ms of work for one column at n = 10^4.
-constexpr Index kRowBlock = 64;
+constexpr Index kTileRows = 64;
 
 }  // namespace
 
@@ -49,7 +49,7 @@ absl::Status FactoredKernel::Gram(absl::Span<const Index> of, const Vector& weig
 absl::Status DenseKernelOperator::Apply(ConstMatrixRef x, MatrixRef out,
                                         RunContext& context) const {
   const Index n = size();
-  context.parallel().ForBlocks(n, kRowBlock, [&](Index begin, Index end) {
+  context.parallel().ForBlocks(n, kTileRows, [&](Index begin, Index end) {
     for (Index i = begin; i < end && !context.cancelled(); ++i) {
       for (Index j = 0; j < x.cols(); ++j) {
         out(i, j) = Dot(gram_->col(i).data(), x.col(j).data(), n);

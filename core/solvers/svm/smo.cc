@@ -19,7 +19,7 @@ constexpr Index kMaxDoubleSize = 1000;
 // Diagonals outside this range leave too little of float's exponents.
 constexpr double kMinSingleDiagonal = 1e-12;
 constexpr double kMaxSingleDiagonal = 1e12;
-constexpr Index kRowBlock = 512;
+constexpr Index kGradientRows = 512;
 constexpr int kMaxStalledRounds = 10;
 
 // out += K delta from the columns of a dense Gram whose delta is not 0, in their order.
@@ -31,8 +31,8 @@ absl::Status AddDenseProduct(const Matrix& gram, const Vector& delta, Vector& ou
       changed.push_back(i);
     }
   }
-  const Vector zeros = Vector::Zero(std::min(kRowBlock, delta.size()));
-  context.parallel().ForBlocks(delta.size(), kRowBlock, [&](Index begin, Index end) {
+  const Vector zeros = Vector::Zero(std::min(kGradientRows, delta.size()));
+  context.parallel().ForBlocks(delta.size(), kGradientRows, [&](Index begin, Index end) {
     for (size_t c = 0; c < changed.size(); c += 4) {
       if (c % 256 == 0 && context.cancelled()) {
         return;
