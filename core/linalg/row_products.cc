@@ -1,10 +1,14 @@
 #include "core/linalg/row_products.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <utility>
 
+#include "absl/types/span.h"
 #include <cblas.h>
 
+#include "core/base/numeric/row_blocks.h"
 #include "core/base/status/byte_count.h"
 #include "core/base/status/status_macros.h"
 #include "core/linalg/blas_int.h"
@@ -13,10 +17,10 @@ namespace mercer {
 namespace {
 
 constexpr Index kTileColumns = 256;
-constexpr Index kChunkRows = 256;      // of one product of 256 x 256 columns: a few milliseconds
-constexpr Index kTasks = 8;            // at least, where there are rows enough
-constexpr Index kGatheredRows = 2048;  // at a time
-constexpr Index kGatherTask = 128;     // rows
+constexpr Index kChunkRows = 256;     // of one product of 256 x 256 columns: a few milliseconds
+constexpr Index kTasks = 8;           // at least, where there are rows enough
+constexpr Index kGatherTask = 128;    // rows
+constexpr Index kMostGramTile = 128;  // columns that AddGramOfRows is asked for
 
 // Computes out = before out + op(a) b.
 void Multiply(bool transposed, const ConstMatrixRef& a, const ConstMatrixRef& b, double before,
@@ -54,50 +58,99 @@ std::vector<Tile> TilesOf(Index rows, Index cols, bool lower) {
 
 using AddChunk = std::function<void(const Tile& tile, Index begin, Index count, MatrixRef sum)>;
 
-// Sums the chunks of rows for each tile of `out`. Where there are few tiles, rows are cut into
-// parts that are summed apart.
-absl::Status SumChunks(Index rows, const std::vector<Tile>& tiles, const AddChunk& add, Matrix& out,
-                       RunContext& context) {
-  const auto count = static_cast<Index>(tiles.size());
-  if (count == 0) {
+// How the pieces of a sum become tasks: so many subtrees of one height.
+struct Subtrees {
+  Index count = 0;
+  int height = 0;
+};
+
+// Where there are few tiles, each is summed by several tasks. Which they are changes no bits.
+Subtrees SubtreesOf(Index pieces, Index tiles) {
+  Subtrees trees{pieces, 0};
+  while (trees.count > 1 && (trees.count + 1) / 2 * tiles >= kTasks) {
+    trees.count = (trees.count + 1) / 2;
+    ++trees.height;
+  }
+  return trees;
+}
+
+// The sum of some pieces for a tile: those of one subtree, or the whole tree.
+Matrix SumOfPieces(absl::Span<const RowPiece> pieces, const Tile& tile, const AddChunk& add,
+                   const RunContext& context) {
+  PairwiseSum<Matrix> tree;
+  for (const RowPiece& piece : pieces) {
+    Matrix sum = Matrix::Zero(tile.rows, tile.cols);
+    for (Index at = 0; at < piece.count && !context.cancelled(); at += kChunkRows) {
+      add(tile, piece.begin + at, std::min(kChunkRows, piece.count - at), sum);
+    }
+    tree.Add(piece.number, std::move(sum));
+  }
+  return tree.Total(Matrix::Zero(tile.rows, tile.cols));
+}
+
+// Sums the pieces for each tile of `out`.
+absl::Status SumPieces(const std::vector<RowPiece>& pieces, const std::vector<Tile>& tiles,
+                       const AddChunk& add, Matrix& out, RunContext& context) {
+  const auto num_tiles = static_cast<Index>(tiles.size());
+  if (num_tiles == 0 || pieces.empty()) {
+    out.setZero();
     return context.CheckCancelled();
   }
-  const Index chunks = std::max<Index>(1, (rows + kChunkRows - 1) / kChunkRows);
-  const Index wanted = std::clamp((kTasks + count - 1) / count, Index{1}, chunks);
-  const Index part_rows = (chunks + wanted - 1) / wanted * kChunkRows;
-  const Index parts = std::max<Index>(1, (rows + part_rows - 1) / part_rows);
-  std::vector<Matrix> further(static_cast<size_t>(count * (parts - 1)));
-  MERCER_RETURN_IF_ERROR(ForRowBlocks(count * parts, 1, context, [&](Index task, Index /*one*/) {
-    const Tile& tile = tiles[static_cast<size_t>(task % count)];
-    const Index part = task / count;
-    const auto add_all = [&](MatrixRef sum) {
-      sum.setZero();
-      const Index end = std::min(rows, (part + 1) * part_rows);
-      for (Index begin = part * part_rows; begin < end && !context.cancelled();
-           begin += kChunkRows) {
-        add(tile, begin, std::min(kChunkRows, end - begin), sum);
+  const Subtrees trees = SubtreesOf(pieces.back().number + 1, num_tiles);
+  std::vector<Matrix> sums(static_cast<size_t>(trees.count * num_tiles));
+  MERCER_RETURN_IF_ERROR(
+      ForRowBlocks(trees.count * num_tiles, 1, context, [&](Index task, Index /*one*/) {
+        const auto of_tree = [&](Index number) {  // the first piece from this tree on
+          return std::lower_bound(
+              pieces.begin(), pieces.end(), number << trees.height,
+              [](const RowPiece& piece, Index first) { return piece.number < first; });
+        };
+        const Index number = task / num_tiles;
+        const auto begin = of_tree(number);
+        const auto some =
+            absl::MakeConstSpan(pieces).subspan(static_cast<size_t>(begin - pieces.begin()),
+                                                static_cast<size_t>(of_tree(number + 1) - begin));
+        const Tile& tile = tiles[static_cast<size_t>(task % num_tiles)];
+        if (trees.count == 1) {
+          out.block(tile.row, tile.col, tile.rows, tile.cols) =
+              SumOfPieces(some, tile, add, context);
+        } else if (!some.empty()) {
+          sums[static_cast<size_t>(task)] = SumOfPieces(some, tile, add, context);
+        }
+      }));
+  for (Index t = 0; t < num_tiles && trees.count > 1; ++t) {
+    PairwiseSum<Matrix> tree;
+    for (Index number = 0; number < trees.count; ++number) {
+      Matrix& sum = sums[static_cast<size_t>(number * num_tiles + t)];
+      if (sum.size() > 0) {
+        tree.Add(number, std::move(sum));
       }
-    };
-    if (part == 0) {
-      add_all(out.block(tile.row, tile.col, tile.rows, tile.cols));
-    } else {
-      Matrix& sum = further[static_cast<size_t>(task - count)];
-      sum.resize(tile.rows, tile.cols);
-      add_all(sum);
     }
-  }));
-  for (size_t k = 0; k < further.size(); ++k) {
-    const Tile& tile = tiles[k % tiles.size()];
-    out.block(tile.row, tile.col, tile.rows, tile.cols) += further[k];
+    const Tile& tile = tiles[static_cast<size_t>(t)];
+    out.block(tile.row, tile.col, tile.rows, tile.cols) = tree.Total(Matrix());
   }
   return absl::OkStatus();
+}
+
+// The place of a tile among those of a lower triangle, which are numbered row by row.
+struct TilePlace {
+  Index row = 0;
+  Index col = 0;
+};
+
+TilePlace PlaceOfTile(Index number) {
+  Index row = 0;
+  while ((row + 1) * (row + 2) / 2 <= number) {
+    ++row;
+  }
+  return {row, number - row * (row + 1) / 2};
 }
 
 // The columns of some rows of a chunk.
 using ChunkColumns = std::function<Matrix(Index begin, Index count, Index col, Index cols)>;
 
-absl::StatusOr<Matrix> GramOfChunks(Index rows, Index columns, const ChunkColumns& chunk,
-                                    RunContext& context) {
+absl::StatusOr<Matrix> GramOfPieces(const std::vector<RowPiece>& pieces, Index columns,
+                                    const ChunkColumns& chunk, RunContext& context) {
   Matrix gram(columns, columns);
   const AddChunk add = [&](const Tile& tile, Index begin, Index count, MatrixRef sum) {
     const Matrix of_rows = chunk(begin, count, tile.row, tile.rows);
@@ -108,7 +161,7 @@ absl::StatusOr<Matrix> GramOfChunks(Index rows, Index columns, const ChunkColumn
     }
   };
   MERCER_RETURN_IF_ERROR(
-      SumChunks(rows, TilesOf(columns, columns, /*lower=*/true), add, gram, context));
+      SumPieces(pieces, TilesOf(columns, columns, /*lower=*/true), add, gram, context));
   return gram;
 }
 
@@ -139,15 +192,15 @@ absl::StatusOr<Matrix> ProductOverRows(const ConstMatrixRef& a, const ConstMatri
     Multiply(true, a.block(begin, tile.row, count, tile.rows),
              b.block(begin, tile.col, count, tile.cols), 1.0, sum);
   };
-  MERCER_RETURN_IF_ERROR(
-      SumChunks(a.rows(), TilesOf(a.cols(), b.cols(), /*lower=*/false), add, product, context));
+  MERCER_RETURN_IF_ERROR(SumPieces(
+      PiecesOfRows(a.rows()), TilesOf(a.cols(), b.cols(), /*lower=*/false), add, product, context));
   return product;
 }
 
 absl::StatusOr<Matrix> GramOverRows(const ConstMatrixRef& a, const std::vector<Index>& rows,
                                     const Vector& weights, RunContext& context) {
-  return GramOfChunks(
-      static_cast<Index>(rows.size()), a.cols(),
+  return GramOfPieces(
+      PiecesOfList(rows), a.cols(),
       [&](Index begin, Index count, Index col, Index cols) {
         Matrix chunk(count, cols);
         for (Index c = 0; c < cols; ++c) {
@@ -162,52 +215,97 @@ absl::StatusOr<Matrix> GramOverRows(const ConstMatrixRef& a, const std::vector<I
 }
 
 absl::StatusOr<Matrix> GramOverRows(const ConstMatrixRef& a, RunContext& context) {
-  return GramOfChunks(
-      a.rows(), a.cols(),
+  return GramOfPieces(
+      PiecesOfRows(a.rows()), a.cols(),
       [&](Index begin, Index count, Index col, Index cols) {
         return Matrix(a.block(begin, col, count, cols));
       },
       context);
 }
 
-size_t GramOverRowsBytes(Index columns) {
+size_t GramOverRowsBytes(Index rows, Index columns) {
+  const Index in_a_row = (columns + kTileColumns - 1) / kTileColumns;
+  const Subtrees trees = SubtreesOf(CountPieces(rows, kRowPiece), in_a_row * (in_a_row + 1) / 2);
+  const Index tasks = trees.count * in_a_row * (in_a_row + 1) / 2;
+  const Index kept = trees.count > 1 ? tasks : 0;
+  const Index of_a_task = trees.height + 2;  // the nodes of a path and the piece
   const ByteCount all(columns);
   const ByteCount tile(std::min(columns, kTileColumns));
-  const ByteCount parts = ByteCount(kTasks) * tile * (tile + ByteCount(2 * kChunkRows));
-  return (ByteCount(sizeof(double)) * (all * all + parts)).value();
+  const ByteCount running(std::min(tasks, kTasks));
+  const ByteCount sums = (ByteCount(kept) + running * ByteCount(of_a_task)) * tile * tile;
+  return (ByteCount(sizeof(double)) *
+          (all * all + sums + running * tile * ByteCount(2 * kChunkRows)))
+      .value();
 }
 
-absl::Status AddGramOfRows(const GatheredRows& rows, Index tile, double scale, MatrixRef out,
-                           RunContext& context) {
-  const Index tiles = (rows.cols + tile - 1) / tile;
-  Matrix gathered(rows.stride, std::min(rows.count, kGatheredRows));
-  for (Index first = 0; first < rows.count; first += kGatheredRows) {
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const Index width = std::min(kGatheredRows, rows.count - first);
-    context.parallel().ForBlocks(width, kGatherTask, [&](Index begin, Index end) {
-      for (Index j = begin; j < end && !context.cancelled(); ++j) {
-        rows.write(first + j, gathered.col(j).data());
-      }
-    });
-    // The lower tiles (i, j), j <= i, numbered row by row.
-    context.parallel().ForBlocks(tiles * (tiles + 1) / 2, 1, [&](Index number, Index /*end*/) {
+namespace {
+
+// Adds the products of some gathered rows to the trees of the lower tiles (i, j), j <= i, numbered
+// row by row.
+void AddPiecesToTiles(const GatheredRows& rows, Index tile, const Matrix& gathered,
+                      absl::Span<const RowPiece> pieces, std::vector<PairwiseSum<Matrix>>& trees,
+                      RunContext& context) {
+  const auto tiles = static_cast<Index>(trees.size());
+  context.parallel().ForBlocks(tiles, 1, [&](Index number, Index /*end*/) {
+    const TilePlace place = PlaceOfTile(number);
+    const Index height = std::min(tile, rows.cols - place.row * tile);
+    const Index breadth = std::min(tile, rows.cols - place.col * tile);
+    for (const RowPiece& piece : pieces) {
       if (context.cancelled()) {
         return;
       }
-      Index i = 0;
-      while ((i + 1) * (i + 2) / 2 <= number) {
-        ++i;
-      }
-      const Index j = number - i * (i + 1) / 2;
-      const Index height = std::min(tile, rows.cols - i * tile);
-      const Index breadth = std::min(tile, rows.cols - j * tile);
+      const double* const first = gathered.col(piece.begin - pieces.front().begin).data();
+      Matrix sum(height, breadth);
       cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, BlasInt(height), BlasInt(breadth),
-                  BlasInt(width), scale, gathered.data() + i * tile, BlasInt(rows.stride),
-                  gathered.data() + j * tile, BlasInt(rows.stride), 1.0,
-                  out.data() + j * tile * out.outerStride() + i * tile, BlasInt(out.outerStride()));
+                  BlasInt(piece.count), 1.0, first + place.row * tile, BlasInt(rows.stride),
+                  first + place.col * tile, BlasInt(rows.stride), 0.0, sum.data(), BlasInt(height));
+      trees[static_cast<size_t>(number)].Add(piece.number, std::move(sum));
+    }
+  });
+}
+
+}  // namespace
+
+absl::Status AddGramOfRows(const GatheredRows& rows, Index tile, double scale, MatrixRef out,
+                           RunContext& context) {
+  const std::vector<RowPiece> pieces = PiecesOfList(rows.rows);
+  const Index tiles = (rows.cols + tile - 1) / tile;
+  std::vector<PairwiseSum<Matrix>> trees(static_cast<size_t>(tiles * (tiles + 1) / 2));
+  const auto count = static_cast<Index>(rows.rows.size());
+  Matrix gathered(rows.stride, std::min(count, kRowPiece));
+  for (size_t first = 0; first < pieces.size();) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    // As many whole pieces as there is room for.
+    size_t last = first;
+    Index width = 0;
+    while (last < pieces.size() && width + pieces[last].count <= kRowPiece) {
+      width += pieces[last++].count;
+    }
+    const Index from = pieces[first].begin;
+    context.parallel().ForBlocks(width, kGatherTask, [&](Index begin, Index end) {
+      for (Index j = begin; j < end && !context.cancelled(); ++j) {
+        rows.write(from + j, gathered.col(j).data());
+      }
     });
+    AddPiecesToTiles(rows, tile, gathered, absl::MakeConstSpan(pieces).subspan(first, last - first),
+                     trees, context);
+    first = last;
   }
-  return context.CheckCancelled();
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  for (size_t number = 0; number < trees.size() && count > 0; ++number) {
+    const TilePlace place = PlaceOfTile(static_cast<Index>(number));
+    const Matrix sum = trees[number].Total(Matrix());
+    out.block(place.row * tile, place.col * tile, sum.rows(), sum.cols()) += scale * sum;
+  }
+  return absl::OkStatus();
+}
+
+size_t GramOfRowsBytes(Index rows, Index columns) {
+  const auto pieces = static_cast<uint64_t>(CountPieces(rows, kRowPiece));
+  const auto levels = static_cast<Index>(std::bit_width(pieces)) + 1;
+  // Half the square, and the rest of the tiles on its diagonal.
+  const ByteCount triangle = ByteCount(columns) * ByteCount((columns + kMostGramTile) / 2 + 1);
+  return (ByteCount(sizeof(double)) * ByteCount(levels) * triangle).value();
 }
 
 }  // namespace mercer

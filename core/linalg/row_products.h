@@ -1,6 +1,7 @@
-// Products of tall matrices that are sums over their rows, and passes over blocks of rows. Pieces
-// are short and run in parallel, those of few columns too; pieces and the order of the sums depend
-// on sizes only. Many columns against many columns: matrix_products.h.
+// Products of tall matrices that are sums over their rows, and passes over blocks of rows. Sums are
+// cut and added as row_blocks.h says, so that they have the same bits for every number of threads
+// and for hosts that own whole blocks of rows. Many columns against many columns:
+// matrix_products.h.
 #pragma once
 
 #include <functional>
@@ -8,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
@@ -29,27 +31,30 @@ Matrix ProductOfBlock(const ConstMatrixRef& a, const ConstMatrixRef& b);
 absl::StatusOr<Matrix> ProductOverRows(const ConstMatrixRef& a, const ConstMatrixRef& b,
                                        RunContext& context);
 
-// The lower triangle of sum_k weights(rows[k])^2 a(rows[k], :)' a(rows[k], :); the strict upper one
-// is arbitrary. Errors: kCancelled.
+// The lower triangle of sum_k weights(rows[k])^2 a(rows[k], :)' a(rows[k], :), the rows ascending;
+// the strict upper one is arbitrary. Errors: kCancelled.
 absl::StatusOr<Matrix> GramOverRows(const ConstMatrixRef& a, const std::vector<Index>& rows,
                                     const Vector& weights, RunContext& context);
 // The same of all rows with weights of 1: a'a.
 absl::StatusOr<Matrix> GramOverRows(const ConstMatrixRef& a, RunContext& context);
 
 // Upper bound on what GramOverRows takes, its result included.
-size_t GramOverRowsBytes(Index columns);
+size_t GramOverRowsBytes(Index rows, Index columns);
 
 // Rows of a matrix that is stored in another form.
 struct GatheredRows {
-  Index count = 0;
+  absl::Span<const Index> rows;  // their numbers, ascending
   Index cols = 0;
   Index stride = 0;  // entries of each, those that only pad it included
-  std::function<void(Index j, double* out)> write;  // row j; concurrently
+  std::function<void(Index j, double* out)> write;  // row rows[j]; concurrently
 };
-// out += scale sum_j rows(j)' rows(j): the lower triangle, in squares of `tile`; the upper one is
+// out += scale sum_j row(j)' row(j): the lower triangle, in squares of `tile`; the upper one is
 // arbitrary. Gathers some rows at a time, so that the sum is one of products of a matrix with
-// itself. Errors: kCancelled.
+// itself; keeps a triangle of sums for each level of their tree. Errors: kCancelled.
 absl::Status AddGramOfRows(const GatheredRows& rows, Index tile, double scale, MatrixRef out,
                            RunContext& context);
+
+// Upper bound on what the sums of AddGramOfRows take, besides its result and the rows at hand.
+size_t GramOfRowsBytes(Index rows, Index columns);
 
 }  // namespace mercer

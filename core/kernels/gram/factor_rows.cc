@@ -5,6 +5,7 @@
 
 #include <cblas.h>
 
+#include "core/base/process/row_sums.h"
 #include "core/base/status/status_macros.h"
 #include "core/linalg/blas_int.h"
 #include "core/linalg/row_operations.h"
@@ -14,15 +15,13 @@ namespace mercer {
 namespace {
 
 constexpr Index kTaskRows = 512;                  // about 0.1 ms for 700 columns
-constexpr Index kSummedRows = 2048;               // per partial sum
 constexpr Index kGramTile = 128;                  // a tile's update takes about 2 ms
 constexpr Index kTriangularValues = 200'000'000;  // products per task with a triangular root
 
 }  // namespace
 
-// Passes over the rows are cut into tasks of kTaskRows. Sums over rows are formed in blocks of
-// kSummedRows and added in the order of the blocks, so that bits do not depend on threads. Rows
-// become doubles before they are multiplied.
+// Passes over the rows are cut into tasks of kTaskRows. Rows become doubles before they are
+// multiplied.
 FactorRows::FactorRows(Index rows, Index cols)
     : rows_(rows), cols_(cols), stride_(PaddedStride(cols)), values_(rows * stride_) {}
 
@@ -66,20 +65,16 @@ absl::Status FactorRows::MultiplyRows(absl::Span<const Index> rows, ConstVectorR
 
 absl::Status FactorRows::MultiplyTransposed(ConstVectorRef a, VectorRef out,
                                             RunContext& context) const {
-  const Index blocks = (rows_ + kSummedRows - 1) / kSummedRows;
-  Matrix sums = Matrix::Zero(stride_, blocks);
-  context.parallel().ForBlocks(rows_, kSummedRows, [&](Index begin, Index end) {
-    if (!context.cancelled()) {
-      AddRowsWhere(
-          RowSpan<float>{row(begin), stride_, stride_}, a.segment(begin, end - begin),
-          [](double value) { return value != 0; }, sums.col(begin / kSummedRows).data());
-    }
-  });
-  out.setZero();
-  for (Index b = 0; b < blocks; ++b) {
-    out += sums.col(b).head(cols_);
-  }
-  return context.CheckCancelled();
+  const Vector zero = Vector::Zero(stride_);
+  MERCER_ASSIGN_OR_RETURN(
+      const Vector sum,
+      SumOverRows(rows_, kRowPiece, zero, context, [&](Index begin, Index end, Vector& sum) {
+        AddRowsWhere(
+            RowSpan<float>{row(begin), stride_, stride_}, a.segment(begin, end - begin),
+            [](double value) { return value != 0; }, sum.data());
+      }));
+  out = sum.head(cols_);
+  return absl::OkStatus();
 }
 
 double FactorRows::DotRow(Index i, const double* x) const {
@@ -124,15 +119,12 @@ absl::Status FactorRows::MultiplyTransposedMatrix(ConstMatrixRef a, MatrixRef ou
   if (a.cols() == 1) {
     return MultiplyTransposed(a.col(0), out.col(0), context);
   }
-  out.setZero();
   if (cols_ == 0 || a.cols() == 0) {
+    out.setZero();
     return context.CheckCancelled();
   }
-  const Index blocks = (rows_ + kSummedRows - 1) / kSummedRows;
-  std::vector<Matrix> sums(static_cast<size_t>(blocks));
-  context.parallel().ForBlocks(rows_, kSummedRows, [&](Index begin, Index end) {
-    Matrix& sum = sums[static_cast<size_t>(begin / kSummedRows)];
-    sum = Matrix::Zero(cols_, a.cols());
+  const Matrix zero = Matrix::Zero(cols_, a.cols());
+  const auto add = [&](Index begin, Index end, Matrix& sum) {
     for (Index first = begin; first < end && !context.cancelled(); first += kTaskRows) {
       const Index last = std::min(end, first + kTaskRows);
       const Matrix widened = Widened(first, last);
@@ -140,11 +132,8 @@ absl::Status FactorRows::MultiplyTransposedMatrix(ConstMatrixRef a, MatrixRef ou
                   BlasInt(last - first), 1.0, widened.data(), BlasInt(stride_), a.data() + first,
                   BlasInt(a.outerStride()), 1.0, sum.data(), BlasInt(cols_));
     }
-  });
-  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-  for (const Matrix& sum : sums) {
-    out += sum;
-  }
+  };
+  MERCER_ASSIGN_OR_RETURN(out, SumOverRows(rows_, kRowPiece, zero, context, add));
   return absl::OkStatus();
 }
 
@@ -175,8 +164,7 @@ absl::Status FactorRows::AddGram(absl::Span<const Index> rows, ConstVectorRef we
   const auto write = [&](Index j, double* gathered) {
     ScaleRow(row(rows[static_cast<size_t>(j)]), std::sqrt(weights(j)), stride_, gathered);
   };
-  return AddGramOfRows({static_cast<Index>(rows.size()), cols_, stride_, write}, kGramTile, scale,
-                       out, context);
+  return AddGramOfRows({rows, cols_, stride_, write}, kGramTile, scale, out, context);
 }
 
 }  // namespace mercer

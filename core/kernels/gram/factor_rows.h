@@ -1,8 +1,8 @@
 // The rows of a tall factor in single precision: half the memory, and half the time of the passes
 // over it, which memory bounds. Every sum is formed in double precision from the stored values.
 //
-// Blocks of rows and orders of summation depend on shapes only: results have the same bits for
-// every number of threads.
+// Sums over rows are cut and added as row_blocks.h says: results have the same bits for every number
+// of threads, and for hosts that own whole blocks of rows.
 #pragma once
 
 #include <vector>
@@ -51,8 +51,8 @@ class FactorRows {
   void AddRow(Index i, double a, double* out) const;
   // The matrix with each row times the lower triangular `root`, rounded to single precision.
   absl::StatusOr<FactorRows> TimesTriangular(ConstMatrixRef root, RunContext& context) const;
-  // out += scale sum_j weights(j) row(rows[j]) row(rows[j])', weights >= 0: the lower triangle; the
-  // upper one is arbitrary.
+  // out += scale sum_j weights(j) row(rows[j]) row(rows[j])', the rows ascending, weights >= 0: the
+  // lower triangle; the upper one is arbitrary.
   absl::Status AddGram(absl::Span<const Index> rows, ConstVectorRef weights, double scale,
                        MatrixRef out, RunContext& context) const;
 

@@ -43,7 +43,7 @@ size_t EstimateMemory(const CsiLearnerOptions& options, const ProblemShape& shap
   const ByteCount factor = rows * pivots * number;
   const ByteCount choice = factor + rows * ahead * ByteCount(2) * number +
                            ahead * ahead * ByteCount(kAheadSquares) * number +
-                           ByteCount(GramOverRowsBytes(columns.ahead));
+                           ByteCount(GramOverRowsBytes(shape.rows, columns.ahead));
   const ByteCount solver(FeatureSolverBytes(shape.rows, columns.pivots));
   const ByteCount verifier = factor + pivots * pivots * number;
   const ByteCount inputs = rows * ByteCount(shape.columns - shape.columns_in_files) * number;

@@ -8,6 +8,7 @@
 #include "core/learners/infinite_features/problem.h"
 #include "core/learners/infinite_features/verify.h"
 #include "core/linalg/row_operations.h"
+#include "core/linalg/row_products.h"
 #include "core/solvers/group/feature_columns.h"
 #include "core/training/contract/learner_entry.h"
 #include "core/training/contract/single_task.h"
@@ -135,7 +136,8 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
           rows * (outputs_of_row + ByteCount(1)) * ByteCount(kVectors) * number +
           (rows + tasks * ByteCount(kRowPadding)) * ByteCount(std::min(columns, kColumnsOfBatch)) *
               number +
-          GramMatrices(options, shape) * width * width * number + stored +
+          GramMatrices(options, shape) * width * width * number +
+          ByteCount(GramOfRowsBytes(shape.rows, columns)) + stored +
           (candidates + listed + maps) * number + kTile + read + std::min(kScan, sums) +
           median_rows * median_rows * ByteCount(sizeof(double) / 2))
       .value();

@@ -8,6 +8,7 @@
 
 #include <cblas.h>
 
+#include "core/base/process/row_sums.h"
 #include "core/base/status/byte_count.h"
 #include "core/base/status/status_macros.h"
 #include "core/linalg/blas_int.h"
@@ -236,23 +237,18 @@ absl::Status FeatureColumns::Multiply(const ConstMatrixRef& x, MatrixRef out,
 
 absl::Status FeatureColumns::MultiplyTransposed(const ConstMatrixRef& a, MatrixRef out,
                                                 RunContext& context) const {
-  out.setZero();
   if (cols_ == 0) {
+    out.setZero();
     return context.CheckCancelled();
   }
-  std::vector<Matrix> sums(tiles_.size());
-  context.parallel().ForBlocks(rows_, kTileRows, [&](Index begin, Index end) {
-    const Tile& tile = TileOf(begin);
-    Matrix& sum = sums[static_cast<size_t>(begin / kTileRows)];
-    sum = Matrix::Zero(tile.stride, a.cols());
+  const Matrix zero = Matrix::Zero(MaxStride(), a.cols());
+  const auto add = [&](Index begin, Index end, Matrix& sum) {
     for (Index first = begin; first < end && !context.cancelled(); first += kPassRows) {
-      AddRows(tile, first, a.middleRows(first, std::min(kPassRows, end - first)), sum);
+      AddRows(TileOf(begin), first, a.middleRows(first, std::min(kPassRows, end - first)), sum);
     }
-  });
-  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-  for (const Matrix& sum : sums) {
-    out += sum.topRows(cols_);
-  }
+  };
+  MERCER_ASSIGN_OR_RETURN(const Matrix sum, SumOverRows(rows_, kTileRows, zero, context, add));
+  out = sum.topRows(cols_);
   return absl::OkStatus();
 }
 
@@ -260,11 +256,9 @@ absl::Status FeatureColumns::ScoreAndReduce(const ConstMatrixRef& x, const Slope
                                             MatrixRef positive, MatrixRef negative,
                                             RunContext& context) const {
   const Matrix padded = Padded(x);
-  std::vector<Matrix> sums(tiles_.size());
-  context.parallel().ForBlocks(rows_, kTileRows, [&](Index begin, Index end) {
+  const Matrix zero = Matrix::Zero(MaxStride(), 2 * x.cols());
+  const auto add = [&](Index begin, Index end, Matrix& sum) {
     const Tile& tile = TileOf(begin);
-    Matrix& sum = sums[static_cast<size_t>(begin / kTileRows)];
-    sum = Matrix::Zero(tile.stride, 2 * x.cols());
     for (Index first = begin; first < end && !context.cancelled(); first += kPassRows) {
       const Index count = std::min(kPassRows, end - first);
       Matrix scores = Matrix::Zero(count, x.cols());
@@ -277,14 +271,10 @@ absl::Status FeatureColumns::ScoreAndReduce(const ConstMatrixRef& x, const Slope
         AddSignedRows(tile, first, slopes, sum);
       }
     }
-  });
-  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-  positive.setZero();
-  negative.setZero();
-  for (const Matrix& sum : sums) {
-    positive += sum.topLeftCorner(cols_, x.cols());
-    negative += sum.topRightCorner(cols_, x.cols());
-  }
+  };
+  MERCER_ASSIGN_OR_RETURN(const Matrix sum, SumOverRows(rows_, kTileRows, zero, context, add));
+  positive = sum.topLeftCorner(cols_, x.cols());
+  negative = sum.topRightCorner(cols_, x.cols());
   return absl::OkStatus();
 }
 
@@ -292,22 +282,16 @@ absl::Status FeatureColumns::ReduceLast(Index first, const ConstVectorRef& slope
                                         VectorRef positive, VectorRef negative,
                                         RunContext& context) const {
   const Index from = first / kRowPadding * kRowPadding;
-  std::vector<Matrix> sums(tiles_.size());
-  context.parallel().ForBlocks(rows_, kTileRows, [&](Index begin, Index end) {
-    const Tile& tile = TileOf(begin);
-    Matrix& sum = sums[static_cast<size_t>(begin / kTileRows)];
-    sum = Matrix::Zero(tile.stride - from, 2);
+  const Matrix zero = Matrix::Zero(MaxStride() - from, 2);
+  const auto add = [&](Index begin, Index end, Matrix& sum) {
     for (Index row = begin; row < end && !context.cancelled(); row += kPassRows) {
-      AddSignedSlopes(tile, row, from, slopes.segment(row, std::min(kPassRows, end - row)), sum);
+      AddSignedSlopes(TileOf(begin), row, from, slopes.segment(row, std::min(kPassRows, end - row)),
+                      sum);
     }
-  });
-  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-  positive.setZero();
-  negative.setZero();
-  for (const Matrix& sum : sums) {
-    positive += sum.col(0).segment(first - from, cols_ - first);
-    negative += sum.col(1).segment(first - from, cols_ - first);
-  }
+  };
+  MERCER_ASSIGN_OR_RETURN(const Matrix sum, SumOverRows(rows_, kTileRows, zero, context, add));
+  positive = sum.col(0).segment(first - from, cols_ - first);
+  negative = sum.col(1).segment(first - from, cols_ - first);
   return absl::OkStatus();
 }
 
@@ -325,8 +309,7 @@ absl::Status FeatureColumns::AddGram(absl::Span<const Index> rows, const ConstVe
         ? ScaleRow(tile.singles() + at, root, tile.stride, gathered)
         : ScaleRow(tile.doubles() + at, root, tile.stride, gathered);
   };
-  return AddGramOfRows({static_cast<Index>(rows.size()), cols_, MaxStride(), write}, kGramTile,
-                       scale, out, context);
+  return AddGramOfRows({rows, cols_, MaxStride(), write}, kGramTile, scale, out, context);
 }
 
 }  // namespace mercer

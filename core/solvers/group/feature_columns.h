@@ -3,9 +3,9 @@
 // pass over a tile serves scores and gradient, and rows that do not count are skipped.
 //
 // Columns are kept in single precision (half the memory, and half the time of passes, which memory
-// bounds) or in double; sums are formed in double precision from the stored values. Blocks of rows
-// and orders of summation depend on shapes only: results have the same bits for every number of
-// threads.
+// bounds) or in double; sums are formed in double precision from the stored values, cut and added
+// as row_blocks.h says: results have the same bits for every number of threads, and for hosts that
+// own whole blocks of rows.
 #pragma once
 
 #include <functional>
@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 
+#include "core/base/numeric/row_blocks.h"
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
 #include "core/data/table/page_buffer.h"
@@ -27,7 +28,7 @@ enum class ColumnPrecision { kSingle, kDouble };
 // arbitrary.
 class FeatureColumns {
  public:
-  static constexpr Index kTileRows = 2048;
+  static constexpr Index kTileRows = kRowPiece;
   // So many rows' scores are computed before their slopes are asked for; divides kTileRows.
   static constexpr Index kPassRows = 256;
 
@@ -60,8 +61,8 @@ class FeatureColumns {
   // small.
   absl::Status MultiplyTransposed(const ConstMatrixRef& a, MatrixRef out,
                                   RunContext& context) const;
-  // out += scale sum_j weights(j) row(rows[j])' row(rows[j]), weights >= 0: the lower triangle; the
-  // upper one is arbitrary.
+  // out += scale sum_j weights(j) row(rows[j])' row(rows[j]), the rows ascending, weights >= 0: the
+  // lower triangle; the upper one is arbitrary.
   absl::Status AddGram(absl::Span<const Index> rows, const ConstVectorRef& weights, double scale,
                        MatrixRef out, RunContext& context) const;
 

@@ -324,7 +324,7 @@ size_t FeatureSolverBytes(Index rows, Index columns) {
   // the state as it was saved.
   constexpr Index kVectors = 44;
   return (ByteCount(sizeof(double)) * ByteCount(rows) * ByteCount(kVectors) +
-          ByteCount(GramOverRowsBytes(columns)))
+          ByteCount(GramOverRowsBytes(rows, columns)))
       .value();
 }
 
