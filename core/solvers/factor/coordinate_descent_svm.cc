@@ -6,6 +6,7 @@
 
 #include "core/base/numeric/index_range.h"
 #include "core/base/numeric/random.h"
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 
 namespace mercer {
@@ -26,7 +27,7 @@ absl::Status CoordinateDescentSvmSolver::Prepare(RunContext& context) {
     diagonal_(i) =
         Eigen::Map<const Eigen::VectorXf>(features_->row(i), rank()).cast<double>().squaredNorm();
   }
-  const double mean = diagonal_.mean();
+  const double mean = SumOfRows(diagonal_) / static_cast<double>(num_samples());
   penalty_ = mean > 0 ? mean : 1.0;
   return context.CheckCancelled();
 }
@@ -38,7 +39,7 @@ absl::Status CoordinateDescentSvmSolver::Begin(RunContext& context) {
   MERCER_RETURN_IF_ERROR(
       features_->MultiplyTransposed(next.dual, next.coefficients.head(rank()), context));
   next.bias = best().certificate.bias.chosen;
-  next.sum = next.dual.sum();
+  next.sum = SumOfRows(next.dual);
   next.active = IndexRange(0, num_samples());
   state_ = std::move(next);
   return absl::OkStatus();
@@ -116,7 +117,7 @@ absl::Status CoordinateDescentSvmSolver::Advance(RunContext& context) {
   // anew, so that the rounding of thousands of updates does not pile up.
   MERCER_RETURN_IF_ERROR(
       features_->MultiplyTransposed(next.dual, next.coefficients.head(rank()), context));
-  next.sum = next.dual.sum();
+  next.sum = SumOfRows(next.dual);
   MERCER_ASSIGN_OR_RETURN(Point point, Certify(next.dual, context));
   state_ = std::move(next);
   Consider(std::move(point));

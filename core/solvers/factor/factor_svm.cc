@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 
 namespace mercer {
@@ -222,7 +223,7 @@ absl::StatusOr<bool> FactorSvmSolver::SubproblemSolved(const RunContext& context
     return false;
   }
   const double gap = 0.5 * (state_.dual_reduced - state_.coefficients).squaredNorm();
-  const double moved = (state_.dual - state_.center).squaredNorm();
+  const double moved = SquaredDistanceOfRows(state_.dual, state_.center);
   const double gained = GainOverCentre() - moved / (2.0 * state_.step);
   MERCER_ASSIGN_OR_RETURN(const double dual, DualObjective(state_, context));
   return gap <= std::max(Settings::kSubproblemShare * gained,
@@ -233,8 +234,9 @@ absl::StatusOr<bool> FactorSvmSolver::SubproblemSolved(const RunContext& context
 // digits near the solution.
 double FactorSvmSolver::GainOverCentre() const {
   const Vector change = state_.dual - state_.center;
-  const double linear = change.dot(problem_.targets) - state_.bias * change.sum();
-  const double flat = box_.epsilon * (state_.dual.lpNorm<1>() - state_.center.lpNorm<1>());
+  const double linear = DotOfRows(change, problem_.targets) - state_.bias * SumOfRows(change);
+  const double flat =
+      box_.epsilon * (AbsoluteSumOfRows(state_.dual) - AbsoluteSumOfRows(state_.center));
   const double quadratic = 0.5 * (state_.dual_reduced - state_.center_reduced)
                                      .dot(state_.dual_reduced + state_.center_reduced);
   return linear - flat - quadratic;
@@ -351,8 +353,9 @@ double FactorSvmSolver::Objective(const State& state) const {
   Vector dual;
   Model(state).DualPoint(state.scores, state.bias, dual);
   const Vector residuals = (box_.targets - state.scores).array() - state.bias;
-  return 0.5 * state.coefficients.squaredNorm() + dual.dot(residuals) -
-         box_.epsilon * dual.lpNorm<1>() - (dual - state.center).squaredNorm() / (2.0 * state.step);
+  return 0.5 * state.coefficients.squaredNorm() + DotOfRows(dual, residuals) -
+         box_.epsilon * AbsoluteSumOfRows(dual) -
+         SquaredDistanceOfRows(dual, state.center) / (2.0 * state.step);
 }
 
 // A start for a new subproblem: its solution if the samples `free` stayed off their bounds and the
@@ -372,8 +375,9 @@ absl::Status FactorSvmSolver::Predict(State& next, std::vector<Index> free,
   MERCER_RETURN_IF_ERROR(kernel_.MultiplyTransposed(dual, reduced, context));
   State predicted = next;
   NewtonDirection direction;
-  MERCER_RETURN_IF_ERROR(FindDirection(
-      predicted, std::move(free), {reduced - next.coefficients, dual.sum()}, direction, context));
+  MERCER_RETURN_IF_ERROR(FindDirection(predicted, std::move(free),
+                                       {reduced - next.coefficients, SumOfRows(dual)}, direction,
+                                       context));
   Vector change;
   MERCER_RETURN_IF_ERROR(kernel_.Multiply(direction.coefficients, change, context));
   predicted.coefficients += direction.coefficients;

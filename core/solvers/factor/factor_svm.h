@@ -129,8 +129,8 @@ class FactorSvmSolver : public SvmSolver {
   double CostUnit() const;
   double FirstStep() const;
   ProximalModel Model(const State& state) const { return {box_, state.center, state.step}; }
-  ProximalModel Model(const State& state, RunContext& context) const {
-    return {box_, state.center, state.step, &context.parallel()};
+  ProximalModel Model(const State& state, const RunContext& context) const {
+    return {box_, state.center, state.step, &context};
   }
   std::vector<Index> InsideBox(const Vector& dual) const;
   absl::Status MakePoint(State& next, RunContext& context) const;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/numeric/index_range.h"
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/linalg/blocked_cholesky.h"
 #include "core/linalg/matrix_products.h"
@@ -142,7 +143,8 @@ absl::Status GfbSvmSolver::ProjectOnKernels(const Vector& dual_base, State& next
       const double schur = n - column_sums_.dot(of_sums_);
       // Where the features can represent a constant, the Schur complement is 0: sum dual = 0 then
       // follows from the other equalities.
-      shift = schur > 1e-14 * n ? (points.sum() + column_sums_.dot(solution)) / schur : 0.0;
+      const double sum = SumOfRows(points.col(0));  // merged sets have one kernel
+      shift = schur > 1e-14 * n ? (sum + column_sums_.dot(solution)) / schur : 0.0;
       solution += shift * of_sums_;
     }
     next.own_features.segment(first, count) +=
@@ -182,7 +184,7 @@ absl::Status GfbSvmSolver::Advance(RunContext& context) {
   if (!options_.merged) {
     const Index set = num_kernels();
     Vector point = dual_base - state_.dual_copies.col(set);
-    point.array() -= point.mean();
+    point.array() -= SumOfRows(point) / static_cast<double>(num_samples());
     next.dual_copies.col(set) += kRelaxation * (point - state_.dual);
   }
   ProjectOnBox(dual_base, next);

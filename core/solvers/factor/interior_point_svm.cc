@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/numeric/index_range.h"
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/linalg/blocked_cholesky.h"
 #include "core/linalg/shifted_factor.h"
@@ -114,9 +115,14 @@ Vector InteriorPointSvmSolver::Slope(const State& state) const {
   return slope;
 }
 
+// The mean of u z and (c - u) t, summed sample by sample.
 double InteriorPointSvmSolver::Complementarity(const Parts& parts) const {
-  return (parts.values.dot(parts.lower) + (costs_ - parts.values).dot(parts.upper)) /
-         (2.0 * static_cast<double>(parts.values.size()));
+  Vector of_samples = Vector::Zero(num_samples());
+  for (Index h = 0; h < parts.values.size(); ++h) {
+    of_samples(samples_[static_cast<size_t>(h)]) +=
+        parts.values(h) * parts.lower(h) + (costs_(h) - parts.values(h)) * parts.upper(h);
+  }
+  return SumOfRows(of_samples) / (2.0 * static_cast<double>(parts.values.size()));
 }
 
 absl::Status InteriorPointSvmSolver::FactorSystem(const State& state, System& system,
@@ -128,7 +134,7 @@ absl::Status InteriorPointSvmSolver::FactorSystem(const State& state, System& sy
   for (Index h = 0; h < parts.values.size(); ++h) {
     system.weights(samples_[static_cast<size_t>(h)]) += 1.0 / system.curvatures(h);
   }
-  system.total_weight = system.weights.sum();
+  system.total_weight = SumOfRows(system.weights);
   const std::vector<Index> all = IndexRange(0, num_samples());
   MERCER_RETURN_IF_ERROR(kernel().Gram(all, system.weights, system.factor, context));
   system.typical_diagonal = system.factor.diagonal().sum() / system.total_weight;
@@ -157,7 +163,7 @@ absl::Status InteriorPointSvmSolver::SolveStep(const System& system, const Vecto
     MERCER_RETURN_IF_ERROR(kernel().MultiplyTransposed(moved, reduced, context));
     Vector correction = reduced - coefficients;
     MERCER_RETURN_IF_ERROR(SolveCholesky(system.factor, correction, context));
-    const double missing = moved.sum() - goal_sum - system.reduced_weights.dot(correction);
+    const double missing = SumOfRows(moved) - goal_sum - system.reduced_weights.dot(correction);
     const double bias_correction =
         system.of_bias_schur > 1e-15 * system.total_weight ? missing / system.of_bias_schur : 0.0;
     correction -= bias_correction * system.of_bias;
@@ -183,7 +189,7 @@ absl::Status InteriorPointSvmSolver::FindDirection(const State& state, const Sys
   const Vector goal = DualOf(rhs.cwiseQuotient(system.curvatures));
   Vector change;
   MERCER_RETURN_IF_ERROR(
-      SolveStep(system, goal, -DualOf(parts.values).sum(), change, direction.bias, context));
+      SolveStep(system, goal, -SumOfRows(DualOf(parts.values)), change, direction.bias, context));
   Parts& found = direction.parts;
   found.values.resize(rhs.size());
   for (Index h = 0; h < rhs.size(); ++h) {

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
+#include "core/base/process/row_sums.h"
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 
 namespace mercer {
 namespace {
 
-constexpr Index kBlockRows = 8192;  // tens of microseconds
-constexpr Index kPieceRows = 512;   // stay in the nearest cache
-
-Index CountBlocks(Index rows) { return (rows + kBlockRows - 1) / kBlockRows; }
+constexpr Index kCachedRows = 512;  // stay in the nearest cache; they divide a block
 
 }  // namespace
 
@@ -47,7 +45,9 @@ absl::StatusOr<SvmDualBox> MakeSvmDualBox(const Loss& loss, const Vector& target
     return absl::InvalidArgumentError("samples of positive cost on both sides are needed");
   }
   if (!loss.is_margin_loss()) {
-    const double deviation = std::sqrt((targets.array() - targets.mean()).square().mean());
+    const auto rows = static_cast<double>(n);
+    const Vector mean = Vector::Constant(n, SumOfRows(targets) / rows);
+    const double deviation = std::sqrt(SquaredDistanceOfRows(targets, mean) / rows);
     box.score_unit = deviation > 0 ? deviation : 1.0;
   }
   return box;
@@ -78,67 +78,63 @@ void ProximalModel::Maximize(Index begin, ConstVectorRef scores, double bias,
   dual = dual.cwiseMax(box.lower.segment(begin, count)).cwiseMin(box.upper.segment(begin, count));
 }
 
-// Calls body(begin, end) for blocks of rows of a fixed size, in parallel where there is a parallel
-// loop: sums over a block, added in the order of the blocks, have the same bits either way.
-void ProximalModel::ForRows(const RowsBody& body) const {
+ProximalModel::DualParts& ProximalModel::DualParts::operator+=(const DualParts& other) {
+  sum += other.sum;
+  magnitude += other.magnitude;
+  num_free += other.num_free;
+  return *this;
+}
+
+// A block of rows takes tens of microseconds.
+template <typename Partial, typename AddRows>
+Partial ProximalModel::SumRows(const AddRows& add) const {
   const Index rows = box.targets.size();
-  if (parallel != nullptr) {
-    parallel->ForBlocks(rows, kBlockRows, body);
-    return;
-  }
-  for (Index begin = 0; begin < rows; begin += kBlockRows) {
-    body(begin, std::min(begin + kBlockRows, rows));
-  }
+  return run == nullptr ? SumOverRows(rows, kRowBlock, Partial(), add)
+                        : SumOverRows(rows, kRowBlock, Partial(), *run, add).value_or(Partial());
 }
 
 void ProximalModel::DualPoint(const Vector& scores, double bias, Vector& dual) const {
-  dual.resize(box.targets.size());
-  ForRows([&](Index begin, Index end) {
+  const Index rows = box.targets.size();
+  dual.resize(rows);
+  const auto write = [&](Index begin, Index end) {
     Maximize(begin, scores.segment(begin, end - begin), bias, dual.segment(begin, end - begin));
-  });
+  };
+  if (run != nullptr) {
+    run->parallel().ForBlocks(rows, kRowBlock, write);
+  } else {
+    write(0, rows);
+  }
 }
 
 // Pieces of a block are formed in small buffers, so that a trial of the line search reads scores
 // and changes once and writes nothing.
 double ProximalModel::DualAlong(const Vector& scores, double bias, const Vector& change,
                                 double t) const {
-  std::vector<double> sums(static_cast<size_t>(CountBlocks(box.targets.size())), 0.0);
-  ForRows([&](Index begin, Index end) {
-    Vector moved(kPieceRows);
-    Vector dual(kPieceRows);
-    for (Index piece = begin; piece < end; piece += kPieceRows) {
-      const Index count = std::min(kPieceRows, end - piece);
-      moved.head(count) = scores.segment(piece, count) + t * change.segment(piece, count);
-      Maximize(piece, moved.head(count), bias, dual.head(count));
-      sums[static_cast<size_t>(begin / kBlockRows)] +=
-          change.segment(piece, count).dot(dual.head(count));
+  return SumRows<double>([&](Index begin, Index end, double& sum) {
+    Vector moved(kCachedRows);
+    Vector dual(kCachedRows);
+    for (Index first = begin; first < end; first += kCachedRows) {
+      const Index count = std::min(kCachedRows, end - first);
+      moved.head(count) = scores.segment(first, count) + t * change.segment(first, count);
+      Maximize(first, moved.head(count), bias, dual.head(count));
+      sum += change.segment(first, count).dot(dual.head(count));
     }
   });
-  return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
 ProximalModel::DualParts ProximalModel::SumDual(const Vector& scores, double bias) const {
-  std::vector<DualParts> blocks(static_cast<size_t>(CountBlocks(box.targets.size())));
-  ForRows([&](Index begin, Index end) {
-    DualParts& parts = blocks[static_cast<size_t>(begin / kBlockRows)];
-    Vector dual(kPieceRows);
-    for (Index piece = begin; piece < end; piece += kPieceRows) {
-      const Index count = std::min(kPieceRows, end - piece);
-      Maximize(piece, scores.segment(piece, count), bias, dual.head(count));
+  return SumRows<DualParts>([&](Index begin, Index end, DualParts& parts) {
+    Vector dual(kCachedRows);
+    for (Index first = begin; first < end; first += kCachedRows) {
+      const Index count = std::min(kCachedRows, end - first);
+      Maximize(first, scores.segment(first, count), bias, dual.head(count));
       parts.sum += dual.head(count).sum();
       parts.magnitude += dual.head(count).lpNorm<1>();
       for (Index i = 0; i < count; ++i) {
-        parts.num_free += IsFree(piece + i, dual(i)) ? 1 : 0;
+        parts.num_free += IsFree(first + i, dual(i)) ? 1 : 0;
       }
     }
   });
-  DualParts all;
-  for (const DualParts& parts : blocks) {
-    all.sum += parts.sum;
-    all.magnitude += parts.magnitude;
-    all.num_free += parts.num_free;
-  }
-  return all;
 }
 
 // The sum of the maximisers falls with the bias, by step for each free sample: a zero of a
@@ -168,8 +164,9 @@ absl::StatusOr<double> ProximalModel::BalanceDual(const Vector& scores, double b
     }
     bias = next;
   }
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());  // the sums of a cancelled run are none
   DualPoint(scores, bias, dual);
-  const double excess = dual.sum();
+  const double excess = SumOfRows(dual);
   const std::vector<Index> free = FreeSamples(scores, bias);
   for (const Index i : free) {
     dual(i) = std::min(std::max(dual(i) - excess / static_cast<double>(free.size()), box.lower(i)),
@@ -191,7 +188,8 @@ std::vector<Index> ProximalModel::FreeSamples(const Vector& scores, double bias)
 double ProximalRay::Slope(double t) const {
   Vector dual;
   model.DualPoint(scores + t * total_change, bias, dual);
-  return total_change.dot(eta + t * direction - dual);
+  dual = eta + t * direction - dual;
+  return DotOfRows(total_change, dual);
 }
 
 absl::StatusOr<double> ProximalRay::Minimize(const RunContext& context) const {

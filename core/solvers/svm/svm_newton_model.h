@@ -17,7 +17,6 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/numeric/types.h"
-#include "core/base/process/parallel.h"
 #include "core/base/process/run_context.h"
 #include "core/objectives/loss.h"
 
@@ -42,8 +41,8 @@ absl::StatusOr<SvmDualBox> MakeSvmDualBox(const Loss& loss, const Vector& target
 struct ProximalModel {
   const SvmDualBox& box;
   const Vector& center;
-  double step;                             // of the proximal term, > 0
-  const ParallelLoop* parallel = nullptr;  // null: all on the calling thread; the same bits
+  double step;                      // of the proximal term, > 0
+  const RunContext* run = nullptr;  // null: all on the calling thread; the same bits
 
   // Writes the maximisers a_i at the scores and the bias.
   void DualPoint(const Vector& scores, double bias, Vector& dual) const;
@@ -53,7 +52,7 @@ struct ProximalModel {
   absl::StatusOr<double> BalanceDual(const Vector& scores, double bias, Vector& dual,
                                      const RunContext& context) const;
   // sum_i change(i) a_i, with the maximisers at scores + t change: what the slope along a ray is
-  // made of.
+  // made of. Arbitrary when the run is cancelled.
   double DualAlong(const Vector& scores, double bias, const Vector& change, double t) const;
   // The free samples, whose a_i moves with r_i: strictly inside the box and off the flat part at
   // zero.
@@ -61,16 +60,17 @@ struct ProximalModel {
 
  private:
   struct DualParts {
+    DualParts& operator+=(const DualParts& other);
+
     double sum = 0;        // of a
     double magnitude = 0;  // of |a|
     Index num_free = 0;
   };
-  using RowsBody = std::function<void(Index begin, Index end)>;
-
   double Maximizer(Index i, double residual) const;
   // Writes the maximisers of as many rows from `begin` on as there are scores.
   void Maximize(Index begin, ConstVectorRef scores, double bias, VectorRef dual) const;
-  void ForRows(const RowsBody& body) const;
+  template <typename Partial, typename AddRows>
+  Partial SumRows(const AddRows& add) const;
   bool IsFree(Index i, double maximizer) const {
     return maximizer > box.lower(i) && maximizer < box.upper(i) &&
            (maximizer != 0 || box.epsilon == 0);

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/numeric/random.h"
-#include "core/base/process/parallel.h"
+#include "core/base/process/run_context.h"
 #include "core/solvers/svm/svm_newton_model.h"
 
 namespace mercer {
@@ -50,8 +50,8 @@ double MaximizerOf(const ModelParts& parts, Index i, double score, double bias) 
 class ProximalModelTest : public ::testing::TestWithParam<LossKind> {
  protected:
   const ModelParts parts_ = RandomParts(GetParam());
-  const ParallelLoop one_{1};
-  const ParallelLoop two_{2};
+  const RunContext one_{CancellationToken(), 1, nullptr};
+  const RunContext two_{CancellationToken(), 2, nullptr};
 
   std::vector<ProximalModel> Models() const {
     return {{parts_.box, parts_.center, kModelStep, nullptr},
