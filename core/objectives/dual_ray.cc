@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/process/row_sums.h"
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/objectives/concave_maximum.h"
 
 namespace mercer {
 namespace {
-
-constexpr Index kDualsPerCheck = 100'000;  // some milliseconds
 
 // The maximum of -1/2 curvature s^2 + linear s over 0 <= s <= largest.
 double BestScaleOfParabola(double linear, double curvature, double largest) {
@@ -23,11 +23,11 @@ double BestScaleOfParabola(double linear, double curvature, double largest) {
 // The curvature that a squared loss adds to the parabola: sum_i dual(i)^2 / (2 c(i)), twice its
 // term.
 double CurvatureOfSquares(ConstVectorRef costs, ConstVectorRef dual) {
-  double sum = 0;
-  for (Index i = 0; i < dual.size(); ++i) {
-    sum += dual(i) != 0 ? dual(i) / (2.0 * costs(i)) * dual(i) : 0.0;
-  }
-  return sum;
+  return SumOverRows(dual.size(), kRowBlock, 0.0, [&](Index begin, Index end, double& sum) {
+    for (Index i = begin; i < end; ++i) {
+      sum += dual(i) != 0 ? dual(i) / (2.0 * costs(i)) * dual(i) : 0.0;
+    }
+  });
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ absl::StatusOr<DualRay> MaximizeOnDualRay(const Loss& loss, ConstVectorRef targe
     }
     case LossKind::kSquare:
     case LossKind::kSquaredHinge: {
-      const double linear = dual.dot(targets);
+      const double linear = DotOfRows(dual, targets);
       const double curvature = CurvatureOfSquares(costs, dual) + quadratic;
       best.scale = BestScaleOfParabola(linear, curvature, largest);
       best.value = best.scale * linear - 0.5 * best.scale * best.scale * curvature;
@@ -70,16 +70,13 @@ absl::StatusOr<DualRay> MaximizeOnDualRay(const Loss& loss, ConstVectorRef targe
   }
   // A search that is cancelled sees no value anywhere, which ends it.
   const auto value_at = [&](double scale) {
-    double value = -0.5 * scale * scale * quadratic;
-    for (Index begin = 0; begin < dual.size(); begin += kDualsPerCheck) {
-      if (context.cancelled()) {
-        return -kInfinity;
+    const auto add = [&](Index begin, Index end, double& sum) {
+      for (Index i = begin; i < end; ++i) {
+        sum -= loss.Conjugate(targets(i), costs(i), -scale * dual(i));
       }
-      const Index count = std::min(kDualsPerCheck, dual.size() - begin);
-      value += loss.DualValue(targets.segment(begin, count), costs.segment(begin, count),
-                              scale * dual.segment(begin, count));
-    }
-    return value;
+    };
+    const absl::StatusOr<double> linear = SumOverRows(dual.size(), kRowBlock, 0.0, context, add);
+    return linear.ok() ? *linear - 0.5 * scale * scale * quadratic : -kInfinity;
   };
   // The scale stays a little below the end of the box, which rounding could leave.
   const double end = std::isfinite(largest) ? largest * (1.0 - 1e-12) : 1.0;

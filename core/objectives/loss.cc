@@ -4,27 +4,33 @@
 #include <cmath>
 #include <vector>
 
-#include "core/base/status/status_macros.h"
+#include "core/base/process/row_sums.h"
 #include "core/objectives/loss_loops.h"
 
 namespace mercer {
 namespace {
 
-// The sum of `term(i)` over the samples, one after the other, so that the bits are those of a loop
-// that is not polled.
+// Adds term(i) for the samples of a piece, one after the other.
 template <typename Term>
-absl::StatusOr<double> SumPolled(Index samples, const Term& term, const RunContext& context) {
-  constexpr Index kPiece = 100'000;  // some milliseconds
-  double sum = 0;
-  for (Index begin = 0; begin < samples; begin += kPiece) {
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const Index end = std::min(begin + kPiece, samples);
+auto AddTerms(const Term& term) {
+  return [term](Index begin, Index end, double& sum) {
     for (Index i = begin; i < end; ++i) {
       sum += term(i);
     }
-  }
-  return sum;
+  };
 }
+
+// The magnitudes of the positive and of the negative entries of a dual.
+struct SignedSums {
+  SignedSums& operator+=(const SignedSums& other) {
+    positive += other.positive;
+    negative += other.negative;
+    return *this;
+  }
+
+  double positive = 0;
+  double negative = 0;
+};
 
 }  // namespace
 
@@ -42,43 +48,38 @@ void Loss::Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstVectorR
 
 double Loss::TotalValue(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
                         double bias) const {
-  double sum = 0;
-  for (Index i = 0; i < targets.size(); ++i) {
-    sum += Value(targets(i), costs(i), scores(i) + bias);
-  }
-  return sum;
+  const auto value = [&](Index i) { return Value(targets(i), costs(i), scores(i) + bias); };
+  return SumOverRows(targets.size(), kRowBlock, 0.0, AddTerms(value));
 }
 
 double Loss::DualValue(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef dual) const {
-  double sum = 0;
-  for (Index i = 0; i < targets.size(); ++i) {
-    sum -= Conjugate(targets(i), costs(i), -dual(i));
-  }
-  return sum;
+  const auto value = [&](Index i) { return -Conjugate(targets(i), costs(i), -dual(i)); };
+  return SumOverRows(targets.size(), kRowBlock, 0.0, AddTerms(value));
 }
 
 absl::StatusOr<double> Loss::TotalValue(ConstVectorRef targets, ConstVectorRef costs,
                                         ConstVectorRef scores, double bias,
                                         const RunContext& context) const {
   const auto value = [&](Index i) { return Value(targets(i), costs(i), scores(i) + bias); };
-  return SumPolled(targets.size(), value, context);
+  return SumOverRows(targets.size(), kRowBlock, 0.0, context, AddTerms(value));
 }
 
 absl::StatusOr<double> Loss::DualValue(ConstVectorRef targets, ConstVectorRef costs,
                                        ConstVectorRef dual, const RunContext& context) const {
   const auto value = [&](Index i) { return -Conjugate(targets(i), costs(i), -dual(i)); };
-  return SumPolled(targets.size(), value, context);
+  return SumOverRows(targets.size(), kRowBlock, 0.0, context, AddTerms(value));
 }
 
 void Loss::RepairDual(ConstVectorRef targets, ConstVectorRef costs, bool balanced,
                       VectorRef dual) const {
-  double positive = 0;
-  double negative = 0;
-  for (Index i = 0; i < dual.size(); ++i) {
-    const Interval box = DualBox(targets(i), costs(i));
-    dual(i) = std::isfinite(dual(i)) ? std::clamp(dual(i), box.low, box.high) : 0.0;
-    (dual(i) > 0 ? positive : negative) += std::abs(dual(i));
-  }
+  const auto [positive, negative] = SumOverRows(
+      dual.size(), kRowBlock, SignedSums(), [&](Index begin, Index end, SignedSums& sums) {
+        for (Index i = begin; i < end; ++i) {
+          const Interval box = DualBox(targets(i), costs(i));
+          dual(i) = std::isfinite(dual(i)) ? std::clamp(dual(i), box.low, box.high) : 0.0;
+          (dual(i) > 0 ? sums.positive : sums.negative) += std::abs(dual(i));
+        }
+      });
   if (!balanced || std::abs(positive - negative) <= 1e-13 * std::max(positive, negative)) {
     return;  // a balanced dual keeps its bits
   }

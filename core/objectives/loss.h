@@ -95,7 +95,8 @@ class Loss {
                                                  ConstVectorRef scores,
                                                  const RunContext& context) const = 0;
 
-  // sum_i Value(y(i), c(i), scores(i) + bias).
+  // sum_i Value(y(i), c(i), scores(i) + bias). This sum and the next are over training rows, as
+  // row_sums.h has them.
   double TotalValue(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
                     double bias) const;
   // sum_i -Conjugate(-dual(i)): the linear part of the dual objective; -infinity for a dual outside

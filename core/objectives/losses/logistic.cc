@@ -2,14 +2,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/process/row_sums.h"
 #include "core/base/status/status_macros.h"
 #include "core/objectives/loss.h"
 #include "core/objectives/loss_loops.h"
 
 namespace mercer {
 namespace {
-
-constexpr Index kSamplesPerCheck = 100'000;  // some milliseconds
 
 // 1 / (1 + exp(-x)), accurate for both signs.
 double Sigmoid(double x) {
@@ -115,17 +114,22 @@ void LogisticLoss::Curvatures(ConstVectorRef targets, ConstVectorRef costs, Cons
 absl::StatusOr<BiasInterval> LogisticLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
                                                      ConstVectorRef scores,
                                                      const RunContext& context) const {
-  double positive = 0;
-  double negative = 0;
   double smallest = kInfinity;
   double largest = -kInfinity;
   for (Index i = 0; i < targets.size(); ++i) {
     if (costs(i) > 0) {
-      (targets(i) > 0 ? positive : negative) += costs(i);
       smallest = std::min(smallest, scores(i));
       largest = std::max(largest, scores(i));
     }
   }
+  const Eigen::Array2d of_labels = SumOverRows(targets.size(), kRowBlock, Eigen::Array2d(0, 0),
+                                               [&](Index begin, Index end, Eigen::Array2d& sum) {
+                                                 for (Index i = begin; i < end; ++i) {
+                                                   sum(targets(i) > 0 ? 0 : 1) += costs(i);
+                                                 }
+                                               });
+  const double positive = of_labels(0);
+  const double negative = of_labels(1);
   if (positive == 0 && negative == 0) {
     return BiasInterval{-kInfinity, kInfinity, 0.0};
   }
@@ -138,17 +142,17 @@ absl::StatusOr<BiasInterval> LogisticLoss::ExactBias(ConstVectorRef targets, Con
   const double odds = std::log(positive / negative);
   absl::Status status;
   const auto evaluate = [&](double b, double& value, double& derivative) {
-    for (Index i = 0; i < targets.size(); ++i) {
-      if (i % kSamplesPerCheck == 0) {
-        status.Update(context.CheckCancelled());
-      }
-      if (!status.ok()) {
-        value = 0;  // ends the search
-        return;
-      }
-      value += Slope(targets(i), costs(i), scores(i) + b);
-      derivative += Curvature(targets(i), costs(i), scores(i) + b);
-    }
+    const absl::StatusOr<Eigen::Array2d> sums =
+        SumOverRows(targets.size(), kRowBlock, Eigen::Array2d(0, 0), context,
+                    [&](Index begin, Index end, Eigen::Array2d& sum) {
+                      for (Index i = begin; i < end; ++i) {
+                        sum(0) += Slope(targets(i), costs(i), scores(i) + b);
+                        sum(1) += Curvature(targets(i), costs(i), scores(i) + b);
+                      }
+                    });
+    status.Update(sums.status());
+    value = sums.ok() ? (*sums)(0) : 0.0;  // 0 ends the search
+    derivative = sums.ok() ? (*sums)(1) : 0.0;
   };
   const double root = IncreasingRoot(odds - largest - 1e-6, odds - smallest + 1e-6, evaluate);
   MERCER_RETURN_IF_ERROR(status);

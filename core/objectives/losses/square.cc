@@ -1,4 +1,5 @@
 // (y - f)^2: the loss of ridge regression.
+#include "core/base/process/row_vectors.h"
 #include "core/objectives/loss.h"
 #include "core/objectives/loss_loops.h"
 
@@ -68,16 +69,17 @@ void SquareLoss::Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstV
 absl::StatusOr<BiasInterval> SquareLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
                                                    ConstVectorRef scores,
                                                    const RunContext& /*context*/) const {
-  const double total = costs.sum();
+  const double total = SumOfRows(costs);
   if (!(total > 0)) {
     return BiasInterval{-kInfinity, kInfinity, 0.0};
   }
   // The mean, then the mean of what is left: equal residuals have their own value as mean, to the
   // last bit.
   const Vector residuals = targets - scores;
-  double mean = costs.dot(residuals) / total;
-  mean += costs.dot((residuals.array() - mean).matrix()) / total;
-  return BiasInterval{mean, mean, mean};
+  const double mean = DotOfRows(costs, residuals) / total;
+  const Vector rest = residuals.array() - mean;
+  const double bias = mean + DotOfRows(costs, rest) / total;
+  return BiasInterval{bias, bias, bias};
 }
 
 }  // namespace

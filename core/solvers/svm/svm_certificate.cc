@@ -6,6 +6,7 @@
 
 #include "core/base/process/paced_check.h"
 #include "core/base/process/polled_sort.h"
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 
 namespace mercer {
@@ -147,9 +148,10 @@ absl::StatusOr<SvmCertificate> CertifySvm(const Loss& loss, ConstVectorRef targe
     return absl::InvalidArgumentError("the dual or its kernel products are not finite");
   }
   SvmCertificate certificate;
-  certificate.quadratic_form = dual.dot(scores);
+  certificate.quadratic_form = DotOfRows(dual, scores);
   if (certificate.quadratic_form < 0 &&
-      certificate.quadratic_form > -1e-10 * dual.norm() * scores.norm()) {
+      certificate.quadratic_form >
+          -1e-10 * std::sqrt(SquaredNormOfRows(dual) * SquaredNormOfRows(scores))) {
     certificate.quadratic_form = 0;
   }
   MERCER_ASSIGN_OR_RETURN(const double linear, loss.DualValue(targets, costs, dual, context));
