@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/byte_count.h"
 #include "core/base/status/status_macros.h"
 #include "core/linalg/row_products.h"
@@ -26,9 +27,10 @@ constexpr int kMaxSupports = 6;      // that are tried in its place
 Vector Balanced(const CurvedStep& step, const CurvedDirection& solved, double sum) {
   Vector direction = step.gradient;
   direction(step.rows) -= solved.multipliers;
-  const double excess = direction.sum() + sum;
+  const double excess = SumOfRows(direction) + sum;
   if (!step.rows.empty()) {
-    direction(step.rows) -= excess / step.curvature.sum() * step.curvature;
+    const double total = SumOfListedRows(step.rows, step.curvature);
+    direction(step.rows) -= excess / total * step.curvature;
   }
   return direction;
 }
@@ -90,7 +92,7 @@ absl::Status CurvedSvmSolver::SolveOnSupport(const std::vector<Index>& support, 
         loss.Curvature(problem_.targets(i), problem_.costs(i), 0.0);
     step.gradient(i) = -loss.Slope(problem_.targets(i), problem_.costs(i), 0.0);
   }
-  step.sum = step.gradient.sum();
+  step.sum = SumOfRows(step.gradient);
   MERCER_RETURN_IF_ERROR(system_->Multiply(step.gradient, step.products, context));
   CurvedDirection direction;
   MERCER_RETURN_IF_ERROR(system_->Solve(step, direction, context));
@@ -175,7 +177,7 @@ absl::Status CurvedSvmSolver::MakePoint(State& next, RunContext& context) const 
   next.bias = bias.chosen;
   MERCER_ASSIGN_OR_RETURN(const double risk, loss.TotalValue(problem_.targets, problem_.costs,
                                                              next.scores, next.bias, context));
-  next.primal = 0.5 * next.eta.dot(next.scores) + risk;
+  next.primal = 0.5 * DotOfRows(next.eta, next.scores) + risk;
   SetSlopes(next.scores, next.bias, next.dual);
   loss.RepairDual(problem_.targets, problem_.costs, true, next.dual);
   return system_->Multiply(next.dual, next.dual_scores, context);
@@ -205,7 +207,7 @@ absl::Status CurvedSvmSolver::JudgeFunction(State& next, RunContext& context) co
   MERCER_ASSIGN_OR_RETURN(
       const double linear,
       problem_.loss->DualValue(problem_.targets, problem_.costs, dual, context));
-  const double value = linear - 0.5 * next.eta.dot(next.scores);
+  const double value = linear - 0.5 * DotOfRows(next.eta, next.scores);
   const double size = std::max({std::abs(next.primal), std::abs(value), 1e-300});
   const double gap = (next.primal - value) / size;
   if (!(gap <= std::max(relative_gap_, 0.1 * next.best_gap))) {
@@ -276,7 +278,7 @@ CurvedStep CurvedSvmSolver::MakeStep() const {
   step.curvature = Vector::Map(curvature.data(), static_cast<Index>(curvature.size()));
   step.gradient = state_.dual - state_.eta;
   step.products = state_.dual_scores - state_.scores;
-  step.sum = state_.dual.sum();
+  step.sum = SumOfRows(state_.dual);
   return step;
 }
 
@@ -284,7 +286,7 @@ absl::Status CurvedSvmSolver::NewtonStep(State& next, Ray& ray, RunContext& cont
   const CurvedStep step = MakeStep();
   CurvedDirection solved;
   MERCER_RETURN_IF_ERROR(system_->Solve(step, solved, context));
-  const Vector direction = Balanced(step, solved, state_.eta.sum());
+  const Vector direction = Balanced(step, solved, SumOfRows(state_.eta));
   Vector change;
   MERCER_RETURN_IF_ERROR(system_->Multiply(direction, change, context));
   const Vector total_change = change.array() + solved.bias;
@@ -293,7 +295,8 @@ absl::Status CurvedSvmSolver::NewtonStep(State& next, Ray& ray, RunContext& cont
   // bias enters only through a.
   const auto slope_at = [&](double t) {
     SetSlopes(state_.scores + t * total_change, state_.bias, dual);
-    return total_change.dot(state_.eta + t * direction - dual);
+    dual = state_.eta + t * direction - dual;
+    return DotOfRows(total_change, dual);
   };
   ray.slope = slope_at(0);
   MERCER_ASSIGN_OR_RETURN(ray.length, MinimizeOnRay(slope_at, context));

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/linalg/blocked_cholesky.h"
 #include "core/linalg/row_products.h"
@@ -158,7 +159,7 @@ class FeatureSystem final : public CurvedSystem {
     solution.col(0) = reduced;
     solution.col(1) = column;
     MERCER_RETURN_IF_ERROR(SolveCholesky(factor, solution, context));
-    const double corner = step.curvature.sum();
+    const double corner = SumOfRows(curvature);
     const double schur = corner - column.dot(solution.col(1));
     direction.bias =
         schur > 1e-14 * corner ? (step.sum - column.dot(solution.col(0))) / schur : 0.0;
