@@ -4,7 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "core/base/numeric/row_blocks.h"
 #include "core/base/status/status_macros.h"
+#include "core/linalg/row_products.h"
 
 namespace mercer {
 namespace {
@@ -51,6 +53,18 @@ Values Relaxed(const Values& a, const Values& b) {
 
 }  // namespace
 
+AdmmMaster::Residuals& AdmmMaster::Residuals::operator+=(const Residuals& other) {
+  scores += other.scores;
+  scores_moved += other.scores_moved;
+  scores_size += other.scores_size;
+  multipliers_size += other.multipliers_size;
+  weights += other.weights;
+  weights_moved += other.weights_moved;
+  weights_size += other.weights_size;
+  weight_multipliers_size += other.weight_multipliers_size;
+  return *this;
+}
+
 // The part of one iteration that goes over the rows: from the solution of the systems to the scores
 // s, by the proximal operator of the loss, to their multipliers mu += xi (relaxed scores - s), and
 // to the products of the columns with xi s - mu, which the next systems need.
@@ -63,10 +77,9 @@ class AdmmMaster::ScorePass {
                    Residuals& residuals, RunContext& context) {
     const FeatureColumns& columns = *problem_.task(tasks_.front()).columns;
     const auto width = static_cast<Index>(tasks_.size());
-    const Index blocks =
-        (columns.rows() + FeatureColumns::kPassRows - 1) / FeatureColumns::kPassRows;
-    block_residuals_.assign(static_cast<size_t>(blocks), {});
-    block_sums_ = Matrix::Zero(width, blocks);
+    const Index pieces = CountPieces(columns.rows(), FeatureColumns::kPassRows);
+    residuals_.assign(static_cast<size_t>(pieces), {});
+    sums_ = Matrix::Zero(width, pieces);
     Matrix positive(columns.cols(), width);
     Matrix negative(columns.cols(), width);
     const Matrix weights = solution.Weights()(Eigen::all, tasks_);
@@ -81,16 +94,17 @@ class AdmmMaster::ScorePass {
     for (Index k = 0; k < width; ++k) {
       const Index t = tasks_[static_cast<size_t>(k)];
       products.col(t) = positive.col(k) + negative.col(k);
-      for (Index block = 0; block < blocks; ++block) {
-        sums(t) += block_sums_(k, block);
+      PairwiseSum<double> tree;
+      for (Index piece = 0; piece < pieces; ++piece) {
+        tree.Add(piece, sums_(k, piece));
       }
+      sums(t) += tree.Total(0.0);
     }
-    for (const Residuals& block : block_residuals_) {
-      residuals.scores += block.scores;
-      residuals.scores_moved += block.scores_moved;
-      residuals.scores_size += block.scores_size;
-      residuals.multipliers_size += block.multipliers_size;
+    PairwiseSum<Residuals> tree;
+    for (Index piece = 0; piece < pieces; ++piece) {
+      tree.Add(piece, residuals_[static_cast<size_t>(piece)]);
     }
+    residuals += tree.Total({});
     return absl::OkStatus();
   }
 
@@ -102,8 +116,8 @@ class AdmmMaster::ScorePass {
     Vector& split = state_.scores[static_cast<size_t>(t)];
     Vector& multipliers = state_.multipliers[static_cast<size_t>(t)];
     const double xi = state_.penalties.scores;
-    const auto block = begin / FeatureColumns::kPassRows;
-    Residuals& residuals = block_residuals_[static_cast<size_t>(block)];
+    const Index piece = begin / FeatureColumns::kPassRows;
+    Residuals& residuals = residuals_[static_cast<size_t>(piece)];
     for (Index i = 0; i < scores.size(); ++i) {
       const Index row = begin + i;
       const double score = scores(i) + solution.bias(t);
@@ -117,15 +131,15 @@ class AdmmMaster::ScorePass {
       residuals.multipliers_size += multipliers(row) * multipliers(row);
       split(row) = next;
       out(i) = xi * next - multipliers(row);
-      block_sums_(k, block) += out(i);
+      sums_(k, piece) += out(i);
     }
   }
 
   const MasterProblem& problem_;
   const std::vector<Index>& tasks_;
   State& state_;
-  std::vector<Residuals> block_residuals_;
-  Matrix block_sums_;
+  std::vector<Residuals> residuals_;  // of each piece of rows
+  Matrix sums_;                       // tasks x pieces
 };
 
 absl::Status AdmmMaster::CheckProblem(const MasterProblem& problem) const {
@@ -153,10 +167,11 @@ absl::Status AdmmMaster::Prepare(Index known, const MasterPoint& point,
   const Index appended = known > 0 ? problem().num_columns() - known : 0;
   Matrix fresh(appended, problem().num_tasks());
   for (Index t = 0; t < problem().num_tasks() && appended > 0; ++t) {
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    fresh.col(t).noalias() =
-        -problem().task(t).columns->Columns(known, problem().num_columns()).transpose() *
-        state_.multipliers[static_cast<size_t>(t)];
+    const Matrix columns = problem().task(t).columns->Columns(known, problem().num_columns());
+    MERCER_ASSIGN_OR_RETURN(
+        const Matrix products,
+        ProductOverRows(columns, state_.multipliers[static_cast<size_t>(t)], context));
+    fresh.col(t) = -products;
   }
   MERCER_RETURN_IF_ERROR(systems_.Extend(problem(), known, context));
   state_.best_gap = kInfinity;

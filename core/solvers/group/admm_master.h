@@ -67,6 +67,8 @@ class AdmmMaster final : public MasterSolver {
   // The squared residuals of the last iteration: of the splits (f against s, W against U), how far
   // s and U have moved, and what each is measured against.
   struct Residuals {
+    Residuals& operator+=(const Residuals& other);
+
     double scores = 0;  // |f - s|, then |s - the one before|, and what they are measured by
     double scores_moved = 0;
     double scores_size = 0;

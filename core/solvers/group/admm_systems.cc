@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/numeric/index_range.h"
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/linalg/blocked_cholesky.h"
 
@@ -57,7 +58,9 @@ absl::Status AdmmSystems::ExtendProducts(const MasterProblem& problem,
   Matrix border(d, d - known);
   MERCER_RETURN_IF_ERROR(columns.MultiplyTransposed(appended, border, context));
   products.column_sums.conservativeResize(d);
-  products.column_sums.tail(d - known) = appended.colwise().sum().transpose();
+  for (Index c = known; c < d; ++c) {
+    products.column_sums(c) = SumOfRows(appended.col(c - known));
+  }
   if (problem.bias) {
     border.noalias() -=
         products.column_sums * (products.column_sums.tail(d - known) / rows).transpose();

@@ -12,14 +12,12 @@
 #include <cmath>
 #include <vector>
 
-#include "core/base/process/paced_check.h"
+#include "core/base/process/row_sums.h"
 #include "core/base/status/status_macros.h"
 #include "core/solvers/group/feature_master.h"
 
 namespace mercer {
 namespace {
-
-constexpr Index kConjugateWork = 8;  // numbers that one is worth
 
 // By what the positive and the negative slopes of each task are multiplied so that they sum to 0.
 struct Balance {
@@ -51,28 +49,30 @@ double LargestRatio(const MasterProblem& problem, const Matrix& products) {
   return largest;
 }
 
-// Calls visit(y, c, balanced slope) for all samples.
-template <typename Visit>
-absl::Status ForBalancedSlopes(const MasterProblem& problem, const MasterEvaluation& evaluation,
-                               const Balance& balance, const RunContext& context,
-                               const Visit& visit) {
-  constexpr Index kRowsAtOnce = 4096;
-  PacedCheck check(context);
+// Calls visit(y, c, balanced slope, sum) for all samples; returns the sums of each task, added up.
+template <typename Sum, typename Visit>
+absl::StatusOr<Sum> SumBalancedSlopes(const MasterProblem& problem,
+                                      const MasterEvaluation& evaluation, const Balance& balance,
+                                      const Sum& zero, const RunContext& context,
+                                      const Visit& visit) {
+  Sum total = zero;
   for (Index t = 0; t < problem.num_tasks(); ++t) {
     const MasterTask& task = problem.task(t);
     const Vector& slopes = evaluation.slopes[static_cast<size_t>(t)];
-    for (Index i = 0; i < slopes.size(); ++i) {
-      if (i % kRowsAtOnce == 0) {
-        MERCER_RETURN_IF_ERROR(check.After(kConjugateWork * kRowsAtOnce));
+    const auto add = [&](Index begin, Index end, Sum& sum) {
+      for (Index i = begin; i < end; ++i) {
+        const double slope = slopes(i);
+        if (slope != 0) {
+          visit(task.targets(i), task.costs(i),
+                slope * (slope > 0 ? balance.positive(t) : balance.negative(t)), sum);
+        }
       }
-      const double slope = slopes(i);
-      if (slope != 0) {
-        visit(task.targets(i), task.costs(i),
-              slope * (slope > 0 ? balance.positive(t) : balance.negative(t)));
-      }
-    }
+    };
+    MERCER_ASSIGN_OR_RETURN(const Sum of_task,
+                            SumOverRows(slopes.size(), kRowBlock, zero, context, add));
+    total += of_task;
   }
-  return absl::OkStatus();
+  return total;
 }
 
 // The dual value of the balanced slopes at the best scale of at most `largest`, for the square and
@@ -82,13 +82,15 @@ absl::Status ForBalancedSlopes(const MasterProblem& problem, const MasterEvaluat
 absl::StatusOr<double> DualOfQuadratic(const MasterProblem& problem,
                                        const MasterEvaluation& evaluation, const Balance& balance,
                                        double largest, const RunContext& context) {
-  double linear = 0;
-  double curvature = 0;
-  MERCER_RETURN_IF_ERROR(ForBalancedSlopes(problem, evaluation, balance, context,
-                                           [&](double target, double cost, double slope) {
-                                             linear -= target * slope;
-                                             curvature += slope * slope / (4 * cost);
-                                           }));
+  MERCER_ASSIGN_OR_RETURN(
+      const Eigen::Array2d sums,
+      SumBalancedSlopes(problem, evaluation, balance, Eigen::Array2d(0, 0), context,
+                        [](double target, double cost, double slope, Eigen::Array2d& sum) {
+                          sum(0) -= target * slope;
+                          sum(1) += slope * slope / (4 * cost);
+                        }));
+  const double linear = sums(0);
+  const double curvature = sums(1);
   if (!(curvature > 0)) {
     return 0.0;
   }
@@ -103,12 +105,10 @@ absl::StatusOr<double> DualOfBounded(const MasterProblem& problem,
                                      const MasterEvaluation& evaluation, const Balance& balance,
                                      double largest, const RunContext& context) {
   const double scale = std::min(1.0, largest);
-  double dual = 0;
-  MERCER_RETURN_IF_ERROR(ForBalancedSlopes(
-      problem, evaluation, balance, context, [&](double target, double cost, double slope) {
-        dual -= problem.loss->Conjugate(target, cost, scale * slope);
-      }));
-  return dual;
+  return SumBalancedSlopes(problem, evaluation, balance, 0.0, context,
+                           [&](double target, double cost, double slope, double& sum) {
+                             sum -= problem.loss->Conjugate(target, cost, scale * slope);
+                           });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 
 namespace mercer {
@@ -93,7 +94,7 @@ absl::Status MasterCurvature::UpdateGram(const MasterProblem& problem, const Vec
   MERCER_RETURN_IF_ERROR(task.columns->MultiplyTransposed(change, column_sums, context));
   gram.products = std::move(products);
   gram.column_sums = rebuild ? column_sums : Vector(gram.column_sums + column_sums);
-  gram.weight_sum = curvatures.sum();
+  gram.weight_sum = SumOfRows(curvatures);
   gram.curvatures = std::move(curvatures);
   gram.rows_since_rebuilt = rebuild ? 0 : gram.rows_since_rebuilt + changed;
   return absl::OkStatus();
@@ -130,7 +131,9 @@ absl::Status MasterCurvature::Extend(const MasterProblem& problem, Index known,
     gram.products.rightCols(d - known).setZero();
     gram.products.bottomRows(d - known) = cross.transpose();
     gram.column_sums.conservativeResize(d);
-    gram.column_sums.tail(d - known) = weighted.colwise().sum().transpose();
+    for (Index c = known; c < d; ++c) {
+      gram.column_sums(c) = SumOfRows(weighted.col(c - known));
+    }
   }
   grams_ = std::move(grown);
   return absl::OkStatus();

@@ -2,15 +2,23 @@
 // scores, slopes, and the products of the columns with the slopes.
 #include <algorithm>
 
+#include "core/base/numeric/row_blocks.h"
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/solvers/group/feature_master.h"
 
 namespace mercer {
 namespace {
 
-// Sums over one block of rows. The sums of all blocks are added in the order of the blocks, so that
-// bits do not depend on threads.
-struct BlockSums {
+// Sums over one piece of rows.
+struct PieceSums {
+  PieceSums& operator+=(const PieceSums& other) {
+    risk += other.risk;
+    positive += other.positive;
+    negative += other.negative;
+    return *this;
+  }
+
   double risk = 0;
   double positive = 0;
   double negative = 0;
@@ -25,9 +33,8 @@ class SharedRowsPass {
   absl::Status Run(const Matrix& weights, RunContext& context) {
     const FeatureColumns& columns = *problem_.task(tasks_.front()).columns;
     const auto width = static_cast<Index>(tasks_.size());
-    const Index blocks =
-        (columns.rows() + FeatureColumns::kPassRows - 1) / FeatureColumns::kPassRows;
-    sums_.assign(static_cast<size_t>(blocks * width), {});
+    const Index pieces = CountPieces(columns.rows(), FeatureColumns::kPassRows);
+    sums_.assign(static_cast<size_t>(pieces * width), {});
     Matrix positive(weights.rows(), width);
     Matrix negative(weights.rows(), width);
     MERCER_RETURN_IF_ERROR(columns.ScoreAndReduce(
@@ -39,14 +46,16 @@ class SharedRowsPass {
       evaluation_.positive.col(t) = positive.col(k);
       evaluation_.negative.col(t) = negative.col(k);
     }
-    for (Index block = 0; block < blocks; ++block) {
-      for (Index k = 0; k < width; ++k) {
-        const BlockSums& sums = sums_[static_cast<size_t>(block * width + k)];
-        const Index t = tasks_[static_cast<size_t>(k)];
-        evaluation_.risk += sums.risk;
-        evaluation_.positive_sum(t) += sums.positive;
-        evaluation_.negative_sum(t) += sums.negative;
+    for (Index k = 0; k < width; ++k) {
+      PairwiseSum<PieceSums> tree;
+      for (Index piece = 0; piece < pieces; ++piece) {
+        tree.Add(piece, sums_[static_cast<size_t>(piece * width + k)]);
       }
+      const PieceSums sums = tree.Total({});
+      const Index t = tasks_[static_cast<size_t>(k)];
+      evaluation_.risk += sums.risk;
+      evaluation_.positive_sum(t) += sums.positive;
+      evaluation_.negative_sum(t) += sums.negative;
     }
     return absl::OkStatus();
   }
@@ -59,13 +68,14 @@ class SharedRowsPass {
       const MasterTask& task = problem_.task(t);
       auto with_bias = evaluation_.scores[static_cast<size_t>(t)].segment(begin, count);
       with_bias = scores.col(k).array() + point_.bias(t);
-      BlockSums sums;
+      PieceSums sums;
       sums.risk =
           problem_.loss->ValueAndSlopes(task.targets.segment(begin, count),
                                         task.costs.segment(begin, count), with_bias, slopes.col(k));
       evaluation_.slopes[static_cast<size_t>(t)].segment(begin, count) = slopes.col(k);
-      sums.positive = slopes.col(k).cwiseMax(0.0).sum();
-      sums.negative = slopes.col(k).cwiseMin(0.0).sum();
+      for (Index i = 0; i < count; ++i) {
+        (slopes(i, k) > 0 ? sums.positive : sums.negative) += slopes(i, k);
+      }
       sums_[static_cast<size_t>(begin / FeatureColumns::kPassRows * scores.cols() + k)] = sums;
     }
   }
@@ -74,7 +84,7 @@ class SharedRowsPass {
   const MasterPoint& point_;
   const std::vector<Index>& tasks_;
   MasterEvaluation& evaluation_;
-  std::vector<BlockSums> sums_;
+  std::vector<PieceSums> sums_;
 };
 
 }  // namespace
@@ -168,8 +178,8 @@ absl::Status EvaluateSlopes(const MasterProblem& problem, MasterEvaluation& eval
       const Vector& slopes = evaluation.slopes[static_cast<size_t>(t)];
       parts.col(k) = slopes.cwiseMax(0.0);
       parts.col(width + k) = slopes.cwiseMin(0.0);
-      evaluation.positive_sum(t) = parts.col(k).sum();
-      evaluation.negative_sum(t) = parts.col(width + k).sum();
+      evaluation.positive_sum(t) = SumOfRows(parts.col(k));
+      evaluation.negative_sum(t) = SumOfRows(parts.col(width + k));
     }
     Matrix products(columns.cols(), 2 * width);
     MERCER_RETURN_IF_ERROR(columns.MultiplyTransposed(parts, products, context));

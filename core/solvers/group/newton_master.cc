@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/numeric/step_count.h"
+#include "core/base/process/row_sums.h"
 #include "core/base/status/status_macros.h"
 #include "core/solvers/group/master_model.h"
 
@@ -23,25 +24,43 @@ constexpr int64_t kMaxNewtonStalls = 3;
 // The first and second derivative, by `size`, of the risk at start + size (end - start), from the
 // scores at both ends.
 struct Derivatives {
+  Derivatives& operator+=(const Derivatives& other) {
+    first += other.first;
+    second += other.second;
+    return *this;
+  }
+
   double first = 0;
   double second = 0;
 };
 
-Derivatives RiskDerivatives(const MasterProblem& problem, const MasterEvaluation& start,
-                            const MasterEvaluation& end, double size) {
-  Derivatives sum;
+// Errors: kCancelled.
+absl::StatusOr<Derivatives> RiskDerivatives(const MasterProblem& problem,
+                                            const MasterEvaluation& start,
+                                            const MasterEvaluation& end, double size,
+                                            const RunContext& context) {
+  Derivatives total;
   for (Index t = 0; t < problem.num_tasks(); ++t) {
     const MasterTask& task = problem.task(t);
     const Vector& from = start.scores[static_cast<size_t>(t)];
-    const Vector change = end.scores[static_cast<size_t>(t)] - from;
-    const Vector scores = from + size * change;
-    Vector derivatives(scores.size());
-    problem.loss->ValueAndSlopes(task.targets, task.costs, scores, derivatives);
-    sum.first += derivatives.dot(change);
-    problem.loss->Curvatures(task.targets, task.costs, scores, derivatives);
-    sum.second += derivatives.dot(change.cwiseAbs2());
+    const Vector& to = end.scores[static_cast<size_t>(t)];
+    const auto add = [&](Index first, Index last, Derivatives& sum) {
+      const Index count = last - first;
+      const Vector change = to.segment(first, count) - from.segment(first, count);
+      const Vector scores = from.segment(first, count) + size * change;
+      const auto targets = task.targets.segment(first, count);
+      const auto costs = task.costs.segment(first, count);
+      Vector derivatives(count);
+      problem.loss->ValueAndSlopes(targets, costs, scores, derivatives);
+      sum.first += derivatives.dot(change);
+      problem.loss->Curvatures(targets, costs, scores, derivatives);
+      sum.second += derivatives.dot(change.cwiseAbs2());
+    };
+    MERCER_ASSIGN_OR_RETURN(const Derivatives of_task,
+                            SumOverRows(from.size(), kRowPiece, Derivatives(), context, add));
+    total += of_task;
   }
-  return sum;
+  return total;
 }
 
 }  // namespace
@@ -124,8 +143,8 @@ absl::StatusOr<double> NewtonMaster::SearchSize(const Direction& direction,
   double high = 1;
   double size = 0.5;
   for (int trial = 1; trial <= kMaxTrials && size > low && size < high; ++trial) {
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    Derivatives at = RiskDerivatives(problem(), evaluation(), end, size);
+    MERCER_ASSIGN_OR_RETURN(Derivatives at,
+                            RiskDerivatives(problem(), evaluation(), end, size, context));
     at.first += chord;
     if (std::abs(at.first) <= kSearchShare * -direction.slope) {
       return size;
