@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
+#include "core/base/numeric/row_blocks.h"
 #include "core/base/status/status_macros.h"
 
 namespace mercer {
 namespace {
 
-constexpr Index kBlockRows = 4096;  // per partial sum
+constexpr Index kPieceRows = 4096;  // per partial sum
 // Values of a tile over a chunk of rows: they stay in the second cache.
 constexpr Index kTileValues = Index{1} << 16;
 // Multiplications of a tile, at most: some tens of milliseconds.
@@ -44,24 +46,37 @@ class Poll {
   Index work_ = 0;
 };
 
-// Sums over one block of rows for the columns of one tile of groups.
+// Sums over some rows for the columns of one tile of groups.
 struct PartialSums {
+  PartialSums& operator+=(const PartialSums& other) {
+    products += other.products;
+    for (size_t c = 0; c < columns.size(); ++c) {
+      const ColumnSums& from = other.columns[c];
+      ColumnSums& to = columns[c];
+      to.sum += from.sum;
+      to.squares += from.squares;
+      to.largest = std::max(to.largest, from.largest);
+      to.finite = to.finite && from.finite;
+    }
+    return *this;
+  }
+
   Matrix products;  // slopes x columns
   std::vector<ColumnSums> columns;
 };
 
-// Adds the sums of a later block of rows. Blocks come in their order, whatever thread computed
-// them: that makes the bits of a sum independent of the number of threads.
-void Add(const PartialSums& part, Index first, CandidateSums& total) {
-  for (size_t c = 0; c < part.columns.size(); ++c) {
-    const ColumnSums& from = part.columns[c];
-    ColumnSums& to = total.columns[static_cast<size_t>(first) + c];
-    to.sum += from.sum;
-    to.squares += from.squares;
-    to.largest = std::max(to.largest, from.largest);
-    to.finite = to.finite && from.finite;
-  }
-  total.products.middleRows(first, part.products.cols()) += part.products.transpose();
+// The place for the sums of all rows, and what they are when there are no rows.
+CandidateSums NoSums(Index columns, Index slopes) {
+  CandidateSums sums;
+  sums.products = Matrix::Zero(columns, slopes);
+  sums.columns.resize(static_cast<size_t>(columns));
+  return sums;
+}
+
+// Writes the sums of all rows for the columns from `first` on.
+void Write(PartialSums sums, Index first, CandidateSums& total) {
+  std::move(sums.columns.begin(), sums.columns.end(), total.columns.begin() + first);
+  total.products.middleRows(first, sums.products.cols()) = sums.products.transpose();
 }
 
 class Scan {
@@ -75,9 +90,9 @@ class Scan {
         columns_per_group_(family.columns_per_group()),
         work_per_group_(family.work_per_row() + columns_per_group_ * (slopes.cols() + 4)) {
     const auto count = static_cast<Index>(candidates.size());
-    const Index blocks = std::max<Index>(1, CeilDivide(rows.size(), kBlockRows));
+    const Index blocks = std::max<Index>(1, CountPieces(rows.size(), kPieceRows));
     const Index most = std::max<Index>(1, kTileValues / rows.chunk_rows() / columns_per_group_);
-    const Index groups = std::min(kTileWork / kBlockRows / work_per_group_,
+    const Index groups = std::min(kTileWork / kPieceRows / work_per_group_,
                                   CeilDivide(count, CeilDivide(kFewestTiles, blocks)));
     groups_per_tile_ = std::clamp(CeilDivide(groups, 4) * 4, Index{1}, most);
     tiles_ = CeilDivide(count, groups_per_tile_);
@@ -86,35 +101,36 @@ class Scan {
 
   template <typename Values>
   absl::StatusOr<CandidateSums> Run(const RunContext& context) const {
-    CandidateSums total;
-    total.products = Matrix::Zero(num_columns_, slopes_.cols());
-    total.columns.resize(static_cast<size_t>(num_columns_));
-    const Index blocks = CeilDivide(rows_.size(), kBlockRows);
-    const Index per_block = std::max<Index>(1, num_columns_ * (slopes_.cols() + 4));
-    const Index wave = std::max<Index>(1, kPartialValues / per_block);
+    const Index pieces = CountPieces(rows_.size(), kPieceRows);
+    const Index per_piece = std::max<Index>(1, num_columns_ * (slopes_.cols() + 4));
+    const Index wave = std::max<Index>(1, kPartialValues / per_piece);
+    std::vector<PairwiseSum<PartialSums>> trees(static_cast<size_t>(tiles_));
     std::vector<PartialSums> parts;
-    for (Index block = 0; block < blocks && tiles_ > 0; block += wave) {
-      const Index count = std::min(wave, blocks - block);
+    for (Index piece = 0; piece < pieces && tiles_ > 0; piece += wave) {
+      const Index count = std::min(wave, pieces - piece);
       parts.assign(static_cast<size_t>(count * tiles_), PartialSums());
-      context.parallel().ForBlocks(count * tiles_, 1, [&](Index begin, Index end) {
-        for (Index item = begin; item < end; ++item) {
-          parts[static_cast<size_t>(item)] =
-              SumTile<Values>(block + item / tiles_, item % tiles_, context);
-        }
+      context.parallel().ForBlocks(count * tiles_, 1, [&](Index item, Index /*end*/) {
+        parts[static_cast<size_t>(item)] =
+            SumTile<Values>(piece + item / tiles_, item % tiles_, context);
       });
       MERCER_RETURN_IF_ERROR(context.CheckCancelled());
       for (Index item = 0; item < count * tiles_; ++item) {
-        Add(parts[static_cast<size_t>(item)], item % tiles_ * groups_per_tile_ * columns_per_group_,
-            total);
+        trees[static_cast<size_t>(item % tiles_)].Add(piece + item / tiles_,
+                                                      std::move(parts[static_cast<size_t>(item)]));
       }
+    }
+    CandidateSums total = NoSums(num_columns_, slopes_.cols());
+    for (Index tile = 0; tile < tiles_ && pieces > 0; ++tile) {
+      Write(trees[static_cast<size_t>(tile)].Total({}),
+            tile * groups_per_tile_ * columns_per_group_, total);
     }
     return total;
   }
 
  private:
   template <typename Values>
-  PartialSums SumTile(Index block, Index tile, const RunContext& context) const {
-    // Bound for each block of rows anew: the filters of many candidates would be too many to keep.
+  PartialSums SumTile(Index piece, Index tile, const RunContext& context) const {
+    // Bound for each piece of rows anew: the filters of many candidates would be too many to keep.
     const std::unique_ptr<const FeatureMap> map = family_.Bind(candidates_.subspan(
         static_cast<size_t>(tile * groups_per_tile_), static_cast<size_t>(groups_per_tile_)));
     const Index columns = map->num_columns();
@@ -125,8 +141,8 @@ class Scan {
     Values values(chunk_rows, columns);
     RowMatrix buffer;
     Poll poll(context, columns / columns_per_group_ * work_per_group_);
-    const Index last = std::min((block + 1) * kBlockRows, rows_.size());
-    for (Index begin = block * kBlockRows; begin < last; begin += chunk_rows) {
+    const Index last = std::min((piece + 1) * kPieceRows, rows_.size());
+    for (Index begin = piece * kPieceRows; begin < last; begin += chunk_rows) {
       const Index count = std::min(chunk_rows, last - begin);
       if (poll.Cancelled(count)) {
         break;
@@ -190,26 +206,27 @@ absl::StatusOr<SingleMatrix> EvaluateCandidates(const FeatureFamily& family,
 
 absl::StatusOr<CandidateSums> ScanColumns(const SingleMatrix& columns, const FeatureRows& rows,
                                           ConstMatrixRef slopes, const RunContext& context) {
-  CandidateSums total;
-  total.products = Matrix::Zero(columns.cols(), slopes.cols());
-  total.columns.resize(static_cast<size_t>(columns.cols()));
+  CandidateSums total = NoSums(columns.cols(), slopes.cols());
   context.parallel().ForBlocks(columns.cols(), kGroupsAtOnce, [&](Index first, Index last) {
     Poll poll(context, slopes.cols() + 4);
     for (Index c = first; c < last; ++c) {
-      for (Index block = 0; block < rows.size(); block += kBlockRows) {
-        // Chunk by chunk into sums of the block, as Scan has them: the same bits.
-        PartialSums part{Matrix::Zero(slopes.cols(), 1), std::vector<ColumnSums>(1)};
-        const Index end = std::min(block + kBlockRows, rows.size());
-        for (Index begin = block; begin < end; begin += rows.chunk_rows()) {
+      PairwiseSum<PartialSums> tree;
+      const PartialSums none{Matrix::Zero(slopes.cols(), 1), std::vector<ColumnSums>(1)};
+      for (Index piece = 0; piece < rows.size(); piece += kPieceRows) {
+        // Chunk by chunk into sums of the piece, as Scan has them: the same bits.
+        PartialSums part = none;
+        const Index end = std::min(piece + kPieceRows, rows.size());
+        for (Index begin = piece; begin < end; begin += rows.chunk_rows()) {
           AddColumnSums({columns.col(c).data() + begin, slopes.data() + begin, slopes.outerStride(),
                          slopes.cols(), std::min(rows.chunk_rows(), end - begin)},
                         part.columns[0], part.products.data());
         }
-        Add(part, c, total);
-        if (poll.Cancelled(end - block)) {
+        tree.Add(piece / kPieceRows, std::move(part));
+        if (poll.Cancelled(end - piece)) {
           return;
         }
       }
+      Write(tree.Total(none), c, total);
     }
   });
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
@@ -227,7 +244,7 @@ absl::Status EvaluateColumns(const FeatureFamily& family, const FeatureRows& row
   }
   const Index columns = family.columns_per_group();
   const Index chunk_rows = rows.chunk_rows();
-  context.parallel().ForBlocks(rows.size(), kBlockRows, [&](Index block_begin, Index block_end) {
+  context.parallel().ForBlocks(rows.size(), kPieceRows, [&](Index block_begin, Index block_end) {
     RowMatrix buffer;
     Poll poll(context, family.work_per_row() * static_cast<Index>(groups.size()));
     for (Index begin = block_begin; begin < block_end; begin += chunk_rows) {

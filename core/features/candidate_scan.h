@@ -1,8 +1,8 @@
 // One pass over the rows for all candidates of a round: what decides which of them enters the model. Columns of candidates that are
 // drawn anew in each round are not stored; those of a winner are computed again.
 //
-// Blocks and orders of summation depend on shapes only: results have the same bits for every number
-// of threads.
+// Sums over rows are cut and added as row_blocks.h says: they have the same bits for every number of
+// threads, and for hosts that own whole blocks of rows.
 #pragma once
 
 #include <cstdint>
