@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/learners/infinite_features/infinite_features.h"
 #include "core/learners/infinite_features/problem.h"
@@ -20,8 +21,8 @@ std::vector<ColumnSums> SumColumns(const ConstColumns& raw) {
   std::vector<ColumnSums> sums(static_cast<size_t>(raw.cols()));
   for (Index c = 0; c < raw.cols(); ++c) {
     ColumnSums& one = sums[static_cast<size_t>(c)];
-    one.sum = raw.col(c).sum();
-    one.squares = raw.col(c).squaredNorm();
+    one.sum = SumOfRows(raw.col(c));
+    one.squares = SquaredNormOfRows(raw.col(c));
     one.largest = raw.col(c).lpNorm<Eigen::Infinity>();
     one.finite = std::isfinite(one.squares) || raw.col(c).allFinite();
   }
@@ -54,7 +55,11 @@ absl::StatusOr<Matrix> EvaluateGroups(const FeatureFamily& family, const Feature
 }
 
 Vector MeansOf(const Matrix& values, Index first, Index count, Index rows) {
-  return values.block(0, first, rows, count).colwise().mean().transpose();
+  Vector means(count);
+  for (Index c = 0; c < count; ++c) {
+    means(c) = SumOfRows(values.col(first + c).head(rows)) / static_cast<double>(rows);
+  }
+  return means;
 }
 
 // Appends the columns of the groups at the rows of table t, scaled; `values` has them first.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/learners/infinite_features/problem.h"
 #include "core/training/contract/single_task.h"
@@ -215,7 +216,8 @@ bool InfiniteFeaturesLearner::LossIsZero() const {
   double of_targets = 0;
   for (const Table& table : tables_) {
     const Eigen::ArrayXd size = table.task.targets.array().abs().rowwise().maxCoeff();
-    of_targets += (table.task.costs.array() * size * (1.0 + size)).sum();
+    const Vector of_rows = size * (1.0 + size);
+    of_targets += DotOfRows(table.task.costs, of_rows);
   }
   return master_->evaluation().risk <= kRoundingOfZero * of_targets;
 }

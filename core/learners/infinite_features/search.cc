@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 
 namespace mercer::infinite_features {
@@ -138,8 +139,11 @@ absl::StatusOr<SearchRound> SearchCandidates(const SearchProblem& problem, uint6
   for (size_t t = 0; t < problem.tables.size(); ++t) {
     MERCER_ASSIGN_OR_RETURN(CandidateSums sums,
                             SumsOfTable(problem, candidates, t, slopes[t], context));
-    tables.push_back(
-        {std::move(sums), problem.tables[t]->size(), slopes[t].colwise().sum().transpose()});
+    Vector of_slopes(slopes[t].cols());
+    for (Index o = 0; o < of_slopes.size(); ++o) {
+      of_slopes(o) = SumOfRows(slopes[t].col(o));
+    }
+    tables.push_back({std::move(sums), problem.tables[t]->size(), std::move(of_slopes)});
   }
   Matrix products;
   for (size_t i = 0; i < candidates.size(); ++i) {

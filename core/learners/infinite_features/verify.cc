@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/base/process/row_sums.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/features/feature_rows.h"
@@ -13,7 +14,7 @@
 namespace mercer::infinite_features {
 namespace {
 
-constexpr Index kBlockRows = 4096;
+constexpr Index kPieceRows = 4096;
 constexpr double kScaleTolerance = 1e-9;
 
 absl::Status Mismatch(std::string_view what) {
@@ -91,6 +92,13 @@ double Conjugate(double q) { return q == 1 ? kInfinity : std::isinf(q) ? 1.0 : q
 
 // The sums that one pass over the rows finds.
 struct Sums {
+  Sums& operator+=(const Sums& other) {
+    products += other.products;
+    squares += other.squares;
+    magnitudes = magnitudes.cwiseMax(other.magnitudes);
+    return *this;
+  }
+
   Matrix products;    // columns x outputs, with the dual
   Vector squares;     // of the columns
   Matrix magnitudes;  // columns x outputs: largest |value times coefficient|
@@ -110,21 +118,9 @@ class Pass {
 
   // Makes the pass; `values` receives those of the function, rows x outputs.
   absl::StatusOr<Sums> Run(Matrix& values, RunContext& context) const {
-    const Index blocks = (rows_.size() + kBlockRows - 1) / kBlockRows;
-    std::vector<Sums> parts(static_cast<size_t>(blocks));
-    context.parallel().ForBlocks(blocks, 1, [&](Index begin, Index end) {
-      for (Index block = begin; block < end && !context.cancelled(); ++block) {
-        parts[static_cast<size_t>(block)] = SumBlock(block * kBlockRows, values, context);
-      }
-    });
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    Sums total = Zero();
-    for (const Sums& part : parts) {
-      total.products += part.products;
-      total.squares += part.squares;
-      total.magnitudes = total.magnitudes.cwiseMax(part.magnitudes);
-    }
-    return total;
+    return SumOverRows(
+        rows_.size(), kPieceRows, Zero(), context,
+        [&](Index begin, Index end, Sums& sums) { AddRows(begin, end, values, sums, context); });
   }
 
  private:
@@ -133,9 +129,8 @@ class Pass {
             Matrix::Zero(map_.num_columns(), dual_.cols())};
   }
 
-  Sums SumBlock(Index begin, Matrix& values, const RunContext& context) const {
-    const Index end = std::min(begin + kBlockRows, rows_.size());
-    Sums sums = Zero();
+  void AddRows(Index begin, Index end, Matrix& values, Sums& sums,
+               const RunContext& context) const {
     RowMatrix buffer;
     Matrix columns(rows_.chunk_rows(), map_.num_columns());
     for (Index row = begin; row < end && !context.cancelled(); row += rows_.chunk_rows()) {
@@ -155,7 +150,6 @@ class Pass {
       sums.magnitudes = sums.magnitudes.cwiseMax(
           (coefficients_.cwiseAbs().array().colwise() * largest.array()).matrix());
     }
-    return sums;
   }
 
   const FeatureRows& rows_;

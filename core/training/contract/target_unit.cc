@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/process/row_vectors.h"
+
 namespace mercer {
 namespace {
 
@@ -13,12 +15,13 @@ constexpr double kLargestTarget = 1e150;
 // The mean, then the mean of what is left: equal targets have their own value as mean, to the last
 // bit.
 double WeightedMean(ConstVectorRef targets, ConstVectorRef costs) {
-  const double total = costs.sum();
+  const double total = SumOfRows(costs);
   if (!(total > 0)) {
     return 0;
   }
-  const double mean = costs.dot(targets) / total;
-  return mean + costs.dot((targets.array() - mean).matrix()) / total;
+  const double mean = DotOfRows(costs, targets) / total;
+  const Vector rest = targets.array() - mean;
+  return mean + DotOfRows(costs, rest) / total;
 }
 
 // The root of the mean square of all targets, which have mean 0. The largest magnitude is divided
@@ -29,14 +32,15 @@ double WeightedDeviation(const std::vector<TaskData>& tasks) {
   for (const TaskData& task : tasks) {
     const auto counts = (task.costs.array() > 0).cast<double>();
     largest = std::max(largest, (task.targets.col(0).array().abs() * counts).maxCoeff());
-    total += task.costs.sum();
+    total += SumOfRows(task.costs);
   }
   if (!(largest > 0) || !(total > 0)) {
     return 0;
   }
   double squares = 0;
   for (const TaskData& task : tasks) {
-    squares += (task.costs.array() * (task.targets.col(0).array() / largest).square()).sum();
+    const Vector of_rows = (task.targets.col(0).array() / largest).square();
+    squares += DotOfRows(task.costs, of_rows);
   }
   return largest * std::sqrt(squares / total);
 }

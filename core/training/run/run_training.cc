@@ -9,6 +9,7 @@
 #include "core/base/encoding/bytes.h"
 #include "core/base/encoding/saved_fields.h"
 #include "core/base/memory/scratch_space.h"
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/training/contract/target_unit.h"
 #include "core/training/run/composite_learner.h"
@@ -299,7 +300,8 @@ class TrainingLoop {
     for (const TaskData& task :
          problem_.tasks) {  // several are one output each, certified together
       const Eigen::ArrayXd size = task.targets.col(output).array().abs();
-      of_targets += (task.costs.array() * size * (1.0 + size)).sum();
+      const Vector of_rows = size * (1.0 + size);
+      of_targets += DotOfRows(task.costs, of_rows);
     }
     return primal <= SquaredUnit() * std::max(1e-300, kRoundingOfZero * of_targets);
   }
