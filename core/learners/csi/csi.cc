@@ -11,7 +11,6 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/kernels/gram/kernel_source.h"
-#include "core/linalg/row_products.h"
 #include "core/objectives/dual_ray.h"
 #include "core/training/contract/single_task.h"
 
@@ -190,26 +189,31 @@ absl::Status CsiLearner::StartOutputs(RunContext& context) {
     MERCER_ASSIGN_OR_RETURN(
         const SvmCertificate certificate,
         CertifySvm(*loss_, problem.targets, problem.costs, zero, zero, true, context));
-    MERCER_ASSIGN_OR_RETURN(CsiOutput output, OutputOf(problem, zero, certificate, context));
+    CsiOutput output;
+    output.weights = Vector::Zero(features_->cols());
+    output.bias = certificate.bias.chosen;
+    output.primal = certificate.primal;
+    MERCER_RETURN_IF_ERROR(TakeDual(problem, zero, certificate, output, context));
     outputs.push_back(std::move(output));
   }
   state_.outputs = std::move(outputs);
   return absl::OkStatus();
 }
 
-absl::StatusOr<CsiOutput> CsiLearner::OutputOf(const SvmProblem& problem, const Vector& dual,
-                                               const SvmCertificate& certificate,
-                                               const RunContext& context) const {
+// Takes a dual over when its best multiple is a higher bound than that of the one before.
+absl::Status CsiLearner::TakeDual(const SvmProblem& problem, const Vector& dual,
+                                  const SvmCertificate& certificate, CsiOutput& output,
+                                  const RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(const DualRay ray,
                           MaximizeOnDualRay(*loss_, problem.targets, problem.costs, dual,
                                             certificate.quadratic_form, context));
-  CsiOutput output;
-  output.dual = Vector::Zero(problem_->tasks[0].targets.rows());
-  output.dual(kept_) = dual;
-  output.bias = certificate.bias.chosen;
-  output.primal = certificate.primal;
-  output.lower = std::max(certificate.dual, ray.value);
-  return output;
+  const double lower = std::max(certificate.dual, ray.value);
+  if (lower > output.lower) {
+    output.dual = Vector::Zero(problem_->tasks[0].targets.rows());
+    output.dual(kept_) = dual;
+    output.lower = lower;
+  }
+  return absl::OkStatus();
 }
 
 bool CsiLearner::IsSolved(const CsiOutput& output) const {
@@ -252,11 +256,16 @@ absl::StatusOr<double> CsiLearner::SolveNextOutput(RunContext& context) {
   const double operations = solver_->NextCost();
   const int64_t before = solver_->iterations();
   MERCER_RETURN_IF_ERROR(solver_->Step(1, context));
-  MERCER_ASSIGN_OR_RETURN(output,
-                          OutputOf(problem, solver_->dual(), solver_->certificate(), context));
+  MERCER_RETURN_IF_ERROR(
+      TakeDual(problem, solver_->dual(), solver_->certificate(), output, context));
+  if (solver_->primal() < output.primal) {
+    output.weights = solver_->weights();
+    output.bias = solver_->bias();
+    output.primal = solver_->primal();
+  }
   state_.iterations += solver_->iterations() - before;
-  if (solver_->done()) {
-    output.stuck = solver_->stop() != SvmStop::kRelativeGap;
+  if (solver_->done() || IsSolved(output)) {
+    output.stuck = solver_->done() && solver_->stop() != SvmStop::kRelativeGap;
     solver_ = nullptr;
   }
   return operations;
@@ -293,16 +302,15 @@ StepReport CsiLearner::Report() const {
   return report;
 }
 
-// The coefficients a = G_I^-T w of w = G'dual, pivots x outputs, by back substitution, panel by
-// panel from the last pivots on. What rounding leaves where rows beyond the margin have nothing to
-// say is no coefficient.
+// The coefficients a = G_I^-T w, pivots x outputs, by back substitution, panel by panel from the
+// last pivots on. What rounding leaves where rows beyond the margin have nothing to say is no
+// coefficient.
 absl::StatusOr<Matrix> CsiLearner::Coefficients(RunContext& context) const {
   const auto pivots = static_cast<Index>(feature_pivots_.size());
-  Matrix dual(features_->rows(), static_cast<Index>(state_.outputs.size()));
+  Matrix coefficients(pivots, static_cast<Index>(state_.outputs.size()));
   for (size_t o = 0; o < state_.outputs.size(); ++o) {
-    dual.col(static_cast<Index>(o)) = state_.outputs[o].dual(kept_);
+    coefficients.col(static_cast<Index>(o)) = state_.outputs[o].weights;
   }
-  MERCER_ASSIGN_OR_RETURN(Matrix coefficients, ProductOverRows(*features_, dual, context));
   for (Index end = pivots; end > 0;) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const Index width = std::min(kPanel, end);

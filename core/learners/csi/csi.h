@@ -7,7 +7,7 @@
 //              33-40, as the baseline of Rakotomamonjy, Flamary, Yger: Learning with infinitely
 //              many features. Machine Learning 91 (2013) 43-66; docs/mathematics/csi.md.
 // Notation     G, an incomplete Cholesky factor on I (kernels/lowrank/csi.h); G_I = pivots' rows;
-//              f(x_i) = G(i, :) w with a = G_I^-T w, |f|^2 = |w|^2; w = G'u, u the dual variables.
+//              f(x_i) = G(i, :) w with a = G_I^-T w, |f|^2 = |w|^2; u, the dual variables.
 // Method       Pivots chosen greedily by kernel and targets, then Newton's method on G, one output
 //              after the other (core/solvers/svm/curved_svm.h).
 // Guarantees   The certificate is about the problem given the pivots. Rows of cost 0 take no part.
@@ -35,15 +35,17 @@ LearnerEntry Entry();
 
 // What is known of an output, in the problem divided by lambda.
 struct CsiOutput {
-  Vector dual;                // feasible; of all rows, 0 for those that are left out
-  double bias = 0;            // the best one for the function G G'dual
-  double primal = kInfinity;  // of that function and bias
-  double lower = -kInfinity;  // of the best multiple of the dual
+  Vector weights;             // w
+  double bias = 0;            // the best one for them
+  double primal = kInfinity;  // of both
+  Vector dual;                // u, feasible; of all rows, 0 for those that are left out
+  double lower = -kInfinity;  // of its best multiple
   bool stuck = false;         // no further progress in floating point
 
   static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
-    visit(Sized(self.dual, of.rows), Finite(self.bias), self.primal, self.lower, self.stuck);
-    visit.Require([&] { return self.dual.allFinite(); });
+    visit(self.weights, Finite(self.bias), self.primal, Sized(self.dual, of.rows), self.lower,
+          self.stuck);
+    visit.Require([&] { return self.weights.allFinite() && self.dual.allFinite(); });
   }
 };
 
@@ -84,9 +86,9 @@ class CsiLearner : public ResumableLearner<CsiState> {
   absl::Status StartOutputs(RunContext& context);
   absl::Status Solve(RunContext& context);
   absl::StatusOr<double> SolveNextOutput(RunContext& context);
-  absl::StatusOr<CsiOutput> OutputOf(const SvmProblem& problem, const Vector& dual,
-                                     const SvmCertificate& certificate,
-                                     const RunContext& context) const;
+  absl::Status TakeDual(const SvmProblem& problem, const Vector& dual,
+                        const SvmCertificate& certificate, CsiOutput& output,
+                        const RunContext& context) const;
   bool IsSolved(const CsiOutput& output) const;
   CsiOptions SelectionOptions() const;
   SvmProblem ProblemOf(Index output) const;

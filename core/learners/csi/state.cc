@@ -15,7 +15,11 @@ bool CsiLearner::Fits(const CsiState& state) const {
   const size_t outputs = state.outputs.size();
   const bool solving =
       state.progress.done && outputs == static_cast<size_t>(problem_->num_outputs());
-  return pivots <= kept_.size() && static_cast<int64_t>(pivots) <= options_.max_pivots &&
+  const auto has_weights = [&](const CsiOutput& output) {
+    return output.weights.size() == static_cast<Index>(pivots);
+  };
+  return std::all_of(state.outputs.begin(), state.outputs.end(), has_weights) &&
+         pivots <= kept_.size() && static_cast<int64_t>(pivots) <= options_.max_pivots &&
          (outputs == 0 || solving) && state.next_output < std::max<size_t>(1, outputs);
 }
 

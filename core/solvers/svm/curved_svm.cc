@@ -35,6 +35,10 @@ Vector Balanced(const CurvedStep& step, const CurvedDirection& solved, double su
   return direction;
 }
 
+double GapOfBounds(double primal, double dual) {
+  return (primal - dual) / std::max({std::abs(primal), std::abs(dual), 1e-300});
+}
+
 }  // namespace
 
 absl::Status CurvedSvmSolver::SetProblem(const SvmProblem& problem) {
@@ -68,9 +72,10 @@ absl::Status CurvedSvmSolver::Start(const SvmProblem& problem, const SvmWarmStar
   State state;
   state.eta = warm_start.dual.size() == 0 ? Vector::Zero(size_) : warm_start.dual;
   problem_.loss->RepairDual(problem_.targets, problem_.costs, true, state.eta);
-  MERCER_RETURN_IF_ERROR(system_->Multiply(state.eta, state.scores, context));
-  MERCER_RETURN_IF_ERROR(Judge(state, state.eta, state.scores, context));
+  MERCER_RETURN_IF_ERROR(system_->Reduce(state.eta, state.weights, context));
+  MERCER_RETURN_IF_ERROR(system_->Score(state.eta, state.weights, state.scores, context));
   MERCER_RETURN_IF_ERROR(MakePoint(state, context));
+  MERCER_RETURN_IF_ERROR(Judge(state, state.eta, state.scores, context));
   if (state.best_gap > relative_gap_) {
     MERCER_RETURN_IF_ERROR(Predict(state, context));
   }
@@ -97,7 +102,10 @@ absl::Status CurvedSvmSolver::SolveOnSupport(const std::vector<Index>& support, 
   CurvedDirection direction;
   MERCER_RETURN_IF_ERROR(system_->Solve(step, direction, context));
   solved.eta = Balanced(step, direction, 0.0);
-  MERCER_RETURN_IF_ERROR(system_->Multiply(solved.eta, solved.scores, context));
+  if (solved.weights.size() > 0) {
+    solved.weights = direction.weights;
+  }
+  MERCER_RETURN_IF_ERROR(system_->Score(solved.eta, solved.weights, solved.scores, context));
   return MakePoint(solved, context);
 }
 
@@ -177,7 +185,9 @@ absl::Status CurvedSvmSolver::MakePoint(State& next, RunContext& context) const 
   next.bias = bias.chosen;
   MERCER_ASSIGN_OR_RETURN(const double risk, loss.TotalValue(problem_.targets, problem_.costs,
                                                              next.scores, next.bias, context));
-  next.primal = 0.5 * DotOfRows(next.eta, next.scores) + risk;
+  const double square =
+      next.weights.size() > 0 ? next.weights.squaredNorm() : DotOfRows(next.eta, next.scores);
+  next.primal = 0.5 * square + risk;
   SetSlopes(next.scores, next.bias, next.dual);
   loss.RepairDual(problem_.targets, problem_.costs, true, next.dual);
   return system_->Multiply(next.dual, next.dual_scores, context);
@@ -189,7 +199,10 @@ absl::Status CurvedSvmSolver::Judge(State& next, const Vector& dual, const Vecto
   MERCER_ASSIGN_OR_RETURN(
       const SvmCertificate certificate,
       CertifySvm(*problem_.loss, problem_.targets, problem_.costs, dual, scores, true, context));
-  const double gap = certificate.RelativeGap();
+  double gap = certificate.RelativeGap();
+  if (next.weights.size() > 0) {
+    gap = GapOfBounds(next.primal, certificate.dual);
+  }
   if (gap < next.best_gap || next.best_dual.size() == 0) {
     next.stalls = gap < 0.9 * next.best_gap ? 0 : next.stalls;
     next.best_gap = gap;
@@ -208,8 +221,7 @@ absl::Status CurvedSvmSolver::JudgeFunction(State& next, RunContext& context) co
       const double linear,
       problem_.loss->DualValue(problem_.targets, problem_.costs, dual, context));
   const double value = linear - 0.5 * DotOfRows(next.eta, next.scores);
-  const double size = std::max({std::abs(next.primal), std::abs(value), 1e-300});
-  const double gap = (next.primal - value) / size;
+  const double gap = GapOfBounds(next.primal, value);
   if (!(gap <= std::max(relative_gap_, 0.1 * next.best_gap))) {
     return absl::OkStatus();
   }
@@ -288,7 +300,7 @@ absl::Status CurvedSvmSolver::NewtonStep(State& next, Ray& ray, RunContext& cont
   MERCER_RETURN_IF_ERROR(system_->Solve(step, solved, context));
   const Vector direction = Balanced(step, solved, SumOfRows(state_.eta));
   Vector change;
-  MERCER_RETURN_IF_ERROR(system_->Multiply(direction, change, context));
+  MERCER_RETURN_IF_ERROR(system_->Score(direction, solved.weights, change, context));
   const Vector total_change = change.array() + solved.bias;
   Vector dual;
   // The slope of the primal along the direction. eta and the direction have the sum 0, so that the
@@ -302,6 +314,9 @@ absl::Status CurvedSvmSolver::NewtonStep(State& next, Ray& ray, RunContext& cont
   MERCER_ASSIGN_OR_RETURN(ray.length, MinimizeOnRay(slope_at, context));
   next.eta += ray.length * direction;
   next.scores += ray.length * change;
+  if (next.weights.size() > 0) {
+    next.weights += ray.length * solved.weights;
+  }
   return absl::OkStatus();
 }
 
@@ -310,13 +325,13 @@ double CurvedSvmSolver::NextCost() const {
          500.0 * static_cast<double>(size_);
 }
 
-std::string CurvedSvmSolver::SaveState() const { return SaveFields(state_, size_); }
+std::string CurvedSvmSolver::SaveState() const { return SaveFields(state_, Lengths()); }
 
 absl::Status CurvedSvmSolver::RestoreState(const SvmProblem& problem, std::string_view state,
                                            RunContext& context) {
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
   State read;
-  if (!LoadFields(state, read, size_)) {
+  if (!LoadFields(state, read, Lengths())) {
     return absl::InvalidArgumentError("not a state of the Newton solver for this problem");
   }
   return Take(std::move(read), context);

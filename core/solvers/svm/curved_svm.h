@@ -44,7 +44,8 @@ namespace mercer {
 
 class CurvedSvmSolver : public SvmSolver {
  public:
-  // Stops when the certified relative gap is at most `relative_gap`.
+  // Stops when the certified relative gap is at most `relative_gap`; where the system keeps weights,
+  // that of weights() and the best dual.
   CurvedSvmSolver(std::unique_ptr<CurvedSystem> system, double relative_gap)
       : system_(std::move(system)), size_(system_->size()), relative_gap_(relative_gap) {}
   // Works on the features of a kernel that has them.
@@ -60,6 +61,10 @@ class CurvedSvmSolver : public SvmSolver {
   const Vector& scores() const override { return state_.best_scores; }
   const SvmCertificate& certificate() const override { return certificate_; }
   SvmWarmStart Successor() const override { return {}; }
+  // The function with the lowest primal value so far, where the system keeps weights.
+  const Vector& weights() const { return state_.weights; }
+  double bias() const { return state_.bias; }
+  double primal() const { return state_.primal; }
   double NextCost() const override;
   std::string SaveState() const override;
   absl::Status RestoreState(const SvmProblem& problem, std::string_view state,
@@ -69,9 +74,14 @@ class CurvedSvmSolver : public SvmSolver {
   absl::Status Iterate(RunContext& context) override;
 
  private:
+  struct StateLengths {
+    Index rows = 0;
+    Index weights = 0;
+  };
   struct State {
     Vector eta;
-    Vector scores;  // K eta
+    Vector weights;  // X'eta, or empty
+    Vector scores;   // K eta
     double bias = 0;
     double primal = kInfinity;  // of eta and bias
     double slope = kInfinity;   // least so far of the primal along a Newton direction, in magnitude
@@ -84,7 +94,8 @@ class CurvedSvmSolver : public SvmSolver {
     int64_t stalls = 0;
     SvmStop stop = SvmStop::kRunning;
 
-    static void VisitFields(auto& visit, auto& self, Index n) {
+    static void VisitFields(auto& visit, auto& self, const StateLengths& of) {
+      const Index n = of.rows;
       visit(Sized(self.eta, n), Sized(self.scores, n), Sized(self.dual, n),
             Sized(self.dual_scores, n), Sized(self.best_dual, n), Sized(self.best_scores, n),
             Finite(self.bias), self.primal, self.slope, self.best_gap, self.iterations, self.stalls,
@@ -94,9 +105,14 @@ class CurvedSvmSolver : public SvmSolver {
                self.dual_scores.allFinite() && self.best_dual.allFinite() &&
                self.best_scores.allFinite();
       });
+      if (of.weights > 0) {
+        visit(Sized(self.weights, of.weights));
+        visit.Require([&] { return self.weights.allFinite(); });
+      }
     }
   };
 
+  StateLengths Lengths() const { return {size_, system_->num_weights()}; }
   absl::Status SetProblem(const SvmProblem& problem);
   void SetSlopes(const Vector& scores, double bias, Vector& dual) const;
   CurvedStep MakeStep() const;

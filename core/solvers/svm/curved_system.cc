@@ -38,7 +38,7 @@ class EntrySystem final : public CurvedSystem {
                      RunContext& context) const override {
     const Vector root = step.curvature.cwiseSqrt();
     const auto count = static_cast<Index>(step.rows.size());
-    direction = {Vector::Zero(count), 0};
+    direction = {Vector::Zero(count), 0, {}};
     if (count == 0) {
       return absl::OkStatus();
     }
@@ -126,10 +126,11 @@ class FeatureSystem final : public CurvedSystem {
  public:
   // `cubic_operations`: of the Gram matrix and its factorisation, for each cube of the rank, beside
   // those for each row.
-  FeatureSystem(const Features& features, double cubic_operations)
-      : features_(features), cubic_operations_(cubic_operations) {}
+  FeatureSystem(const Features& features, bool keeps_weights, double cubic_operations)
+      : features_(features), keeps_weights_(keeps_weights), cubic_operations_(cubic_operations) {}
 
   Index size() const override { return features_.size(); }
+  Index num_weights() const override { return keeps_weights_ ? features_.rank() : 0; }
 
   absl::Status Multiply(const Vector& coefficients, Vector& products,
                         RunContext& context) const override {
@@ -138,9 +139,22 @@ class FeatureSystem final : public CurvedSystem {
     return features_.Multiply(reduced, products, context);
   }
 
+  absl::Status Reduce(const Vector& coefficients, Vector& weights,
+                      RunContext& context) const override {
+    return keeps_weights_ ? features_.MultiplyTransposed(coefficients, weights, context)
+                          : CurvedSystem::Reduce(coefficients, weights, context);
+  }
+
+  absl::Status Score(const Vector& coefficients, const Vector& weights, Vector& scores,
+                     RunContext& context) const override {
+    return keeps_weights_ ? features_.Multiply(weights, scores, context)
+                          : Multiply(coefficients, scores, context);
+  }
+
   absl::Status Solve(const CurvedStep& step, CurvedDirection& direction,
                      RunContext& context) const override {
-    direction = {Vector::Zero(static_cast<Index>(step.rows.size())), 0};
+    direction = {Vector::Zero(static_cast<Index>(step.rows.size())), 0, {}};
+    MERCER_RETURN_IF_ERROR(features_.MultiplyTransposed(step.gradient, direction.weights, context));
     Matrix factor;
     const absl::Status factored = FactorShifted(
         [&](Matrix& gram) { return features_.Gram(step.rows, step.curvature, gram, context); },
@@ -151,21 +165,19 @@ class FeatureSystem final : public CurvedSystem {
     MERCER_RETURN_IF_ERROR(factored);
     Vector curvature = Vector::Zero(size());
     curvature(step.rows) = step.curvature;
-    Vector reduced;
     Vector column;
-    MERCER_RETURN_IF_ERROR(features_.MultiplyTransposed(step.gradient, reduced, context));
     MERCER_RETURN_IF_ERROR(features_.MultiplyTransposed(curvature, column, context));
     Matrix solution(features_.rank(), 2);
-    solution.col(0) = reduced;
+    solution.col(0) = direction.weights;
     solution.col(1) = column;
     MERCER_RETURN_IF_ERROR(SolveCholesky(factor, solution, context));
     const double corner = SumOfRows(curvature);
     const double schur = corner - column.dot(solution.col(1));
     direction.bias =
         schur > 1e-14 * corner ? (step.sum - column.dot(solution.col(0))) / schur : 0.0;
-    const Vector change = solution.col(0) - direction.bias * solution.col(1);
+    direction.weights = solution.col(0) - direction.bias * solution.col(1);
     MERCER_RETURN_IF_ERROR(
-        features_.MultiplyRows(step.rows, change, direction.multipliers, context));
+        features_.MultiplyRows(step.rows, direction.weights, direction.multipliers, context));
     direction.multipliers =
         step.curvature.array() * (direction.multipliers.array() + direction.bias);
     return absl::OkStatus();
@@ -180,6 +192,7 @@ class FeatureSystem final : public CurvedSystem {
 
  private:
   const Features features_;
+  const bool keeps_weights_;
   const double cubic_operations_;
 };
 
@@ -188,13 +201,13 @@ class FeatureSystem final : public CurvedSystem {
 std::unique_ptr<CurvedSystem> MakeCurvedSystem(const KernelOperator& kernel) {
   const std::optional<FactoredKernel> factored = kernel.Factored();
   if (factored.has_value()) {
-    return std::make_unique<FeatureSystem<FactoredKernel>>(*factored, 5.0);
+    return std::make_unique<FeatureSystem<FactoredKernel>>(*factored, false, 5.0);
   }
   return std::make_unique<EntrySystem>(kernel);
 }
 
 std::unique_ptr<CurvedSystem> MakeFeatureSystem(const Matrix& features) {
-  return std::make_unique<FeatureSystem<DenseFeatures>>(DenseFeatures(features), 1.0);
+  return std::make_unique<FeatureSystem<DenseFeatures>>(DenseFeatures(features), true, 1.0);
 }
 
 }  // namespace mercer

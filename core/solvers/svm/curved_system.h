@@ -24,17 +24,34 @@ struct CurvedStep {
 struct CurvedDirection {
   Vector multipliers;  // lam, of the rows J
   double bias = 0;     // db
+  Vector weights;      // dv = X'g - X_J'lam, when there are features X
 };
 
+// A function f = K eta on features, f = X v with v = X'eta, may be kept by v as well: v has the
+// rounding of its own size, while X'eta has that of eta, which is as large as the costs.
+//
 // Not thread-safe. What it was made of must outlive it.
 class CurvedSystem {
  public:
   virtual ~CurvedSystem() = default;
 
   virtual Index size() const = 0;  // of the kernel
+  // How many weights a function has; 0: the system keeps none.
+  virtual Index num_weights() const { return 0; }
   // products = K coefficients. Errors: kCancelled.
   virtual absl::Status Multiply(const Vector& coefficients, Vector& products,
                                 RunContext& context) const = 0;
+  // weights = X'coefficients, empty when none are kept. Errors: kCancelled.
+  virtual absl::Status Reduce(const Vector& /*coefficients*/, Vector& weights,
+                              RunContext& /*context*/) const {
+    weights.resize(0);
+    return absl::OkStatus();
+  }
+  // scores = X weights, or K coefficients when no weights are kept. Errors: kCancelled.
+  virtual absl::Status Score(const Vector& coefficients, const Vector& /*weights*/, Vector& scores,
+                             RunContext& context) const {
+    return Multiply(coefficients, scores, context);
+  }
   // (1 / D + K_JJ) lam = (K g)_J + db 1,  1'lam = sum.  A system that is singular in floating point
   // gets a larger diagonal; when even that does not help lam = 0 and db = 0. Errors: kCancelled.
   virtual absl::Status Solve(const CurvedStep& step, CurvedDirection& direction,
@@ -45,7 +62,7 @@ class CurvedSystem {
 
 // Of the kernel, on its features if it has some.
 std::unique_ptr<CurvedSystem> MakeCurvedSystem(const KernelOperator& kernel);
-// Of the kernel X X' of the rows of X, in double precision.
+// Of the kernel X X' of the rows of X, in double precision; keeps weights.
 std::unique_ptr<CurvedSystem> MakeFeatureSystem(const Matrix& features);
 
 }  // namespace mercer

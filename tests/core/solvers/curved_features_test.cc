@@ -5,6 +5,7 @@
 #include <string>
 
 #include <Eigen/Cholesky>
+#include <Eigen/QR>
 #include <gtest/gtest.h>
 
 #include "core/solvers/svm/curved_svm.h"
@@ -71,6 +72,9 @@ TEST(FeatureSystemTest, SolvesTheDenseSystem) {
     const Vector right = of_products.array() + direction.bias;
     EXPECT_LE((left - right).norm(), 1e-11 * std::max(1.0, right.norm())) << columns;
     EXPECT_NEAR(direction.multipliers.sum(), step.sum, 1e-11) << columns;
+    Vector change = step.gradient;
+    change(step.rows) -= direction.multipliers;
+    ExpectMatrixNear(direction.weights, features.transpose() * change, 1e-11, "weights");
   }
 }
 
@@ -84,6 +88,7 @@ TEST(FeatureSystemTest, NoCurvedRowsLeaveTheGradient) {
   ASSERT_EQ(system->Solve(step, direction, context), absl::OkStatus());
   EXPECT_EQ(direction.multipliers.size(), 0);
   EXPECT_EQ(direction.bias, 0);
+  ExpectMatrixNear(direction.weights, features.transpose() * step.gradient, 1e-13, "weights");
 }
 
 TEST(CurvedFeaturesTest, SquareLossSolvesTheNormalEquations) {
@@ -97,34 +102,54 @@ TEST(CurvedFeaturesTest, SquareLossSolvesTheNormalEquations) {
   system.diagonal().head(6).array() += 1;
   const Vector solution =
       system.ldlt().solve(2 * with_ones.transpose() * costs.cwiseProduct(data.problem.targets));
-  const Vector weights = data.features.transpose() * solver->dual();
-  EXPECT_LE((weights - solution.head(6)).norm(), 1e-10 * solution.norm());
-  EXPECT_NEAR(solver->certificate().bias.chosen, solution(6), 1e-10);
+  EXPECT_LE((solver->weights() - solution.head(6)).norm(), 1e-12 * solution.norm());
+  EXPECT_NEAR(solver->bias(), solution(6), 1e-12);
+  const Vector of_dual = data.features.transpose() * solver->dual();
+  EXPECT_LE((of_dual - solution.head(6)).norm(), 1e-10 * solution.norm());
   EXPECT_LE(solver->iterations(), 2);
+}
+
+// The weights are those of the least squares but for 1 / cost, though each entry of the dual, of
+// which they are a sum, is rounded by more than their size.
+TEST(CurvedFeaturesTest, HugeCostsLeaveTheWeightsExact) {
+  for (const double cost : {1e10, 1e13, 1e16}) {
+    const RidgeRows data = MakeRidgeRows(LossKind::kSquare, 300, 6, cost);
+    const std::unique_ptr<CurvedSvmSolver> solver = SolveRidgeRows(data, 1e-9);
+    Matrix with_ones(300, 7);
+    with_ones << data.features, Vector::Ones(300);
+    const Vector roots = data.problem.costs.cwiseSqrt() / std::sqrt(cost);
+    const Vector solution = (roots.asDiagonal() * with_ones)
+                                .eval()
+                                .colPivHouseholderQr()
+                                .solve(roots.cwiseProduct(data.problem.targets));
+    EXPECT_LE((solver->weights() - solution.head(6)).norm(), 1e-9 * solution.norm()) << cost;
+    EXPECT_NEAR(solver->bias(), solution(6), 1e-9) << cost;
+  }
 }
 
 // The objective is convex and has a derivative: where that vanishes is the minimum.
 TEST(CurvedFeaturesTest, SquaredHingeEndsWhereTheGradientVanishes) {
   for (const double cost : {1e-3, 1.0, 1e4}) {
     const RidgeRows data = MakeRidgeRows(LossKind::kSquaredHinge, 500, 8, cost);
-    const std::unique_ptr<CurvedSvmSolver> solver = SolveRidgeRows(data, 1e-11);
-    const Vector weights = data.features.transpose() * solver->dual();
-    const double bias = solver->certificate().bias.chosen;
+    const std::unique_ptr<CurvedSvmSolver> solver = SolveRidgeRows(data, 1e-13);
+    const Vector& weights = solver->weights();
+    const double bias = solver->bias();
     const Vector scores = (data.features * weights).array() + bias;
     const Vector& y = data.problem.targets;
     const Eigen::ArrayXd slack = (1 - y.array() * scores.array()).max(0.0);
     const Vector slopes = -2 * data.problem.costs.array() * y.array() * slack;
     const Vector gradient = weights + data.features.transpose() * slopes;
     const double size = slopes.lpNorm<1>();
-    EXPECT_LE(gradient.lpNorm<Eigen::Infinity>(), 1e-6 * size) << cost;
+    EXPECT_LE(gradient.lpNorm<Eigen::Infinity>(), 1e-9 * size) << cost;
     EXPECT_LE(std::abs(slopes.sum()), 1e-9 * size) << cost;
     const double primal =
         0.5 * weights.squaredNorm() + (data.problem.costs.array() * slack.square()).sum();
-    EXPECT_NEAR(solver->certificate().primal, primal, 1e-11 * primal);
+    EXPECT_NEAR(solver->primal(), primal, 1e-12 * primal);
     // -conjugate(-u) = v - v^2 / (4 c), v = y u.
     const Eigen::ArrayXd v = solver->dual().array() * y.array();
     const double dual =
-        (v - v.square() / (4 * data.problem.costs.array())).sum() - 0.5 * weights.squaredNorm();
+        (v - v.square() / (4 * data.problem.costs.array())).sum() -
+        0.5 * (data.features.transpose() * solver->dual()).squaredNorm();
     EXPECT_TRUE((v >= 0).all());
     EXPECT_NEAR(solver->dual().sum(), 0, 1e-11 * solver->dual().lpNorm<1>());
     EXPECT_NEAR(solver->certificate().dual, dual, 1e-11 * primal);

@@ -260,6 +260,21 @@ TEST(CsiLearnerTest, MemoryEstimateHoldsForLongLookAheadsAndManyPivots) {
   }
 }
 
+// Costs are the weights of the rows divided by lambda: the weights of the pivots are no sum of terms
+// of their order.
+TEST(CsiLearnerTest, TinyLambdaIsNoObstacle) {
+  for (const TargetKind kind : {TargetKind::kRegression, TargetKind::kClassification}) {
+    for (const double lambda : {1e-9, 1e-11, 1e-13, 1e-15}) {
+      TrainingProblem problem = ToyProblem(kind, 600, 3, {2.0});
+      problem.relative_gap = 1e-6;
+      const absl::StatusOr<TrainingOutcome> outcome =
+          Train(problem, {.lambda = lambda, .max_pivots = 30});
+      ASSERT_TRUE(outcome.ok()) << outcome.status();
+      EXPECT_LE(outcome->certificate.accuracy, 1e-6) << lambda;
+    }
+  }
+}
+
 // A kernel of rank 1 has one pivot, whatever rounding leaves of the others; many pivots on a line are nearly dependent.
 TEST(CsiLearnerTest, DependentPivotsAreNoObstacle) {
   for (uint64_t seed = 1; seed <= 6; ++seed) {
