@@ -13,6 +13,9 @@ namespace mercer::server {
 
 // What the tables of a model may take of its message and of its stored summary.
 inline constexpr size_t kMaxTableBytes = size_t{8} << 20;
+// What weights, which have fields of their own, may take to be told as a table too: the answer keeps
+// within the 4 MiB that clients of gRPC take by default where it did without tables.
+inline constexpr size_t kMaxCopiedBytes = size_t{1} << 20;
 
 // Errors: kResourceExhausted with reason RESPONSE_TOO_LARGE when the answer itself exceeds
 // `limit_bytes`.

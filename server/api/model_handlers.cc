@@ -124,6 +124,10 @@ absl::StatusOr<v1::Model> ModelHandlers::GetModel(const v1::GetModelRequest& req
                             cache_.Load(record.model, record.version));
     MERCER_RETURN_IF_ERROR(WriteModelFunction(loaded->predictor->model(), &model));
   }
+  // What was asked for goes before what is told beside it.
+  if (model.ByteSizeLong() > static_cast<size_t>(context_.limits.message_bytes)) {
+    model.clear_tables();
+  }
   return model;
 }
 

@@ -83,27 +83,52 @@ std::pair<int, std::string> PlaceInPath(const std::string& name) {
   return {is_one ? value : 0, is_one ? name.substr(dot + 1) : ""};
 }
 
-// Takes these metrics out of the message. Values are told by the metrics that all of them have.
-std::optional<v1::ModelTable> TakePathTable(v1::Model& message) {
+// Takes what `named`, metrics or spreads, says of the values of a path out of it: by the number of the
+// value and the name of the metric.
+template <typename Named, typename ValueOf>
+std::map<int, std::map<std::string, double>> TakePath(Named& named, const ValueOf& value_of) {
   std::map<int, std::map<std::string, double>> values;
-  auto& metrics = *message.mutable_metrics();
-  for (const v1::Metric& metric : metrics) {
-    const auto [value, name] = PlaceInPath(metric.name());
+  for (const auto& one : named) {
+    const auto [value, name] = PlaceInPath(one.name());
     if (value > 0) {
-      values[value][name] = metric.value();
+      values[value][name] = value_of(one);
     }
   }
+  named.erase(std::remove_if(named.begin(), named.end(),
+                             [](const auto& one) { return PlaceInPath(one.name()).first > 0; }),
+              named.end());
+  return values;
+}
+
+// Values are told by the metrics that all of them have.
+std::optional<v1::ModelTable> TakePathTable(v1::Model& message) {
+  std::map<int, std::map<std::string, double>> values =
+      TakePath(*message.mutable_metrics(), [](const v1::Metric& metric) { return metric.value(); });
   if (values.empty()) {
     return std::nullopt;
   }
-  metrics.erase(
-      std::remove_if(metrics.begin(), metrics.end(),
-                     [](const v1::Metric& metric) { return PlaceInPath(metric.name()).first > 0; }),
-      metrics.end());
+  if (message.has_held_out()) {
+    for (const auto& [value, spreads] :
+         TakePath(*message.mutable_held_out()->mutable_spreads(),
+                  [](const v1::MetricSpread& spread) { return spread.standard_deviation(); })) {
+      for (const auto& [name, deviation] : spreads) {
+        if (name == "accuracy" || name == "rmse") {
+          values[value][absl::StrCat(name, kDeviationSuffix)] = deviation;
+        }
+      }
+    }
+  }
   v1::ModelTable table;
   table.set_name(kPathTable);
   table.set_row_axis(message.lineage().request().path().option());
   table.set_title(absl::StrCat("values of ", table.row_axis()));
+  for (const v1::Metric& metric : message.metrics()) {
+    const auto best = values.find(static_cast<int>(metric.value()));
+    if (metric.name() == "path.best" && best != values.end()) {
+      table.set_title(absl::StrCat(table.title(), ", of which ", FormatLabel(best->second["value"]),
+                                   " is best"));
+    }
+  }
   table.set_column_axis("metrics");
   table.set_drawing(v1::TABLE_DRAWING_CURVE);
   for (const auto& [name, of_first] : values.begin()->second) {
@@ -155,24 +180,27 @@ void CompleteTables(v1::Model* message) {
     NameColumns(*message, table);
     AddTable(std::move(table), room, *message);
   };
+  std::optional<v1::ModelTable> path = TakePathTable(*message);
   const v1::KernelWeights& kernels = message->kernel_weights();
-  if (!kernels.kernels().empty() && kernels.ByteSizeLong() <= room) {
+  if (!kernels.kernels().empty() && kernels.ByteSizeLong() <= std::min(room, kMaxCopiedBytes)) {
     v1::ModelTable table = MakeWeightTable("kernel_weights", "kernel weights", "kernels",
                                            kernels.kernels(), kernels.weights());
     *table.mutable_row_groups() = kernels.groups();
     add(std::move(table));
   }
   const v1::FeatureWeights& features = message->feature_weights();
-  if (!features.features().empty() && features.ByteSizeLong() <= room) {
+  if (!features.features().empty() && features.ByteSizeLong() <= std::min(room, kMaxCopiedBytes)) {
     add(MakeWeightTable("feature_weights", "chosen features", "features", features.features(),
                         features.weights()));
   }
-  if (std::optional<v1::ModelTable> path = TakePathTable(*message); path.has_value()) {
+  if (path.has_value()) {
     add(*std::move(path));
   }
   for (v1::ModelTable& table : stored) {
     add(std::move(table));
   }
 }
+
+void LeaveOutPath(v1::Model* message) { TakePathTable(*message); }
 
 }  // namespace mercer::server

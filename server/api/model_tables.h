@@ -14,7 +14,11 @@ void WriteTables(const std::vector<ModelTable>& tables, v1::Model* message);
 
 // Makes the tables of a stored summary those that GetModel tells: first the weights of kernels and
 // features, which have fields of their own in what is stored, then the others; columns of outputs
-// are named by these. No more than kMaxTableBytes has room for.
+// are named by these. No more than kMaxTableBytes has room for, and of weights none that are larger
+// than kMaxCopiedBytes.
 void CompleteTables(v1::Model* message);
+
+// What models of before say of a path in metrics and spreads is left out, as GetModel tells it.
+void LeaveOutPath(v1::Model* message);
 
 }  // namespace mercer::server

@@ -269,6 +269,7 @@ absl::StatusOr<v1::Model> WriteModel(const VersionRecord& record) {
   MERCER_ASSIGN_OR_RETURN(v1::Model model, WriteStored(record));
   model.clear_held_out();
   model.clear_tables();
+  LeaveOutPath(&model);
   return model;
 }
 

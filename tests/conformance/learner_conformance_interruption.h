@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "core/training/model/point_encoding.h"
 #include "core/training/run/verification.h"
 #include "tests/conformance/learner_conformance.h"
 
@@ -31,8 +32,7 @@ inline std::string FinishByHand(Learner& learner, const TrainingProblem& problem
     return "";
   }
   ByteWriter writer;
-  WriteFields(point->function, writer);
-  writer.WriteString(SaveWitness(point->witness));
+  WritePoint(*point, writer);
   return std::move(writer).Take();
 }
 

@@ -112,6 +112,7 @@ ALLOWED = {
     "core/solvers/mkl/smo_mkl.cc": (1, KERNEL),
     "core/solvers/mkl/weight_hessian.cc": (8, KERNEL),
     "core/solvers/mkl/weight_term.cc": (4, FEATURES),
+    "core/solvers/svm/curved_svm.cc": (1, FEATURES),
     "core/solvers/svm/curved_system.cc": (4, "over features; " + KERNEL),
     "core/solvers/svm/smo.cc": (3, KERNEL),
     "core/solvers/svm/smo_iterate.cc": (3, KERNEL),

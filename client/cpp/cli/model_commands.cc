@@ -162,8 +162,9 @@ void AddModelCommands(CommandLine& line) {
   CLI::App* show = line.Add(
       line.app, "show", "Certificate, metrics, weights and other tables of a model", shown, &Show);
   show->add_option("MODEL", shown->model, "NAME, NAME/versions/N or NAME@ALIAS")->required();
-  show->add_option("--kernels", shown->kernels,
-                   "Rows to show of weights and other tables, the largest; 0: all")
+  show->add_option(
+          "--kernels", shown->kernels,
+          "Rows to show of weights and other tables, the largest, of curves the first; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   CLI::Option* full =

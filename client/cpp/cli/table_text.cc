@@ -183,6 +183,18 @@ std::string NotShownText(const v1::ModelTable& table, size_t shown_rows, int64_t
              : Printable(absl::StrCat("  not shown: ", absl::StrJoin(parts, ", "))) + "\n";
 }
 
+// Cells of a line that all columns take under their whole names.
+int64_t ColumnsWidth(const v1::ModelTable& table) {
+  int64_t width = 0;
+  for (int64_t column = 0; column < NumColumns(table); ++column) {
+    const bool has_name = column < table.columns_size();
+    const int of_name =
+        has_name ? DisplayWidth(Printable(table.columns(static_cast<int>(column)))) : 0;
+    width += std::max(kCellWidth, of_name) + 2;
+  }
+  return width;
+}
+
 std::string FormatNumbers(const v1::ModelTable& table, const std::vector<size_t>& order,
                           size_t shown, const Terminal& terminal) {
   const std::vector<std::string> names = RowNames(table, order, shown);
@@ -191,15 +203,18 @@ std::string FormatNumbers(const v1::ModelTable& table, const std::vector<size_t>
   const int name_width =
       std::min(std::max(DisplayWidth(table.row_axis()), WidthOf(names)), most_of_name);
   const int group_width = groups.empty() ? 0 : std::max(WidthOf(groups), DisplayWidth("group")) + 2;
-  const int room = (terminal.width - 2 - name_width - group_width) / (kCellWidth + 2);
-  const int64_t columns = std::min<int64_t>(NumColumns(table), std::max(1, room));
+  const int width = terminal.width - 2 - name_width - group_width;
+  const bool all_fit = ColumnsWidth(table) <= width;
+  const int64_t columns =
+      all_fit ? NumColumns(table)
+              : std::min<int64_t>(NumColumns(table), std::max(1, width / (kCellWidth + 2)));
   std::vector<std::string> header = {"", CutMiddle(Printable(table.row_axis()), name_width)};
   if (!groups.empty()) {
     header.emplace_back("group");
   }
   for (int column = 0; column < columns; ++column) {
     const std::string name = column < table.columns_size() ? table.columns(column) : "";
-    header.push_back(CutMiddle(Printable(name), kCellWidth));
+    header.push_back(all_fit ? Printable(name) : CutMiddle(Printable(name), kCellWidth));
   }
   Table lines(std::move(header));
   for (size_t i = 0; i < shown; ++i) {

@@ -36,8 +36,8 @@ inline constexpr Index kRowPiece = 2048;
 // How many pieces there are of so many rows.
 constexpr Index CountPieces(Index rows, Index piece) { return (rows + piece - 1) / piece; }
 
-// Adds the sums of pieces in the tree over their numbers. Keeps at most one more sum than the tree
-// is high: where a partial sum is a large matrix, its memory grows with the logarithm of the rows.
+// Adds the sums of pieces in the tree over their numbers. Keeps about as many sums as the tree is
+// high: where a partial sum is a large matrix, its memory grows with the logarithm of the rows.
 //
 // `Partial` is default constructible, movable, and has operator+=. Not safe for concurrent use.
 template <typename Partial>
@@ -49,12 +49,14 @@ class PairwiseSum {
     Partial sum;
   };
 
+  // `first`: the first piece of a host that does not own those before it, whether or not that piece
+  // is there.
+  explicit PairwiseSum(Index first = 0) : first_(first) {}
+
   // Numbers come in ascending order: those of pieces, or the nodes of hosts in the order of their
   // blocks.
   void Add(Index number, Partial sum) {
-    // The last two nodes are complete when they meet below where the next one joins them.
-    while (nodes_.size() >= 2 && Height(nodes_[nodes_.size() - 2].number, nodes_.back().number) <
-                                     Height(nodes_.back().number, number)) {
+    while (nodes_.size() >= 2 && LastMeetBefore(number)) {
       MergeLast();
     }
     nodes_.push_back({number, std::move(sum)});
@@ -82,11 +84,20 @@ class PairwiseSum {
     return static_cast<int>(std::bit_width(static_cast<uint64_t>(a ^ b)));
   }
 
+  // Whether the node above the last two is complete: it lies below where the next piece joins it,
+  // and no piece of another host is in it.
+  bool LastMeetBefore(Index number) const {
+    const Index last = nodes_.back().number;
+    const int height = Height(nodes_[nodes_.size() - 2].number, last);
+    return height < Height(last, number) && (last >> height) << height >= first_;
+  }
+
   void MergeLast() {
     nodes_[nodes_.size() - 2].sum += nodes_.back().sum;
     nodes_.pop_back();
   }
 
+  Index first_;
   std::vector<Node> nodes_;
 };
 

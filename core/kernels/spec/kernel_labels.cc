@@ -16,14 +16,23 @@ namespace {
 void CheckLabel(const std::string& label, const char* field, FieldViolations& violations) {
   violations.Check(label.size() <= kMaxLabelBytes, field,
                    absl::StrCat("has ", label.size(), " bytes, may have ", kMaxLabelBytes));
-  const bool control = std::any_of(label.begin(), label.end(), [](char c) {
-    return absl::ascii_iscntrl(static_cast<unsigned char>(c));
-  });
-  violations.Check(!control && IsUtf8(label), field,
-                   "must be UTF-8 text without control characters");
+  violations.Check(IsLabelText(label), field, "must be UTF-8 text without control characters");
+  violations.Check(label.empty() || !absl::StripAsciiWhitespace(label).empty(), field,
+                   "must not be blanks alone");
 }
 
 }  // namespace
+
+bool IsLabelText(const std::string& label) {
+  bool has_control = false;
+  for (size_t i = 0; i < label.size(); ++i) {
+    // U+0080 to U+009F, which terminals may obey as well, are two bytes.
+    const bool is_further = label[i] == '\xC2' && i + 1 < label.size() &&
+                            static_cast<unsigned char>(label[i + 1]) < 0xA0;
+    has_control |= is_further || absl::ascii_iscntrl(static_cast<unsigned char>(label[i]));
+  }
+  return !has_control && IsUtf8(label);
+}
 
 absl::Status ValidateKernelLabels(const KernelLabels& labels) {
   FieldViolations violations;

@@ -18,7 +18,9 @@ inline constexpr size_t kMaxLabelBytes = 100;
 // What the constant is called where a value is told as the sum of what the kernels add to it.
 inline constexpr char kNameOfBias[] = "bias";
 
-// Labels are at most kMaxLabelBytes of UTF-8 without control characters, and no name is kNameOfBias.
+// Whether it is UTF-8 without control characters.
+bool IsLabelText(const std::string& label);
+// Labels are at most kMaxLabelBytes of such text, not blanks alone, and no name is kNameOfBias.
 // Violations are of "name" and "group".
 absl::Status ValidateKernelLabels(const KernelLabels& labels);
 

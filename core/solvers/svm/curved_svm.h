@@ -16,7 +16,7 @@
 // Guarantees   The primal decreases at every step; any positive semidefinite kernel, any cost. Same
 //              bits for every slicing into steps, save and restore, and number of threads.
 // Cost         Per step one factorisation of order |J| and products with the kernel; with r
-//              explicit features the Gram matrix of the rows J and six passes over the rows.
+//              explicit features the Gram matrix of the rows J and some passes over the rows.
 //              Square: 1 or 2 steps, squared hinge: 3 to 10, logistic: 5 to 30. With narrow kernels
 //              at large costs the squared hinge has many kinks along a step: where one ends it
 //              early, whole steps from support to support (a primal-dual active set method) are

@@ -8,9 +8,11 @@ namespace {
 TaskData NarrowTo(const TaskData& task, const std::vector<Index>& kept, Index first_output,
                   Index num_outputs) {
   const auto& [name, inputs, rows, targets, costs] = task;
-  TaskData narrowed{
-      name, inputs, {}, targets.middleCols(first_output, num_outputs)(kept, Eigen::all),
-      costs(kept)};
+  TaskData narrowed{name,
+                    inputs,
+                    {},
+                    targets.middleCols(first_output, num_outputs)(kept, Eigen::all),
+                    costs(kept)};
   narrowed.rows.reserve(kept.size());
   for (const Index position : kept) {
     narrowed.rows.push_back(rows[static_cast<size_t>(position)]);

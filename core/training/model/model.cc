@@ -63,6 +63,20 @@ void AddTerm(std::shared_ptr<const Term> term, Terms& terms) {
   terms.push_back(std::move(term));
 }
 
+// The terms of all parts. Neighbours are joined first, so that no coefficient is copied more often
+// than the logarithm of the number of parts.
+Terms JoinTerms(std::vector<Terms> parts) {
+  for (size_t width = 1; width < parts.size(); width *= 2) {
+    for (size_t p = 0; p + width < parts.size(); p += 2 * width) {
+      for (std::shared_ptr<const Term>& term : parts[p + width]) {
+        AddTerm(std::move(term), parts[p]);
+      }
+      parts[p + width].clear();
+    }
+  }
+  return parts.empty() ? Terms() : std::move(parts.front());
+}
+
 }  // namespace
 
 void ModelSummary::SetKernels(const std::vector<KernelSpec>& kernels) {
@@ -89,14 +103,16 @@ ModelFunction MergeOutputs(const std::vector<ModelFunction>& parts, const Prepar
   merged.bases = bases.Build(inputs);
   merged.bias.resize(num_outputs);
   Index offset = 0;
+  std::vector<Terms> terms(parts.size());
   for (size_t p = 0; p < parts.size(); ++p) {
     merged.bias.segment(offset, parts[p].num_outputs()) = parts[p].bias;
     const TermMove move{static_cast<int>(offset), parts[p].bases, merged.bases, united[p]};
     for (const std::shared_ptr<const Term>& term : parts[p].terms) {
-      AddTerm(term->Moved(move), merged.terms);
+      AddTerm(term->Moved(move), terms[p]);
     }
     offset += parts[p].num_outputs();
   }
+  merged.terms = JoinTerms(std::move(terms));
   SortTerms(merged.terms);
   return merged;
 }

@@ -117,6 +117,10 @@ size_t Predictor::MemoryBytes() const {
       bytes += name.size() + sizeof(std::string);
     }
   }
+  for (const ModelTable& table : model_->summary.tables) {
+    values += static_cast<size_t>(table.values.size());
+    bytes += (table.rows.size() + table.columns.size()) * 2 * sizeof(std::string);
+  }
   return bytes + values * sizeof(double);
 }
 

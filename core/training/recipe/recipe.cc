@@ -32,15 +32,26 @@ Metric ActiveTerms(const ModelSummary& summary) {
   return {"active_terms", static_cast<double>(count)};
 }
 
+// Whether a training without a model was ended by its user or its time.
+bool EndedEarly(const absl::Status& status) {
+  const ErrorMetadata metadata = GetErrorMetadata(status);
+  return std::any_of(metadata.begin(), metadata.end(), [](const auto& entry) {
+    return entry.first == "stop_reason" &&
+           (entry.second == StopReasonName(StopReason::kStopRequested) ||
+            entry.second == StopReasonName(StopReason::kTimeLimit));
+  });
+}
+
 // Steps through the trainings of a plan.
 class RecipeRunner {
  public:
+  // `started`, by the clock: what a limit of time counts from.
   RecipeRunner(const RecipeRun& run, const RecipePlan& plan, const SteadyClock& clock,
-               RunObserver& observer)
+               absl::Duration started, RunObserver& observer)
       : run_(run),
         recipe_(*run.recipe),
         plan_(plan),
-        phases_(run, plan_, clock, observer),
+        phases_(run, plan_, clock, started, observer),
         progress_(phases_.progress()) {}
 
   absl::StatusOr<TrainedModel> Run(std::string_view state, RunContext& context) {
@@ -147,7 +158,7 @@ class RecipeRunner {
     const size_t best = BestValue();
     progress_.best = static_cast<int64_t>(best);
     // The best comes first, then the others in the order of the path.
-    const size_t place = training.value;
+    const size_t place = training.place;
     const size_t value = place == 0 ? best : place <= best ? place - 1 : place;
     const OptionValues options = plan_.options(value);
     const absl::StatusOr<TrainingOutcome> outcome = TrainOnAllRows(options, context);
@@ -200,12 +211,9 @@ class RecipeRunner {
   absl::StatusOr<bool> EndOrError(const PlannedTraining& training,
                                   const absl::Status& status) const {
     const bool time_is_kept = plan_.has_folds() && !phases_.StopRequested();
-    // A fold whose steps were too few would say nothing of its values with more time either.
-    const ErrorMetadata steps_ended{
-        {"stop_reason", std::string(StopReasonName(StopReason::kIterationLimit))}};
-    const bool lacks_steps = plan_.has_folds() && GetErrorMetadata(status) == steps_ended;
-    if (GetReason(status) == "NO_MODEL" && !lacks_steps &&
-        (HasModel() || HasScores() || time_is_kept)) {
+    // A fold that ended otherwise, for too few steps say, would say nothing with more time either.
+    const bool may_end = !plan_.has_folds() || EndedEarly(status);
+    if (GetReason(status) == "NO_MODEL" && may_end && (HasModel() || HasScores() || time_is_kept)) {
       return false;
     }
     return plan_.has_folds() ? phases_.InFold(*training.split + 1, status) : status;
@@ -359,8 +367,9 @@ absl::Status WithVersion(const absl::Status& status, const std::string& trained_
 absl::StatusOr<TrainedModel> RunRecipe(const RecipeRun& run, std::string_view state,
                                        RunContext& context, RunObserver& observer) {
   const SteadyClock& clock = context.clock();
+  const absl::Duration started = clock.Monotonic();
   MERCER_ASSIGN_OR_RETURN(const RecipePlan plan, RecipePlan::Resolve(run, context));
-  RecipeRunner runner(run, plan, clock, observer);
+  RecipeRunner runner(run, plan, clock, started, observer);
   return runner.Run(state, context);
 }
 

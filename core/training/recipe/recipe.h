@@ -125,10 +125,10 @@ absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
 // version is kFailedPrecondition with reason OTHER_VERSION. `dataset_digest` names the content of
 // the data set for caches; may be empty. recipe_plan.h says which trainings there are. Metrics of
 // the model with folds: the means over them, "folds.accuracy". With a path the table kPathTable has
-// a row for each value that was tried: "accuracy" or "rmse", "active_terms" (kernels or features
-// with a weight), "relative_gap" and more, of folds their means and, kDeviationSuffix behind their
-// names, their deviations; the metric "path.best" says which value is best, from 1, and of a path
-// that keeps all "path.number" which one the model is of.
+// a row for each value that was tried: the score, "accuracy" or "rmse", of several folds its
+// deviation, "active_terms" (kernels or features with a weight), "relative_gap" and more, of folds
+// their means; the metric "path.best" says which value is best, from 1, and of a path that keeps
+// all "path.number" which one the model is of.
 //
 // A run that is stopped or out of time ends with the best so far, and its metrics kFoldsLeftOut or
 // kValuesLeftOut say so. Where the model comes after folds, it is then trained with the value that

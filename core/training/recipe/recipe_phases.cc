@@ -76,13 +76,13 @@ RoleColumn SelectLabels(const RoleColumn& column, const std::vector<Index>& rows
 }  // namespace
 
 RecipePhases::RecipePhases(const RecipeRun& run, const RecipePlan& plan, const SteadyClock& clock,
-                           RunObserver& observer)
+                           absl::Duration started, RunObserver& observer)
     : run_(run),
       recipe_(*run.recipe),
       plan_(plan),
       observer_(observer),
       clock_(clock),
-      started_(clock.Monotonic()) {}
+      started_(started) {}
 
 absl::Status RecipePhases::Begin(std::string_view state, RunContext& context) {
   if (!state.empty()) {
@@ -202,7 +202,8 @@ std::string RecipePhases::EncodeNow(std::string_view run_state) const {
 }
 
 void RecipePhases::CheckpointPhasesBefore(const absl::Status& error) {
-  const bool cancelled = absl::IsCancelled(error) && !in_phase_;
+  const bool has_begun = progress_.phase > 0 || !progress_.run_state.empty();
+  const bool cancelled = absl::IsCancelled(error) && !in_phase_ && has_begun;
   const bool unsaved = IsDiskError(error) && progress_.phase > saved_phase_;
   if ((cancelled && observer_.WantsCheckpoint()) || (unsaved && observer_.WantsLastCheckpoint())) {
     observer_.OnCheckpoint(EncodeNow(progress_.run_state));

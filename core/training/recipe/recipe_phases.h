@@ -32,7 +32,7 @@ class RecipePhases {
  public:
   // All must outlive this.
   RecipePhases(const RecipeRun& run, const RecipePlan& plan, const SteadyClock& clock,
-               RunObserver& observer);
+               absl::Duration started, RunObserver& observer);
 
   // Reads the checkpoint, if there is one. Before all else.
   absl::Status Begin(std::string_view state, RunContext& context);

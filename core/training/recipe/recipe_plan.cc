@@ -39,14 +39,14 @@ std::vector<PlannedTraining> ListPath(const TrainingRecipe& recipe, size_t num_s
         has_folds ? absl::StrCat("fold ", split + 1, " of ", num_splits, ", ") : "";
     for (size_t value = 0; value < values; ++value) {
       trainings.push_back(
-          {absl::StrCat(fold, "value ", value + 1, " of ", values), split, value, share});
+          {absl::StrCat(fold, "value ", value + 1, " of ", values), split, value, 0, share});
     }
   }
   const size_t models = !has_folds ? 0 : recipe.path->keep_all ? values : 1;
   for (size_t place = 0; place < models; ++place) {
     const std::string name =
         recipe.path->keep_all ? absl::StrCat("train, model ", place + 1, " of ", models) : "train";
-    trainings.push_back({name, std::nullopt, place, 1});
+    trainings.push_back({name, std::nullopt, 0, place, 1});
   }
   return trainings;
 }
@@ -58,13 +58,13 @@ std::vector<PlannedTraining> ListTrainings(const TrainingRecipe& recipe, size_t 
     return ListPath(recipe, num_splits);
   }
   const ValidationKind validation = recipe.validation.kind;
-  PlannedTraining model{"train", std::nullopt, 0, 1};
+  PlannedTraining model{"train", std::nullopt, 0, 0, 1};
   if (validation == ValidationKind::kHoldOut) {
     model.split = 0;
   }
   std::vector<PlannedTraining> trainings = {model};
   for (size_t fold = 0; validation == ValidationKind::kFolds && fold < num_splits; ++fold) {
-    trainings.push_back({absl::StrCat("fold ", fold + 1, " of ", num_splits), fold, 0, 1});
+    trainings.push_back({absl::StrCat("fold ", fold + 1, " of ", num_splits), fold, 0, 0, 1});
   }
   return trainings;
 }

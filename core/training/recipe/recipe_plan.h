@@ -29,9 +29,10 @@ struct PlannedTraining {
   // The split whose rows it trains on, and by whose other rows it is scored. None: all rows that
   // the model itself is trained on, without a score.
   std::optional<size_t> split;
-  // The value of the path, from 0. Of models that are trained after folds: the place among them;
-  // that of the best value comes first.
-  size_t value = 0;
+  size_t value = 0;  // of the path, from 0; known for trainings on a split
+  // Of models that are trained after folds: the place among them; that of the best value comes
+  // first.
+  size_t place = 0;
   // The share of a limit of time that may have passed when it ends, in (0, 1]: the rest is kept
   // for those after it.
   double time_share = 1;

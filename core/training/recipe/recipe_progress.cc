@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status/errors.h"
@@ -16,6 +17,7 @@
 namespace mercer {
 namespace {
 
+constexpr char kTaskPrefix[] = "task.";  // of metrics of a single task
 constexpr std::string_view kCheckpointMagic = "MRCRCKPT";
 constexpr uint64_t kCheckpointVersion = 7;  // 7: points with tables, labels, any kinds of terms
 
@@ -40,7 +42,8 @@ void VisitProgress(auto& visit, auto& progress, auto& seconds_used, auto& run_st
   });
 }
 
-// The names of the metrics that are finite for all these values of a path, the score first.
+// The names of the metrics that are finite for all these values of a path, the score first, then
+// what else a choice goes by.
 std::vector<std::string> CommonMetrics(const RecipeProgress& progress,
                                        const std::vector<size_t>& values) {
   std::vector<std::string> names;
@@ -49,12 +52,17 @@ std::vector<std::string> CommonMetrics(const RecipeProgress& progress,
       const auto found = progress.metrics[value].find(name);
       return found != progress.metrics[value].end() && std::isfinite(Mean(found->second));
     });
-    // What the same answer for all rows scores is the same for every value.
-    if (is_common && !IsOfBaseline({name, 0})) {
+    // What the same answer for all rows scores is the same for every value; of many tasks there
+    // would be many columns.
+    if (is_common && !IsOfBaseline({name, 0}) && !absl::StartsWith(name, kTaskPrefix)) {
       names.push_back(name);
     }
   }
-  std::stable_partition(names.begin(), names.end(), IsScore);
+  const auto rank = [](const std::string& name) {
+    return IsScore(name) ? 0 : name == "active_terms" ? 1 : name == "relative_gap" ? 2 : 3;
+  };
+  std::stable_sort(names.begin(), names.end(),
+                   [&](const auto& left, const auto& right) { return rank(left) < rank(right); });
   return names;
 }
 
@@ -129,25 +137,28 @@ ModelTable PathTable(const RecipeProgress& progress, const OptionPath& path) {
       table.rows.push_back(FormatLabel(path.values[value]));
     }
   }
-  std::vector<Vector> columns;
-  for (const std::string& name : CommonMetrics(progress, tried)) {
-    Vector means(static_cast<Index>(tried.size()));
-    Vector deviations = Vector::Zero(means.size());
+  const std::vector<std::string> names = CommonMetrics(progress, tried);
+  const bool has_deviation =
+      !names.empty() && IsScore(names.front()) &&
+      progress.metrics[tried.front()].at(names.front()).size() > 1 &&
+      std::all_of(tried.begin(), tried.end(), [&](size_t value) {
+        return std::isfinite(Deviation(progress.metrics[value].at(names.front())));
+      });
+  table.values.resize(static_cast<Index>(tried.size()),
+                      static_cast<Index>(names.size()) + (has_deviation ? 1 : 0));
+  Index column = 0;
+  const auto add = [&](const std::string& title, const std::string& name, const auto& of_folds) {
+    table.columns.push_back(title);
     for (size_t i = 0; i < tried.size(); ++i) {
-      const std::vector<double>& of_folds = progress.metrics[tried[i]].at(name);
-      means(static_cast<Index>(i)) = Mean(of_folds);
-      deviations(static_cast<Index>(i)) = Deviation(of_folds);
+      table.values(static_cast<Index>(i), column) = of_folds(progress.metrics[tried[i]].at(name));
     }
-    table.columns.push_back(name);
-    columns.push_back(std::move(means));
-    if (deviations.maxCoeff() > 0) {
-      table.columns.push_back(absl::StrCat(name, kDeviationSuffix));
-      columns.push_back(std::move(deviations));
+    ++column;
+  };
+  for (const std::string& name : names) {
+    add(name, name, Mean);
+    if (column == 1 && has_deviation) {
+      add(absl::StrCat(name, kDeviationSuffix), name, Deviation);
     }
-  }
-  table.values.resize(static_cast<Index>(tried.size()), static_cast<Index>(columns.size()));
-  for (size_t c = 0; c < columns.size(); ++c) {
-    table.values.col(static_cast<Index>(c)) = columns[c];
   }
   return table;
 }

@@ -36,7 +36,8 @@ struct RecipeProgress {
   // The metrics of the folds before, for each value of a path; not every fold need have each.
   std::vector<std::map<std::string, std::vector<double>>> metrics;
   std::vector<HeldOutRows> held_out;  // of the folds before, as `metrics`; empty: none
-  int64_t best = -1;                  // of a path, the value of `model`; -1: none yet
+  // The value of the path that is best by what is known, 0 without a path; -1: nothing is known.
+  int64_t best = -1;
   std::string last_point;  // of a path, encoded: what the next value begins with; empty: nothing
   std::vector<ModelOfValue> others;  // of a path that keeps all: those that are not the best
   std::string run_state;             // of the current phase; empty: at its start

@@ -44,7 +44,7 @@ void CheckKernelNames(const std::vector<KernelGrid>& grids, FieldViolations& vio
   for (size_t g = 0; g < grids.size(); ++g) {
     const std::string& name = grids[g].prototype.labels.name;
     if (name.empty() || grids[g].per_column || NumBandwidths(grids[g]) != 1 ||
-        !ValidateKernelLabels(grids[g].prototype.labels).ok()) {
+        !ValidateKernelLabels({name, ""}).ok()) {
       continue;
     }
     const auto [first, is_new] = grid_of_name.try_emplace(name, g);

@@ -22,7 +22,9 @@ enum class TableDrawing : uint8_t {
 };
 
 struct ModelTable {
-  std::string name;         // of a table among those of the model: "variable_ranking", without dots
+  // Of a table among those of the model: "variable_ranking", without dots. The names
+  // "kernel_weights", "feature_weights" and "path" are those of tables that learners do not make.
+  std::string name;
   std::string title;        // for people: "variables by the norm of their gradient"
   std::string row_axis;     // what the rows are, in the plural: "variables"
   std::string column_axis;  // what the columns are: "tasks"; empty with the outputs of the model

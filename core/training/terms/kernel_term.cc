@@ -8,6 +8,7 @@
 
 #include "core/base/status/status_macros.h"
 #include "core/kernels/gram/kernel_family.h"
+#include "core/kernels/spec/kernel_labels.h"
 #include "core/training/terms/term_kinds.h"
 
 namespace mercer {
@@ -251,6 +252,9 @@ absl::Status KernelTerm::CheckValues(const TermPlace& place, Index num_square_co
   for (const KernelSpec& kernel : kernels) {
     if (!ValidateKernelSpec(kernel).ok()) {
       return UnreadableModel("a kernel has a parameter out of range");
+    }
+    if (!IsLabelText(kernel.labels.name) || !IsLabelText(kernel.labels.group)) {
+      return UnreadableModel("a kernel has a name or a group that is no text");
     }
     if (ReadsSquare(kernel) &&
         (rows.empty() || *std::max_element(rows.begin(), rows.end()) >= num_square_columns)) {

@@ -95,7 +95,7 @@ TEST(RowSumsTest, DifferFromSumsInTheOrderOfTheRows) {
 
 // The nodes of a host that owns the rows of pieces [begin, end).
 std::vector<PairwiseSum<double>::Node> NodesOfHost(const Vector& values, Index begin, Index end) {
-  PairwiseSum<double> tree;
+  PairwiseSum<double> tree(begin);
   for (Index piece = begin; piece < end; ++piece) {
     const Index first = piece * kSummedRows;
     tree.Add(piece, SumInOrder(values, first, std::min(first + kSummedRows, values.size())));

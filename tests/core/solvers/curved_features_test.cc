@@ -147,9 +147,8 @@ TEST(CurvedFeaturesTest, SquaredHingeEndsWhereTheGradientVanishes) {
     EXPECT_NEAR(solver->primal(), primal, 1e-12 * primal);
     // -conjugate(-u) = v - v^2 / (4 c), v = y u.
     const Eigen::ArrayXd v = solver->dual().array() * y.array();
-    const double dual =
-        (v - v.square() / (4 * data.problem.costs.array())).sum() -
-        0.5 * (data.features.transpose() * solver->dual()).squaredNorm();
+    const double dual = (v - v.square() / (4 * data.problem.costs.array())).sum() -
+                        0.5 * (data.features.transpose() * solver->dual()).squaredNorm();
     EXPECT_TRUE((v >= 0).all());
     EXPECT_NEAR(solver->dual().sum(), 0, 1e-11 * solver->dual().lpNorm<1>());
     EXPECT_NEAR(solver->certificate().dual, dual, 1e-11 * primal);

@@ -69,7 +69,7 @@ TEST(RecipePlanTest, APathThatKeepsAllTrainsAModelForEachValueAfterTheFolds) {
   ASSERT_EQ(trainings.size(), 6u);
   EXPECT_EQ(trainings[4].name, "train, model 1 of 2");
   EXPECT_EQ(trainings[5].name, "train, model 2 of 2");
-  EXPECT_EQ(trainings[5].value, 1u);
+  EXPECT_EQ(trainings[5].place, 1u);
   EXPECT_FALSE(trainings[5].split.has_value());
 }
 

@@ -132,7 +132,7 @@ TEST(TermTest, AFileWithAKindOfAnotherProgramIsRefusedByItsName) {
   model.coding = OutputCoding::Regression();
   model.function = StepFunction(1, 2);
   const std::string bytes = SaveModel(model);
-  EXPECT_EQ(FormatVersion(bytes), 6u);
+  EXPECT_EQ(FormatVersion(bytes), 5u);
   const absl::Status status = LoadModel(bytes).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   EXPECT_EQ(GetReason(status), "UNKNOWN_TERM");

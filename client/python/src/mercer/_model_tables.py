@@ -15,7 +15,7 @@ Array = npt.NDArray[np.float64]
 DRAWINGS = ("numbers", "bars", "heat_map", "curve")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class ModelTable:
     """One table of a model.
 
@@ -58,12 +58,12 @@ class ModelTable:
         try:
             import pandas
         except ImportError:
-            return self.values
+            return self.values.copy()
         index = pandas.Index(list(self.rows), name=self.row_axis)
         if self.row_groups:
             index = pandas.MultiIndex.from_arrays([self.row_groups, self.rows], names=["group", self.row_axis])
         frame = pandas.DataFrame(
-            self.values,
+            self.values.copy(),
             index=index,
             columns=pandas.Index(list(self.columns), name=self.column_axis),
         )

@@ -18,7 +18,8 @@ A kernel, or a family of them, is a text: a type and words ``name=value`` in any
     gaussian bandwidths=0.1..10:5 group=colour name="hue, saturation"
 
 ``name`` is what the kernel is called in the place of ``gaussian(bandwidth=0.5)``; of several kernels each has what tells
-it from the others behind it. Learners that weigh groups of kernels read ``group``. The types are linear, polynomial, gaussian, laplacian, chi_square, euclidean, precomputed and distance.
+it from the others behind it. Learners that weigh groups of kernels read ``group``. The types are linear, polynomial,
+gaussian, laplacian, chi_square, euclidean, precomputed and distance.
 """
 
 from __future__ import annotations
@@ -123,9 +124,10 @@ def _scalar(field: Any, text: str) -> Any:
             raise KernelError(f"{field.name}: must be true or false, is {text!r}")
         return text != "false"
     if field.type == field.TYPE_STRING:
-        if not text.strip('"'):
+        plain = text.replace('"', "")
+        if not plain:
             raise KernelError(f"{field.name}: is empty")
-        return text.strip('"')
+        return plain
     try:
         return int(text) if field.type == field.TYPE_INT32 else float(text)
     except ValueError:

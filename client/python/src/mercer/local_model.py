@@ -284,7 +284,7 @@ class LocalModel:
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether the model gives probabilities. Files of the formats so far, 1 to 6, hold no calibration."""
+        """Whether the model gives probabilities. Files of the formats so far, 1 to 5, hold no calibration."""
         return False
 
     @property
@@ -294,9 +294,9 @@ class LocalModel:
 
     def _evaluate(self, features: Features, squares: Mapping[str, Array]) -> Array:
         if self._file.other_terms:
+            kinds = ", ".join(self._file.other_terms)
             raise ValueError(
-                f"the model has terms of a kind that this package does not evaluate, {', '.join(self._file.other_terms)}: "
-                "predict with the server"
+                f"the model has terms of a kind that this package does not evaluate, {kinds}: predict with the server"
             )
         values: Array = np.tile(self.bias, (features.rows, 1))
         pairs: dict[Any, PairValues] = {}

@@ -23,7 +23,7 @@ export function decadeTicks(low: number, high: number, count: number): number[] 
 export function rangeOf(values: readonly number[], margin = 0.05): [number, number] {
   const finite = values.filter(Number.isFinite);
   if (finite.length === 0) return [0, 1];
-  const [low, high] = [Math.min(...finite), Math.max(...finite)];
+  const [low, high] = [finite.reduce((a, b) => Math.min(a, b), Infinity), finite.reduce((a, b) => Math.max(a, b), -Infinity)];
   const room = high > low ? margin * (high - low) : Math.abs(high) / 10 || 1;
   return [low - room, high + room];
 }

@@ -15,7 +15,7 @@ export interface KernelName {
 
 /** Reads "gaussian(bandwidth=0.5, columns=age+sex, unit_diagonal)". Names of columns may hold anything but what follows them. */
 export function parseKernelName(name: string): KernelName {
-  const match = /^([a-z_]+)(?:\((.*)\))?$/s.exec(name);
+  const match = /^([^(]+)(?:\((.*)\))?$/s.exec(name);
   if (!match) return { family: name, columns: '', block: '', parameters: '' };
   const family = match[1] ?? '';
   const rest = match[2] ?? '';
@@ -131,8 +131,12 @@ export function featureBars(weights: FeatureWeights | undefined, output: number)
 export function columnImportance(weights: KernelWeights | undefined): Map<string, number> {
   const found = new Map<string, number>();
   const outputs = Number(weights?.weights?.columns ?? 1);
-  for (let output = 0; output < outputs; ++output) {
-    for (const bar of weightBars(weights, output, 'column')) found.set(bar.label, (found.get(bar.label) ?? 0) + bar.value);
-  }
+  const values = weights?.weights?.values ?? [];
+  weights?.kernels?.forEach((name, kernel) => {
+    const { columns } = parseKernelName(name);
+    if (!columns) return;
+    const total = values.slice(kernel * outputs, (kernel + 1) * outputs).reduce<number>((sum, value) => sum + Number(value), 0);
+    found.set(columns, (found.get(columns) ?? 0) + total);
+  });
   return found;
 }

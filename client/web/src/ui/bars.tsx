@@ -21,7 +21,7 @@ const threeDigits = (value: number) => formatReal(value, 3);
 
 export function Bars({ bars, label, first = 15, format = threeDigits }: BarsProps) {
   const [shown, setShown] = useState(first);
-  const largest = Math.max(...bars.map((bar) => Math.max(Math.abs(bar.value), Math.abs(bar.other ?? 0))), 1e-300);
+  const largest = bars.reduce((most, bar) => Math.max(most, Math.abs(bar.value), Math.abs(bar.other ?? 0)), 1e-300);
   const signed = bars.some((bar) => bar.value < 0 || (bar.other ?? 0) < 0);
   const rest = bars.slice(shown);
   return (
