@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status/errors.h"
-#include "core/training/recipe/recipe_plan.h"
 #include "core/training/recipe/recipe_phases.h"
+#include "core/training/recipe/recipe_plan.h"
 #include "core/training/recipe/warnings.h"
 #include "tests/core/training/trained_models.h"
 

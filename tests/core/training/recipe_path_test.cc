@@ -1,6 +1,4 @@
 // Runs that go through several values of an option.
-#include "core/training/recipe/recipe_plan.h"
-
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -9,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status/errors.h"
+#include "core/training/recipe/recipe_plan.h"
 #include "tests/core/training/trained_models.h"
 #include "tests/support/field_violation.h"
 
