@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 #include "core/training/recipe/recipe.h"
 #include "core/training/targets/label_names.h"
@@ -125,8 +126,8 @@ std::optional<v1::ModelTable> TakePathTable(v1::Model& message) {
   for (const v1::Metric& metric : message.metrics()) {
     const auto best = values.find(static_cast<int>(metric.value()));
     if (metric.name() == "path.best" && best != values.end()) {
-      table.set_title(absl::StrCat(table.title(), ", of which ", FormatLabel(best->second["value"]),
-                                   " is best"));
+      table.set_title(absl::StrCat(table.title(), ", of which ",
+                                   absl::StrFormat("%.6g", best->second["value"]), " is best"));
     }
   }
   table.set_column_axis("metrics");

@@ -73,7 +73,7 @@ COMMANDS = [
     Command("Train, and tell me how good it is", [*SPAM, "--C", "10", "--hold-out", "0.25", "--model", "spam", "--label", "stage=trial", "--watch"], [r"held-out rows accuracy 0\.[89]", r"models/spam/versions/1"]),
     Command("How close is that to the best possible?", ["show", "spam"], [r"the objective is within \S+ % of the optimum"]),
     Command("Which C is best?", [*SPAM, "--folds", "3", "--path", "C=0.1,1,10", "--model", "chosen", "--watch"], [r"folds +accuracy 0\.[89]"]),
-    Command("And how good was each?", ["show", "chosen"], [r"(?m)^path$", r"best +\S+ +0\.[89]"]),
+    Command("And how good was each?", ["show", "chosen"], [r"(?m)^values of C, of which \S+ is best$", r"(?m)^ +\S+ +0\.[89]"]),
     Command(
         "Which columns matter?",
         ["train", "mail", "lp_mkl", "--kernel", "gaussian bandwidth=1 per_column", "--p", "1.2", "--gap", "0.01", "--model", "columns", "--watch"],

@@ -19,7 +19,8 @@ namespace {
 constexpr int kMaxBarWidth = 30;
 constexpr int kMinNameWidth = 20;
 constexpr int kBesideName = 28;  // cells of a line that a row's name leaves for bar and number
-constexpr int kCellWidth = 10;   // of a column of numbers, at most
+constexpr int kCellWidth = 10;   // of a number, at most
+constexpr int kNameWidth = 18;   // of the name of a column, at most
 constexpr int kGroupWidth = 16;  // of the column of groups, at most
 
 // As many as there are values for at the most.
@@ -82,7 +83,11 @@ std::vector<std::string> RowNames(const v1::ModelTable& table, const std::vector
                                   size_t shown) {
   std::vector<std::string> names;
   for (size_t i = 0; i < shown; ++i) {
-    names.push_back(Printable(ShortName(table.rows(static_cast<int>(order[i])))));
+    const std::string& name = table.rows(static_cast<int>(order[i]));
+    double value = 0.0;
+    names.push_back(absl::SimpleAtod(name, &value) && std::isfinite(value)
+                        ? absl::StrFormat("%.6g", value)
+                        : Printable(ShortName(name)));
   }
   return names;
 }
@@ -183,16 +188,20 @@ std::string NotShownText(const v1::ModelTable& table, size_t shown_rows, int64_t
              : Printable(absl::StrCat("  not shown: ", absl::StrJoin(parts, ", "))) + "\n";
 }
 
-// Cells of a line that all columns take under their whole names.
-int64_t ColumnsWidth(const v1::ModelTable& table) {
-  int64_t width = 0;
+// The names of as many columns as have room in `width` cells, one at least.
+std::vector<std::string> ColumnNames(const v1::ModelTable& table, int width) {
+  std::vector<std::string> names;
   for (int64_t column = 0; column < NumColumns(table); ++column) {
     const bool has_name = column < table.columns_size();
-    const int of_name =
-        has_name ? DisplayWidth(Printable(table.columns(static_cast<int>(column)))) : 0;
-    width += std::max(kCellWidth, of_name) + 2;
+    names.push_back(
+        CutMiddle(has_name ? Printable(table.columns(static_cast<int>(column))) : "", kNameWidth));
+    width -= std::max(kCellWidth, DisplayWidth(names.back())) + 2;
+    if (width < 0 && column > 0) {
+      names.pop_back();
+      break;
+    }
   }
-  return width;
+  return names;
 }
 
 std::string FormatNumbers(const v1::ModelTable& table, const std::vector<size_t>& order,
@@ -204,18 +213,13 @@ std::string FormatNumbers(const v1::ModelTable& table, const std::vector<size_t>
       std::min(std::max(DisplayWidth(table.row_axis()), WidthOf(names)), most_of_name);
   const int group_width = groups.empty() ? 0 : std::max(WidthOf(groups), DisplayWidth("group")) + 2;
   const int width = terminal.width - 2 - name_width - group_width;
-  const bool all_fit = ColumnsWidth(table) <= width;
-  const int64_t columns =
-      all_fit ? NumColumns(table)
-              : std::min<int64_t>(NumColumns(table), std::max(1, width / (kCellWidth + 2)));
+  const std::vector<std::string> titles = ColumnNames(table, width);
+  const auto columns = static_cast<int64_t>(titles.size());
   std::vector<std::string> header = {"", CutMiddle(Printable(table.row_axis()), name_width)};
   if (!groups.empty()) {
     header.emplace_back("group");
   }
-  for (int column = 0; column < columns; ++column) {
-    const std::string name = column < table.columns_size() ? table.columns(column) : "";
-    header.push_back(all_fit ? Printable(name) : CutMiddle(Printable(name), kCellWidth));
-  }
+  header.insert(header.end(), titles.begin(), titles.end());
   Table lines(std::move(header));
   for (size_t i = 0; i < shown; ++i) {
     std::vector<std::string> cells = {"", CutMiddle(names[i], name_width)};

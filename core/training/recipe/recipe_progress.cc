@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
@@ -124,9 +125,9 @@ void RecipeProgress::AddSpreads(size_t value, const std::string& prefix,
 ModelTable PathTable(const RecipeProgress& progress, const OptionPath& path) {
   ModelTable table;
   table.name = kPathTable;
-  table.title =
-      absl::StrCat("values of ", path.option, ", of which ",
-                   FormatLabel(path.values[static_cast<size_t>(progress.best)]), " is best");
+  table.title = absl::StrCat(
+      "values of ", path.option, ", of which ",
+      absl::StrFormat("%.6g", path.values[static_cast<size_t>(progress.best)]), " is best");
   table.row_axis = path.option;
   table.column_axis = "metrics";
   table.drawing = TableDrawing::kCurve;
