@@ -17,9 +17,9 @@ A kernel, or a family of them, is a text: a type and words ``name=value`` in any
     distance block=video bandwidth=10
     gaussian bandwidths=0.1..10:5 group=colour name="hue, saturation"
 
-``name`` is what the kernel is called in the place of ``gaussian(bandwidth=0.5)``; of several kernels each has what tells
-it from the others behind it. Learners that weigh groups of kernels read ``group``. The types are linear, polynomial,
-gaussian, laplacian, chi_square, euclidean, precomputed and distance.
+``name`` is what the kernel is called in the place of ``gaussian(bandwidth=0.5)``; of several kernels each has what
+tells it from the others behind it. Learners that weigh groups of kernels read ``group``. The types are linear,
+polynomial, gaussian, laplacian, chi_square, euclidean, precomputed and distance.
 """
 
 from __future__ import annotations
