@@ -132,7 +132,8 @@ std::optional<v1::ModelTable> TakePathTable(v1::Model& message) {
   }
   table.set_column_axis("metrics");
   table.set_drawing(v1::TABLE_DRAWING_CURVE);
-  for (const auto& [name, of_first] : values.begin()->second) {
+  for (const auto& of_first : values.begin()->second) {
+    const std::string& name = of_first.first;
     if (name != "value" && std::all_of(values.begin(), values.end(), [&](const auto& one) {
           return one.second.count(name) > 0;
         })) {

@@ -48,7 +48,8 @@ void VisitProgress(auto& visit, auto& progress, auto& seconds_used, auto& run_st
 std::vector<std::string> CommonMetrics(const RecipeProgress& progress,
                                        const std::vector<size_t>& values) {
   std::vector<std::string> names;
-  for (const auto& [name, of_folds] : progress.metrics[values.front()]) {
+  for (const auto& metric : progress.metrics[values.front()]) {
+    const std::string& name = metric.first;
     const bool is_common = std::all_of(values.begin(), values.end(), [&](size_t value) {
       const auto found = progress.metrics[value].find(name);
       return found != progress.metrics[value].end() && std::isfinite(Mean(found->second));
