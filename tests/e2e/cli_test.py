@@ -127,7 +127,7 @@ class CliTest(command_line_lib.CommandLineTest):
         self.assertEqual(weights["groups"], ["form and size", "form and size", ""])
         self.assertRegex(self.run_ok("show", "named"), r"shape\(bandwidth=\d+\) +form and size ")
         self.expect(1, "two kernels would have the name 'shape(bandwidth=4)'", *train, "linear name=shape(bandwidth=4)", "--watch")
-        self.expect(1, "two kernels would have the name 'a'", *train[:-2], "linear name=a", "--kernel", "gaussian name=a")
+        self.expect(3, "two kernels would have the name 'a'", *train[:-2], "linear name=a", "--kernel", "gaussian name=a")
 
     def test_train_errors(self):
         train = ("train", "small", "lp_mkl", "--kernel", "gaussian")
