@@ -33,6 +33,7 @@
 #include "server/app/reload.h"
 #include "server/app/server_metrics.h"
 #include "server/app/transport.h"
+#include "server/gateway/rpc_messages.h"
 #include "server/jobs/crash_notes.h"
 #include "server/jobs/job_log.h"
 #include "server/jobs/storage_keeper.h"
@@ -353,6 +354,7 @@ class Server::Impl {
   }
 
   void MakeServices() {
+    gateway::PrepareMessages();
     context_.storage = storage_.get();
     context_.blobs = blobs_.get();
     context_.jobs = jobs_.get();

@@ -1,5 +1,6 @@
 #include "server/gateway/rpc_messages.h"
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,32 @@ const google::protobuf::MethodDescriptor* FindMethod(std::string_view method) {
       absl::StrSplit(absl::string_view(method.data(), method.size()), '/');
   return google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(
       absl::StrCat("mercer.v1.", parts.first, ".", parts.second));
+}
+
+void PrepareMessages() {
+  std::vector<const google::protobuf::FileDescriptor*> waiting = {
+      google::protobuf::DescriptorPool::generated_pool()->FindFileByName(
+          "google/rpc/error_details.proto")};
+  for (const Route& route : AllRoutes()) {
+    const google::protobuf::MethodDescriptor* const method = FindMethod(route.method);
+    waiting.push_back(method == nullptr ? nullptr : method->file());
+  }
+  std::set<const google::protobuf::FileDescriptor*> prepared;
+  while (!waiting.empty()) {
+    const google::protobuf::FileDescriptor* const file = waiting.back();
+    waiting.pop_back();
+    if (file == nullptr || !prepared.insert(file).second) {
+      continue;
+    }
+    for (int i = 0; i < file->message_type_count(); ++i) {
+      google::protobuf::MessageFactory::generated_factory()
+          ->GetPrototype(file->message_type(i))
+          ->GetReflection();
+    }
+    for (int i = 0; i < file->dependency_count(); ++i) {
+      waiting.push_back(file->dependency(i));
+    }
+  }
 }
 
 std::unique_ptr<google::protobuf::Message> NewMessage(const google::protobuf::Descriptor& type) {
