@@ -44,6 +44,7 @@ struct BlockSums {
   Index out_of_range = 0;   // the number, from 1, of a kernel that is, or 0
 };
 
+// `kernels`: all of the family, of which `out_of_range` numbers one from 1.
 absl::Status CheckRange(Index out_of_range, const std::vector<KernelSpec>& kernels) {
   if (out_of_range == 0) {
     return absl::OkStatus();
@@ -197,7 +198,7 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, const FitProb
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   BlockSums all;
   for (const BlockSums& of_block : sums) {
-    MERCER_RETURN_IF_ERROR(CheckRange(of_block.out_of_range, features_.kernels()));
+    MERCER_RETURN_IF_ERROR(CheckRange(of_block.out_of_range, kernels_));
     all.energy += of_block.energy;
     all.dropped += of_block.dropped;
     all.fitted_lost += of_block.fitted_lost;

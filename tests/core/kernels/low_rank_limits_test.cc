@@ -125,6 +125,29 @@ TEST(LowRankLimitsTest, RowOutOfTheRangeOfStoredNumbersIsRefused) {
   }
 }
 
+// Of many widths the basis is about some kernels, whose places among all are others than among these.
+TEST(LowRankLimitsTest, AKernelOutOfRangeIsNamedWhereOthersStandForSome) {
+  std::vector<double> widths;
+  for (int k = 0; k < 25; ++k) {
+    widths.push_back(1.0 + 0.02 * k);
+  }
+  std::vector<KernelSpec> kernels = GaussiansOfX(widths);
+  kernels.push_back(MakeSpec(KernelType::kLinear, "x"));
+  kernels.back().labels.name = "far";
+  int refused = 0;
+  for (const Index row : {1, 5000, 9999}) {
+    RowMatrix values = RandomRows(20000, 2, 1);
+    values.row(row).setConstant(1e60);
+    const auto family = FamilyOn(*BlockOf(values), {10, 20, 30}, kernels);
+    if (!family.ok()) {
+      ++refused;
+      EXPECT_EQ(GetErrorMetadata(family.status()), (ErrorMetadata{{"kernel", "kernels[25]"}}));
+      EXPECT_NE(family.status().message().find("far"), std::string_view::npos) << family.status();
+    }
+  }
+  EXPECT_GT(refused, 0);
+}
+
 // A basis with as many columns as it may have gains nothing from more rows, and keeps no more of them in memory.
 TEST(LowRankLimitsTest, FullBasisIsFoundFromOneSample) {
   const auto data = BlockOf(RandomRows(20000, 4, 1));
