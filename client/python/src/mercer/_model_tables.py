@@ -96,6 +96,21 @@ def weights_table(
     return ModelTable(name, title, row_axis, "", tuple(rows), (), weights, "", "bars", tuple(groups))
 
 
+def tables_of_weights(
+    kernels: Sequence[str],
+    kernel_weights: Array,
+    groups: Sequence[str],
+    features: Sequence[str],
+    feature_weights: Array,
+) -> list[ModelTable]:
+    """Those of the two that a model has."""
+    tables = (
+        weights_table("kernel_weights", "kernel weights", "kernels", kernels, kernel_weights, groups),
+        weights_table("feature_weights", "chosen features", "features", features, feature_weights),
+    )
+    return [table for table in tables if table.rows]
+
+
 def named(tables: Iterable[ModelTable], outputs: Sequence[str], axis: str) -> dict[str, ModelTable]:
     """Tables by name; columns without names are the outputs, as the server names them."""
     found: dict[str, ModelTable] = {}

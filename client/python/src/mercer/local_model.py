@@ -42,13 +42,9 @@ def _output_names(file: ModelFile) -> tuple[str, ...]:
 
 def _tables_of(file: ModelFile) -> dict[str, _model_tables.ModelTable]:
     """Those of the file, behind the weights of kernels and features."""
-    kernels = _model_tables.weights_table(
-        "kernel_weights", "kernel weights", "kernels", file.kernel_names, file.kernel_weights, file.kernel_groups
+    weights = _model_tables.tables_of_weights(
+        file.kernel_names, file.kernel_weights, file.kernel_groups, file.feature_names, file.feature_weights
     )
-    features = _model_tables.weights_table(
-        "feature_weights", "chosen features", "features", file.feature_names, file.feature_weights
-    )
-    weights = [table for table in (kernels, features) if table.rows]
     return _model_tables.named([*weights, *file.tables], _output_names(file), "tasks" if file.tasks else "outputs")
 
 

@@ -182,7 +182,15 @@ class Model:
     @property
     def model_tables(self) -> dict[str, _model_tables.ModelTable]:
         """The same with names, axes and unit also where pandas is missing. Asks the server."""
-        return {message.name: _model_tables.from_message(message) for message in self.get().tables}
+        message = self.get()
+        kernels, features = message.kernel_weights, message.feature_weights
+        weights = _model_tables.tables_of_weights(
+            kernels.kernels, _matrix(kernels.weights), kernels.groups, features.features, _matrix(features.weights)
+        )
+        axis = "tasks" if message.tasks.names else "outputs"
+        told = [_model_tables.from_message(table) for table in message.tables]
+        # Large weights, and those of a server of before, are in their own fields alone.
+        return {**_model_tables.named(weights, message.coding.output_names, axis), **{one.name: one for one in told}}
 
     @property
     def tasks(self) -> tuple[str, ...]:
