@@ -20,6 +20,8 @@ constexpr int64_t kMostCredit = int64_t{256} << 10;
 // Calls that have come are begun a moment later; of a large message more comes before its sender hears that it is refused.
 constexpr int64_t kDebtOfStrangers = int64_t{256} << 10;
 constexpr int64_t kDebtOfFewCalls = int64_t{4} << 20;
+// How long a sender may take to hear it. A fast network brings tens of megabytes meanwhile.
+constexpr absl::Duration kMomentToHear = absl::Milliseconds(100);
 constexpr int64_t kFewCalls = 100;  // in a second
 // Windows grow for those who send much. Whoever was admitted keeps his for a while.
 constexpr int64_t kDebtOfCallers = int64_t{32} << 20;
@@ -77,15 +79,31 @@ void FloodGauge::Settle(const Counts& counts, bool is_crowded, absl::Time now) {
   looked_ = now;
 }
 
-int64_t FloodGauge::MostDebt(const Counts& counts, int64_t running_bytes, int64_t waiting_calls,
-                             absl::Time now) const {
+bool FloodGauge::HasFewCalls(const Counts& counts, int64_t waiting_calls) const {
   const int64_t stranger_calls = counts.calls - counts.admitted_calls - stranger_calls_;
   // The first call of a connection may be among those that wait.
-  const bool few_calls = (counts.calls > 0 || waiting_calls > 0) && stranger_calls < kFewCalls;
+  return (counts.calls > 0 || waiting_calls > 0) && stranger_calls < kFewCalls;
+}
+
+int64_t FloodGauge::MostDebt(int64_t running_bytes, bool has_few_calls, absl::Time now) const {
   return running_bytes + running_bytes / kFramingShare +
          (now < known_until_ ? kDebtOfCallers
-          : few_calls        ? kDebtOfFewCalls
+          : has_few_calls    ? kDebtOfFewCalls
                              : kDebtOfStrangers);
+}
+
+bool FloodGauge::MayHaveHeardNothing(int64_t excess, bool has_stopped, absl::Time now) {
+  if (excess > moments_bytes_) {
+    return false;
+  }
+  if (has_stopped) {
+    moments_bytes_ -= excess;
+    credit_bytes_ += excess;
+    in_debt_since_ = absl::InfiniteFuture();
+    return true;
+  }
+  in_debt_since_ = std::min(in_debt_since_, now);
+  return now - in_debt_since_ <= kMomentToHear;
 }
 
 const char* FloodGauge::Look(const ConnectionLoad& load, const TcpBytes& bytes,
@@ -100,7 +118,8 @@ const char* FloodGauge::Look(const ConnectionLoad& load, const TcpBytes& bytes,
   const bool has_uploads = counts.calls > 0 && running_calls <= kUploads;
   const bool is_crowded = waiting_calls > (has_uploads ? kTooManyWaiting : kManyWaiting);
   // What gRPC has not come to read costs it nothing, and may begin with a call.
-  const bool waits_to_be_read = bytes.unread > 0 && bytes.read() <= last_.bytes.read();
+  const bool has_read_nothing = bytes.read() <= last_.bytes.read();
+  const bool waits_to_be_read = bytes.unread > 0 && has_read_nothing;
   Settle(counts, is_crowded, now);
   const int64_t stranger_calls = counts.calls - counts.admitted_calls;
   if (now - second_ >= absl::Seconds(1)) {
@@ -113,10 +132,17 @@ const char* FloodGauge::Look(const ConnectionLoad& load, const TcpBytes& bytes,
   if (cancelled_calls_ > kCancelledAtOnce || running_calls > kMostRunning) {
     return "it resets its calls without end";
   }
+  const bool has_few_calls = HasFewCalls(counts, waiting_calls);
   const int64_t least_credit =
-      is_crowded ? kCreditInACrowd : -MostDebt(counts, running_bytes, waiting_calls, now);
-  return credit_bytes_ < least_credit && !waits_to_be_read ? "it sends what belongs to no call"
-                                                           : nullptr;
+      is_crowded ? kCreditInACrowd : -MostDebt(running_bytes, has_few_calls, now);
+  if (credit_bytes_ >= least_credit) {
+    in_debt_since_ = absl::InfiniteFuture();
+    return nullptr;
+  }
+  const bool is_none = waits_to_be_read ||
+                       (has_few_calls && !is_crowded &&
+                        MayHaveHeardNothing(least_credit - credit_bytes_, has_read_nothing, now));
+  return is_none ? nullptr : "it sends what belongs to no call";
 }
 
 TcpBytes BytesOfSocket(int socket) {

@@ -44,14 +44,20 @@ class FloodGauge {
   static Counts Count(const ConnectionLoad& load, const TcpBytes& bytes);
   // What came and went since the last look.
   void Settle(const Counts& counts, bool is_crowded, absl::Time now);
+  // Few enough that each may have a large message.
+  bool HasFewCalls(const Counts& counts, int64_t waiting_calls) const;
   // How much may have come that belongs to nothing.
-  int64_t MostDebt(const Counts& counts, int64_t running_bytes, int64_t waiting_calls,
-                   absl::Time now) const;
+  int64_t MostDebt(int64_t running_bytes, bool has_few_calls, absl::Time now) const;
+  // Whether what came beyond that may be the rest of a message whose sender has not heard yet that its call is refused. What such
+  // senders have sent until they stop is forgiven, up to an amount for the connection.
+  bool MayHaveHeardNothing(int64_t excess, bool has_stopped, absl::Time now);
 
   Counts last_;
   int64_t credit_bytes_ = 0;
   absl::Time looked_ = absl::InfinitePast();
   absl::Time known_until_ = absl::InfinitePast();
+  absl::Time in_debt_since_ = absl::InfiniteFuture();
+  int64_t moments_bytes_ = int64_t{32} << 20;  // that may still be forgiven
   // The second that is counted, and what there were before.
   absl::Time second_ = absl::InfinitePast();
   int64_t stranger_calls_ = 0;

@@ -49,7 +49,38 @@ TEST_F(FloodGaugeTest, BytesOfNoCallAreAFlood) {
 TEST_F(FloodGaugeTest, BytesOfACallThatWaitsAreNone) {
   waiting_calls_ = 1;
   EXPECT_EQ(LookAfter(2 * kMiB), nullptr);
-  EXPECT_NE(LookAfter(3 * kMiB), nullptr);
+  EXPECT_NE(LookAfter(40 * kMiB), nullptr);
+}
+
+// Who sends a large message hears only after a while that its call was refused.
+TEST_F(FloodGaugeTest, RestOfARefusedMessageIsNone) {
+  EXPECT_EQ(LookAfter(100), nullptr);
+  { const CallLoad refused(load_); }
+  EXPECT_EQ(LookAfter(20 * kMiB), nullptr);
+  EXPECT_EQ(LookAfter(5 * kMiB), nullptr);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(LookAfter(0), nullptr);
+    ASSERT_EQ(LookAfter(17), nullptr);
+  }
+}
+
+TEST_F(FloodGaugeTest, RefusedMessageThatGoesOnIsAFlood) {
+  EXPECT_EQ(LookAfter(100), nullptr);
+  { const CallLoad refused(load_); }
+  EXPECT_EQ(LookAfter(5 * kMiB), nullptr);
+  EXPECT_EQ(LookAfter(kMiB), nullptr);
+  EXPECT_EQ(LookAfter(kMiB), nullptr);
+  EXPECT_NE(LookAfter(kMiB), nullptr);
+}
+
+TEST_F(FloodGaugeTest, PausesDoNotHideAFlood) {
+  EXPECT_EQ(LookAfter(100), nullptr);
+  { const CallLoad refused(load_); }
+  int bursts = 0;
+  for (bool is_flood = false; !is_flood; ++bursts) {
+    is_flood = LookAfter(8 * kMiB) != nullptr || LookAfter(0) != nullptr;
+  }
+  EXPECT_EQ(bursts, 5);  // 4 MiB, and 32 MiB that are forgiven
 }
 
 // The threads that read may be busy with others.
