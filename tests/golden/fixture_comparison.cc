@@ -162,7 +162,7 @@ void CompareSvmCase(const json& item, const json& result, const json& tolerance)
 }
 
 // Of one solver. A fixture without a tolerance of the scores has one class, and its optimum is 0.
-void CompareMasterPoint(const json& fixture, const json& point) {
+void CompareGroupPoint(const json& fixture, const json& point) {
   const json& expected = fixture.at("expected");
   const json& tolerance = fixture.at("tolerance");
   const json& unique = fixture.at("unique");
@@ -296,11 +296,11 @@ void CompareSvm(const json& fixture, const json& answer) {
   }
 }
 
-void CompareMaster(const json& fixture, const json& answer) {
-  CompareMasterPoint(fixture, answer.at("result"));
+void CompareGroupProblem(const json& fixture, const json& answer) {
+  CompareGroupPoint(fixture, answer.at("result"));
   for (const char* solver : {"newton", "admm", "fista"}) {
     SCOPED_TRACE(solver);
-    CompareMasterPoint(fixture, answer.at("result").at("solvers").at(solver));
+    CompareGroupPoint(fixture, answer.at("result").at("solvers").at(solver));
   }
   EXPECT_LE(answer.at("gap_relative").get<double>(),
             fixture.at("tolerance").value("duality_gap_relative", 1e-12));

@@ -16,7 +16,7 @@ void CompareCertificate(const nlohmann::json& fixture, const nlohmann::json& ans
 void CompareWeightUpdate(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareNormalisation(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareSvm(const nlohmann::json& fixture, const nlohmann::json& answer);
-void CompareMaster(const nlohmann::json& fixture, const nlohmann::json& answer);
+void CompareGroupProblem(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareProxAndLosses(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareFeatures(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareFiniteFeatures(const nlohmann::json& fixture, const nlohmann::json& answer);

@@ -90,7 +90,7 @@ void CompareFixture(const json& fixture, const json& answer) {
                                           {"weight_update", golden::CompareWeightUpdate},
                                           {"normalisation", golden::CompareNormalisation},
                                           {"svm", golden::CompareSvm},
-                                          {"master", golden::CompareMaster},
+                                          {"master", golden::CompareGroupProblem},
                                           {"prox", golden::CompareProxAndLosses},
                                           {"features", golden::CompareFeatures},
                                           {"grfl", golden::CompareFiniteFeatures},

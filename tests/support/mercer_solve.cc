@@ -29,7 +29,7 @@ const std::map<std::string, Solver>& Solvers() {
       {"normalisation", SolveNormalisation},
       {"svm", SolveSvm},
       {"mkl_tikhonov", SolveTikhonov},
-      {"master", SolveMaster},
+      {"master", SolveGroupProblem},
       {"prox", SolveProxAndLosses},
       {"features", SolveFeatures},
       {"grfl", SolveFiniteFeatures},

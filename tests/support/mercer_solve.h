@@ -29,7 +29,7 @@ absl::StatusOr<Answer> SolveWeightUpdate(const nlohmann::json& fixture);
 absl::StatusOr<Answer> SolveNormalisation(const nlohmann::json& fixture);
 absl::StatusOr<Answer> SolveSvm(const nlohmann::json& fixture);
 // Learning with infinitely many features, and what its paper compares it with.
-absl::StatusOr<Answer> SolveMaster(const nlohmann::json& fixture);
+absl::StatusOr<Answer> SolveGroupProblem(const nlohmann::json& fixture);
 absl::StatusOr<Answer> SolveProxAndLosses(const nlohmann::json& fixture);
 absl::StatusOr<Answer> SolveFeatures(const nlohmann::json& fixture);
 absl::StatusOr<Answer> SolveFiniteFeatures(const nlohmann::json& fixture);

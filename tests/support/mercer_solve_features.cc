@@ -13,7 +13,7 @@
 #include "core/learners/infinite_features/infinite_features.h"
 #include "core/learners/infinite_features/options.h"
 #include "core/objectives/block_penalty.h"
-#include "core/solvers/group/feature_master.h"
+#include "core/solvers/group/group_problem.h"
 #include "core/training/model/predictor.h"
 #include "tests/support/mercer_solve.h"
 #include "tests/support/mercer_solve_json.h"
@@ -39,32 +39,31 @@ BlockShape ShapeOf(const json& mode) {
   return mode == "flat" ? BlockShape::kFlat : BlockShape::kNested;
 }
 
-absl::StatusOr<MasterPenalty> PenaltyOf(const json& penalty, const json& lambda) {
+absl::StatusOr<GroupPenalty> PenaltyOf(const json& penalty, const json& lambda) {
   MERCER_ASSIGN_OR_RETURN(const BlockNorm norm,
                           BlockNorm::Make(ShapeOf(penalty.at("mode")), ToNumber(penalty.at("q"))));
-  return MasterPenalty{norm, ToNumber(lambda)};
+  return GroupPenalty{norm, ToNumber(lambda)};
 }
 
 // A problem and its columns, which it points to.
-struct Master {
+struct OwnedGroupProblem {
   std::vector<std::unique_ptr<FeatureColumns>> columns;
-  MasterProblem problem;
+  GroupProblem problem;
 };
 
-absl::StatusOr<Master> ReadMaster(const json& item) {
+absl::StatusOr<OwnedGroupProblem> ReadGroupProblem(const json& item) {
   RunContext context;
-  Master master;
-  MasterProblem& problem = master.problem;
+  OwnedGroupProblem owned;
+  GroupProblem& problem = owned.problem;
   MERCER_ASSIGN_OR_RETURN(problem.loss, LossOfName(item.at("loss")));
   problem.bias = item.at("bias");
   for (const json& task : item.at("tasks")) {
     const Matrix phi = ToMatrix(task.at("Phi"));
-    master.columns.push_back(
-        std::make_unique<FeatureColumns>(phi.rows(), ColumnPrecision::kDouble));
-    MERCER_RETURN_IF_ERROR(master.columns.back()->Append(phi, Vector::Zero(phi.cols()),
-                                                         Vector::Ones(phi.cols()), context));
+    owned.columns.push_back(std::make_unique<FeatureColumns>(phi.rows(), ColumnPrecision::kDouble));
+    MERCER_RETURN_IF_ERROR(owned.columns.back()->Append(phi, Vector::Zero(phi.cols()),
+                                                        Vector::Ones(phi.cols()), context));
     problem.tasks.push_back(
-        {master.columns.back().get(), ToVector(task.at("y")), Vector::Ones(phi.rows())});
+        {owned.columns.back().get(), ToVector(task.at("y")), Vector::Ones(phi.rows())});
   }
   for (const json& group : item.at("groups")) {
     problem.group_begin.push_back(problem.group_begin.back() + static_cast<Index>(group.size()));
@@ -72,11 +71,11 @@ absl::StatusOr<Master> ReadMaster(const json& item) {
   MERCER_ASSIGN_OR_RETURN(problem.specific, PenaltyOf(item.at("penalty_p"), item.at("lambda_p")));
   MERCER_ASSIGN_OR_RETURN(problem.shared, PenaltyOf(item.at("penalty_s"), item.at("lambda_s")));
   problem.group_weights = ToVector(item.at("penalty_p").at("weights"));
-  return master;
+  return owned;
 }
 
-json PointOf(const MasterSolver& solver, const json& test_phi) {
-  const MasterPoint& point = solver.point();
+json PointOf(const GroupSolver& solver, const json& test_phi) {
+  const GroupPoint& point = solver.point();
   json result = {{"objective", solver.certificate().primal},
                  {"dual_objective", solver.certificate().dual},
                  {"V", FromMatrix(point.Weights())},
@@ -189,21 +188,20 @@ absl::StatusOr<json> EvaluateLoss(const json& item) {
 
 }  // namespace
 
-absl::StatusOr<Answer> SolveMaster(const json& fixture) {
-  MERCER_ASSIGN_OR_RETURN(const Master master, ReadMaster(fixture.at("problem")));
-  const MasterProblem& problem = master.problem;
+absl::StatusOr<Answer> SolveGroupProblem(const json& fixture) {
+  MERCER_ASSIGN_OR_RETURN(const OwnedGroupProblem owned, ReadGroupProblem(fixture.at("problem")));
+  const GroupProblem& problem = owned.problem;
   const double gap = fixture.at("tolerance").value("scores_after_relative_gap", kOneClassGap);
   RunContext context;
   Answer answer;
-  for (const MasterMethod method :
-       {MasterMethod::kNewton, MasterMethod::kAdmm, MasterMethod::kFista}) {
-    const std::unique_ptr<MasterSolver> solver = MakeMasterSolver(method);
+  for (const GroupMethod method : {GroupMethod::kNewton, GroupMethod::kAdmm, GroupMethod::kFista}) {
+    const std::unique_ptr<GroupSolver> solver = MakeGroupSolver(method);
     solver->SetAccuracy({.relative_gap = gap, .relative_decrease = 0});
     MERCER_RETURN_IF_ERROR(solver->Start(
-        problem, MasterPoint::Zero(problem.num_columns(), problem.num_tasks()), context));
+        problem, GroupPoint::Zero(problem.num_columns(), problem.num_tasks()), context));
     MERCER_RETURN_IF_ERROR(solver->Run(context));
     json point = PointOf(*solver, fixture.value("test_phi", json::array()));
-    const std::string name(MasterMethodName(method));
+    const std::string name(GroupMethodName(method));
     if (answer.body.is_null()) {
       answer.body = point;
     }

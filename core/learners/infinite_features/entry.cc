@@ -67,13 +67,13 @@ Index Candidates(const InfiniteFeaturesOptions& options, const ProblemShape& sha
 ByteCount GramMatrices(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
   constexpr Index kStates = 5;
   switch (ChosenMethod(options)) {
-    case MasterMethod::kNewton:
+    case GroupMethod::kNewton:
       return ByteCount(4) * ByteCount(shape.outputs);
-    case MasterMethod::kAdmm: {
+    case GroupMethod::kAdmm: {
       const Index of_shared = options.lambda_shared < kInfinity ? kStates + 3 : 0;
       return ByteCount(2 * (1 + kStates)) * ByteCount(shape.tasks) + ByteCount(of_shared);
     }
-    case MasterMethod::kFista:
+    case GroupMethod::kFista:
       break;
   }
   return ByteCount(0);

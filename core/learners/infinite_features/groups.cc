@@ -85,7 +85,7 @@ Index InfiniteFeaturesLearner::num_rows() const {
   return rows;
 }
 
-std::vector<Matrix> InfiniteFeaturesLearner::SlopesOf(const MasterEvaluation& evaluation) const {
+std::vector<Matrix> InfiniteFeaturesLearner::SlopesOf(const GroupEvaluation& evaluation) const {
   std::vector<Matrix> slopes;
   size_t next = 0;
   for (const Table& table : tables_) {
@@ -213,7 +213,7 @@ std::optional<ScaledGroup> InfiniteFeaturesLearner::ScaleGroup(const FoundGroup&
       squared_norms(t) += sums[table][static_cast<size_t>(c)].squares / (scale * scale);
     }
   }
-  state_.promised = master_->evaluation().objective() - GainOfGroup(found, squared_norms);
+  state_.promised = solver_->evaluation().objective() - GainOfGroup(found, squared_norms);
   return group;
 }
 

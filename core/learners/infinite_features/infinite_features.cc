@@ -24,17 +24,17 @@ struct Turns {
   int64_t between_searches = 20;
 };
 
-Turns TurnsOf(MasterMethod method) {
-  return method == MasterMethod::kNewton ? Turns() : Turns{30, 30};
+Turns TurnsOf(GroupMethod method) {
+  return method == GroupMethod::kNewton ? Turns() : Turns{30, 30};
 }
 
 // Accuracy of the solves between two searches: their gap says little when lambda is small, and
 // costs most of the time.
-constexpr double kMasterGap = 1e-6;
+constexpr double kGroupGap = 1e-6;
 // The baselines solve to this share of the violation that a candidate must have: a looser master
 // could make a candidate seem to violate the conditions of optimality that does not.
 constexpr double kShareOfViolation = 0.1;
-constexpr double kMasterDecrease = 1e-4;
+constexpr double kGroupDecrease = 1e-4;
 constexpr double kLeastDecrease = 1e-12;
 constexpr double kShareOfTarget = 0.5;  // the gap of the last solve, of that asked for
 constexpr double kRoundingOfZero = 1e-27;
@@ -55,11 +55,11 @@ absl::Status InfiniteFeaturesLearner::Begin(const WarmStart* warm_start) {
     }
     tables_.push_back({RowsThatCount(task), nullptr, nullptr});
   }
-  state_.master_decrease = kMasterDecrease;
-  state_.start = MasterPoint::Zero(0, num_outputs());
+  state_.group_decrease = kGroupDecrease;
+  state_.start = GroupPoint::Zero(0, num_outputs());
   family_ = nullptr;
   stored_ = nullptr;
-  master_ = nullptr;
+  solver_ = nullptr;
   if (warm_start != nullptr && warm_start->point != nullptr && warm_start->problem != nullptr) {
     TakeOver(*warm_start);
   }
@@ -68,7 +68,7 @@ absl::Status InfiniteFeaturesLearner::Begin(const WarmStart* warm_start) {
 
 absl::Status InfiniteFeaturesLearner::Advance(RunContext& context) {
   MERCER_RETURN_IF_ERROR(Prepare(context));
-  return master_ == nullptr ? BeginSearch(context) : Work(context);
+  return solver_ == nullptr ? BeginSearch(context) : Work(context);
 }
 
 absl::Status InfiniteFeaturesLearner::Prepare(RunContext& context) {
@@ -100,26 +100,26 @@ absl::Status InfiniteFeaturesLearner::PrepareFamily(RunContext& context) {
   return absl::OkStatus();
 }
 
-MasterProblem InfiniteFeaturesLearner::MakeMaster(const Lambdas& lambdas) const {
-  MasterProblem master;
-  master.loss = loss_;
+GroupProblem InfiniteFeaturesLearner::MakeGroupProblem(const Lambdas& lambdas) const {
+  GroupProblem problem;
+  problem.loss = loss_;
   for (const Table& table : tables_) {
     for (Index t = 0; t < table.task.targets.cols(); ++t) {
-      master.tasks.push_back({table.columns.get(), table.task.targets.col(t), table.task.costs});
+      problem.tasks.push_back({table.columns.get(), table.task.targets.col(t), table.task.costs});
     }
   }
   const auto groups = static_cast<Index>(state_.groups.size());
   for (Index g = 1; g <= groups; ++g) {
-    master.group_begin.push_back(g * family_->columns_per_group());
+    problem.group_begin.push_back(g * family_->columns_per_group());
   }
-  master.group_weights.resize(groups);
+  problem.group_weights.resize(groups);
   for (Index g = 0; g < groups; ++g) {
-    master.group_weights(g) =
+    problem.group_weights(g) =
         GroupWeight(options_, state_.groups[static_cast<size_t>(g)].parameters);
   }
-  master.specific = {norm_, lambdas.specific};
-  master.shared = {norm_, lambdas.shared};
-  return master;
+  problem.specific = {norm_, lambdas.specific};
+  problem.shared = {norm_, lambdas.shared};
+  return problem;
 }
 
 SearchProblem InfiniteFeaturesLearner::MakeSearch() const {
@@ -138,17 +138,17 @@ SearchProblem InfiniteFeaturesLearner::MakeSearch() const {
 
 // The solver of a problem without features, on tables without columns that outlive it: its point is
 // the constant model.
-absl::StatusOr<std::unique_ptr<MasterSolver>> InfiniteFeaturesLearner::SolveConstant(
+absl::StatusOr<std::unique_ptr<GroupSolver>> InfiniteFeaturesLearner::SolveConstant(
     const EmptyTables& none, RunContext& context) const {
-  MasterProblem constant = MakeMaster({1.0, kInfinity});
+  GroupProblem constant = MakeGroupProblem({1.0, kInfinity});
   constant.group_begin = {0};
   constant.group_weights.resize(0);
   for (size_t t = 0; t < constant.tasks.size(); ++t) {
     constant.tasks[t].columns = none[TableOf(static_cast<Index>(t))].get();
   }
-  std::unique_ptr<MasterSolver> solver = MakeMasterSolver(ChosenMethod(options_));
+  std::unique_ptr<GroupSolver> solver = MakeGroupSolver(ChosenMethod(options_));
   MERCER_RETURN_IF_ERROR(
-      solver->Start(std::move(constant), MasterPoint::Zero(0, num_outputs()), context));
+      solver->Start(std::move(constant), GroupPoint::Zero(0, num_outputs()), context));
   return solver;
 }
 
@@ -165,7 +165,7 @@ InfiniteFeaturesLearner::EmptyTables InfiniteFeaturesLearner::MakeEmptyTables() 
 // lambda is a share of.
 absl::StatusOr<SearchRound> InfiniteFeaturesLearner::SearchAtConstant(RunContext& context) const {
   const EmptyTables none = MakeEmptyTables();
-  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<MasterSolver> solver, SolveConstant(none, context));
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<GroupSolver> solver, SolveConstant(none, context));
   context.ReportStage("search");
   return SearchCandidates(MakeSearch(), problem_->seed, 0, SlopesOf(solver->evaluation()), {},
                           context);
@@ -177,11 +177,11 @@ absl::Status InfiniteFeaturesLearner::BeginSearch(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const SearchRound found, SearchAtConstant(context));
   state_.largest = found.Largest();
   state_.lambdas = ResolveLambdas();
-  std::unique_ptr<MasterSolver> master = MakeMasterSolver(ChosenMethod(options_));
-  master->SetAccuracy(WantedAccuracy());
-  MERCER_RETURN_IF_ERROR(master->Start(MakeMaster(state_.lambdas), StartWeights(), context));
-  master_ = std::move(master);
-  state_.start = MasterPoint::Zero(0, num_outputs());
+  std::unique_ptr<GroupSolver> solver = MakeGroupSolver(ChosenMethod(options_));
+  solver->SetAccuracy(WantedAccuracy());
+  MERCER_RETURN_IF_ERROR(solver->Start(MakeGroupProblem(state_.lambdas), StartWeights(), context));
+  solver_ = std::move(solver);
+  state_.start = GroupPoint::Zero(0, num_outputs());
   if (LossIsZero()) {
     EndSearch(SearchEnd::kZeroSlopes);
     return absl::OkStatus();
@@ -190,8 +190,8 @@ absl::Status InfiniteFeaturesLearner::BeginSearch(RunContext& context) {
 }
 
 // The weights to start with: a part that the penalties leave out now has none.
-MasterPoint InfiniteFeaturesLearner::StartWeights() const {
-  MasterPoint point = state_.start;
+GroupPoint InfiniteFeaturesLearner::StartWeights() const {
+  GroupPoint point = state_.start;
   if (!std::isfinite(state_.lambdas.specific)) {
     point.specific.setZero();
   }
@@ -219,22 +219,22 @@ bool InfiniteFeaturesLearner::LossIsZero() const {
     const Vector of_rows = size * (1.0 + size);
     of_targets += DotOfRows(table.task.costs, of_rows);
   }
-  return master_->evaluation().risk <= kRoundingOfZero * of_targets;
+  return solver_->evaluation().risk <= kRoundingOfZero * of_targets;
 }
 
 // Solves and searches until there was about 0.2 s of work, or the search has ended and the solution
 // is as good as was asked for.
 absl::Status InfiniteFeaturesLearner::Work(RunContext& context) {
   if (state_.end != SearchEnd::kSearching) {
-    state_.stuck = master_->stop() == MasterStop::kPrecision;
-    master_->SetAccuracy(WantedAccuracy());
+    state_.stuck = solver_->stop() == GroupStop::kPrecision;
+    solver_->SetAccuracy(WantedAccuracy());
   }
   const Turns turns = TurnsOf(ChosenMethod(options_));
   double operations = 0;
   for (int turn = 0; turn < turns.of_step && operations < kSliceOperations && !state_.stuck;
        ++turn) {
     const bool searching = state_.end == SearchEnd::kSearching;
-    if (master_->stop() == MasterStop::kRunning &&
+    if (solver_->stop() == GroupStop::kRunning &&
         !(searching && state_.round_iterations >= turns.between_searches)) {
       MERCER_RETURN_IF_ERROR(Solve(context));
       operations += SolveOperations();
@@ -267,28 +267,28 @@ double InfiniteFeaturesLearner::SearchOperations(int64_t candidates) const {
          1e5;
 }
 
-MasterAccuracy InfiniteFeaturesLearner::WantedAccuracy() const {
+GroupAccuracy InfiniteFeaturesLearner::WantedAccuracy() const {
   if (state_.end != SearchEnd::kSearching) {
     return {kShareOfTarget * target_, 0};
   }
-  const double gap = ChosenMethod(options_) == MasterMethod::kNewton
-                         ? kMasterGap
-                         : std::max(kMasterGap, kShareOfViolation * options_.violation);
-  return {gap, state_.master_decrease};
+  const double gap = ChosenMethod(options_) == GroupMethod::kNewton
+                         ? kGroupGap
+                         : std::max(kGroupGap, kShareOfViolation * options_.violation);
+  return {gap, state_.group_decrease};
 }
 
 absl::Status InfiniteFeaturesLearner::Solve(RunContext& context) {
   context.ReportStage("solve");
-  MERCER_RETURN_IF_ERROR(master_->Step(context));
+  MERCER_RETURN_IF_ERROR(solver_->Step(context));
   ++state_.round_iterations;
   // The group that entered last promised a larger decrease (GainOfGroup), so that the solve was too
   // loose: it goes on with a tenth of its tolerance.
-  const double objective = master_->evaluation().objective();
-  if (master_->stop() == MasterStop::kDecrease && state_.end == SearchEnd::kSearching &&
-      objective > state_.promised && state_.master_decrease > kLeastDecrease &&
+  const double objective = solver_->evaluation().objective();
+  if (solver_->stop() == GroupStop::kDecrease && state_.end == SearchEnd::kSearching &&
+      objective > state_.promised && state_.group_decrease > kLeastDecrease &&
       state_.round_iterations < TurnsOf(ChosenMethod(options_)).between_searches) {
-    state_.master_decrease *= 0.1;
-    master_->SetAccuracy(WantedAccuracy());
+    state_.group_decrease *= 0.1;
+    solver_->SetAccuracy(WantedAccuracy());
   }
   return absl::OkStatus();
 }
@@ -306,7 +306,7 @@ absl::Status InfiniteFeaturesLearner::Search(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(
       const SearchRound found,
       SearchCandidates(MakeSearch(), problem_->seed, static_cast<uint64_t>(state_.rounds),
-                       SlopesOf(master_->evaluation()), state_.groups, context));
+                       SlopesOf(solver_->evaluation()), state_.groups, context));
   return Admit(found, context);
 }
 
@@ -316,7 +316,7 @@ bool InfiniteFeaturesLearner::CanGrow() const {
 
 void InfiniteFeaturesLearner::EndSearch(SearchEnd end) {
   state_.end = end;
-  master_->SetAccuracy(WantedAccuracy());
+  solver_->SetAccuracy(WantedAccuracy());
 }
 
 absl::Status InfiniteFeaturesLearner::Admit(const SearchRound& found, RunContext& context) {
@@ -346,8 +346,8 @@ absl::Status InfiniteFeaturesLearner::Admit(const SearchRound& found, RunContext
   }
   state_.empty_rounds = 0;
   state_.promised = admitted == 1 ? state_.promised : kInfinity;
-  MasterProblem extended = MakeMaster(state_.lambdas);
-  return master_->Extend(std::move(extended.group_begin), std::move(extended.group_weights),
+  GroupProblem extended = MakeGroupProblem(state_.lambdas);
+  return solver_->Extend(std::move(extended.group_begin), std::move(extended.group_weights),
                          context);
 }
 
@@ -355,21 +355,21 @@ StepReport InfiniteFeaturesLearner::Report() const {
   const bool searching = state_.end == SearchEnd::kSearching;
   StepReport report;
   report.stage = searching ? "search" : "certify";
-  report.primal = master_->certificate().primal;
+  report.primal = solver_->certificate().primal;
   if (!searching) {
-    report.dual = master_->certificate().dual;
-    report.accuracy = master_->certificate().RelativeGap();
+    report.dual = solver_->certificate().dual;
+    report.accuracy = solver_->certificate().RelativeGap();
   }
   const double found =
       static_cast<double>(state_.groups.size()) / static_cast<double>(options_.max_groups);
   report.fraction =
       searching ? 0.9 * found : 0.9 + 0.1 * FractionOfGap(report.accuracy, problem_->relative_gap);
-  const Matrix weights = master_->point().Weights();
+  const Matrix weights = solver_->point().Weights();
   const Index columns = family_->columns_per_group();
   for (Index g = 0; g < weights.rows() / columns; ++g) {
     report.active_kernels += (weights.middleRows(g * columns, columns).array() != 0).any() ? 1 : 0;
   }
-  report.inner_iterations = master_->iterations();
+  report.inner_iterations = solver_->iterations();
   report.has_model = true;
   if (state_.end == SearchEnd::kZeroSlopes && LossIsZero()) {
     report.stop = StopReason::kObjectiveZero;
@@ -380,7 +380,7 @@ StepReport InfiniteFeaturesLearner::Report() const {
 }
 
 absl::StatusOr<TrainedPoint> InfiniteFeaturesLearner::CurrentModel(RunContext& /*context*/) const {
-  if (master_ == nullptr) {
+  if (solver_ == nullptr) {
     return absl::FailedPreconditionError("the run has not begun");
   }
   return MakePoint();
@@ -397,7 +397,7 @@ absl::StatusOr<TrainedPoint> InfiniteFeaturesLearner::ConstantModel(RunContext& 
   constant.spec_ = SpecOfOptions(options_, inputs);
   MERCER_ASSIGN_OR_RETURN(constant.family_, MakeFeatureFamily(constant.spec_, inputs));
   constant.state_.lambdas = {kInfinity, kInfinity};
-  MERCER_ASSIGN_OR_RETURN(constant.master_, constant.SolveConstant(none, context));
+  MERCER_ASSIGN_OR_RETURN(constant.solver_, constant.SolveConstant(none, context));
   return constant.MakePoint();
 }
 

@@ -15,7 +15,7 @@
 //              column j -> ScaledGroup::scales.
 // Method       Column generation: candidates are drawn, those that break the conditions of
 //              optimality most (by default the worst alone) enter the model, the restricted problem
-//              is solved again (core/solvers/group/feature_master.h).
+//              is solved again (core/solvers/group/group_problem.h).
 // Guarantees   With the solver newton the objective never rises. After the search one accurate
 //              solve; the certificate is about the groups that are listed. That no candidate was
 //              found says nothing about those that were not drawn.
@@ -37,7 +37,7 @@
 #include "core/learners/infinite_features/options.h"
 #include "core/learners/infinite_features/search.h"
 #include "core/solvers/group/feature_columns.h"
-#include "core/solvers/group/feature_master.h"
+#include "core/solvers/group/group_problem.h"
 #include "core/training/contract/resumable_learner.h"
 
 namespace mercer::infinite_features {
@@ -59,7 +59,7 @@ struct InfiniteFeaturesState {
   Lambdas largest;  // at which no candidate of the first round would have entered
   SearchEnd end = SearchEnd::kSearching;
   std::vector<ScaledGroup> groups;
-  MasterPoint start;  // before the first step: weights of the groups to begin with
+  GroupPoint start;  // before the first step: weights of the groups to begin with
   int64_t rounds = 0;
   int64_t empty_rounds = 0;
   int64_t candidates = 0;
@@ -68,13 +68,13 @@ struct InfiniteFeaturesState {
   // The last group must lower the objective at least to this; a master that does not was solved too
   // loosely.
   double promised = kInfinity;
-  double master_decrease = 0;  // accuracy of the masters between rounds
-  bool stuck = false;          // no further progress in floating point
+  double group_decrease = 0;  // accuracy of the masters between rounds
+  bool stuck = false;         // no further progress in floating point
 
   static void VisitFields(auto& visit, auto& self, const StateSizes& /*of*/) {
     visit(self.lambdas, self.largest, UpTo(self.end, SearchEnd::kFixed),
           Nested(self.groups, NoSizes()), self.rounds, self.empty_rounds, self.candidates,
-          self.round_iterations, self.best_ratio, self.promised, Positive(self.master_decrease),
+          self.round_iterations, self.best_ratio, self.promised, Positive(self.group_decrease),
           FormerNumber(), self.stuck, self.start.specific, self.start.shared);
     visit.Require([&] { return self.lambdas.specific > 0 && self.lambdas.shared > 0; });
   }
@@ -102,15 +102,15 @@ class InfiniteFeaturesLearner : public ResumableLearner<InfiniteFeaturesState> {
   absl::Status Prepare(RunContext& context);
   absl::Status PrepareFamily(RunContext& context);
   absl::Status BuildColumns(RunContext& context);
-  MasterProblem MakeMaster(const Lambdas& lambdas) const;
+  GroupProblem MakeGroupProblem(const Lambdas& lambdas) const;
   Lambdas ResolveLambdas() const;
   using EmptyTables = std::vector<std::unique_ptr<FeatureColumns>>;
   EmptyTables MakeEmptyTables() const;
-  absl::StatusOr<std::unique_ptr<MasterSolver>> SolveConstant(const EmptyTables& none,
-                                                              RunContext& context) const;
+  absl::StatusOr<std::unique_ptr<GroupSolver>> SolveConstant(const EmptyTables& none,
+                                                             RunContext& context) const;
   absl::StatusOr<SearchRound> SearchAtConstant(RunContext& context) const;
   absl::Status BeginSearch(RunContext& context);
-  MasterPoint StartWeights() const;
+  GroupPoint StartWeights() const;
   absl::Status Work(RunContext& context);
   absl::Status Solve(RunContext& context);
   absl::Status Search(RunContext& context);
@@ -123,7 +123,7 @@ class InfiniteFeaturesLearner : public ResumableLearner<InfiniteFeaturesState> {
   bool LossIsZero() const;
   bool CanGrow() const;
   SearchProblem MakeSearch() const;
-  MasterAccuracy WantedAccuracy() const;
+  GroupAccuracy WantedAccuracy() const;
   double SolveOperations() const;
   double SearchOperations(int64_t candidates) const;
   double GainOfGroup(const FoundGroup& found, const Vector& squared_norms) const;
@@ -142,7 +142,7 @@ class InfiniteFeaturesLearner : public ResumableLearner<InfiniteFeaturesState> {
     return tables_.size() > 1 ? static_cast<size_t>(output) : 0;
   }
   // The slopes of the loss by tables, rows x outputs.
-  std::vector<Matrix> SlopesOf(const MasterEvaluation& evaluation) const;
+  std::vector<Matrix> SlopesOf(const GroupEvaluation& evaluation) const;
 
   const InfiniteFeaturesOptions options_;
   const std::shared_ptr<const FeatureFamily> given_family_;
@@ -153,7 +153,7 @@ class InfiniteFeaturesLearner : public ResumableLearner<InfiniteFeaturesState> {
   std::shared_ptr<const FeatureFamily> family_;
   std::vector<Table> tables_;
   std::unique_ptr<StoredCandidates> stored_;  // of selection selected, unless they are too many
-  std::unique_ptr<MasterSolver> master_;
+  std::unique_ptr<GroupSolver> solver_;
 };
 
 }  // namespace mercer::infinite_features

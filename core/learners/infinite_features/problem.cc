@@ -114,7 +114,7 @@ absl::Status CheckOptions(const InfiniteFeaturesOptions& options) {
                    absl::StrCat("candidates times bandwidths must be at most ",
                                 kMaxCandidatesPerRound, " in a round"));
   violations.Check(
-      options.loss != LossChoice::kHinge || ChosenMethod(options) == MasterMethod::kAdmm, "solver",
+      options.loss != LossChoice::kHinge || ChosenMethod(options) == GroupMethod::kAdmm, "solver",
       "must be admm or auto for the loss hinge");
   violations.Check(bandwidths.empty() || options.family == FamilyChoice::kFourier, "bandwidths",
                    "are for the family fourier");
@@ -173,18 +173,18 @@ absl::StatusOr<BlockNorm> MakeChosenNorm(const InfiniteFeaturesOptions& options)
       options.penalty_q);
 }
 
-MasterMethod ChosenMethod(const InfiniteFeaturesOptions& options) {
+GroupMethod ChosenMethod(const InfiniteFeaturesOptions& options) {
   switch (options.solver) {
     case SolverChoice::kAuto:
-      return options.loss == LossChoice::kHinge ? MasterMethod::kAdmm : MasterMethod::kNewton;
+      return options.loss == LossChoice::kHinge ? GroupMethod::kAdmm : GroupMethod::kNewton;
     case SolverChoice::kNewton:
-      return MasterMethod::kNewton;
+      return GroupMethod::kNewton;
     case SolverChoice::kAdmm:
-      return MasterMethod::kAdmm;
+      return GroupMethod::kAdmm;
     case SolverChoice::kFista:
-      return MasterMethod::kFista;
+      return GroupMethod::kFista;
   }
-  return MasterMethod::kNewton;
+  return GroupMethod::kNewton;
 }
 
 FeatureNormalization ChosenNormalization(const InfiniteFeaturesOptions& options) {

@@ -17,7 +17,7 @@
 #include "core/objectives/block_penalty.h"
 #include "core/objectives/loss.h"
 #include "core/solvers/group/feature_columns.h"
-#include "core/solvers/group/feature_master.h"
+#include "core/solvers/group/group_problem.h"
 #include "core/training/contract/problem.h"
 
 namespace mercer::infinite_features {
@@ -33,7 +33,7 @@ absl::Status CheckOptionsFor(const InfiniteFeaturesOptions& options, Index num_i
 absl::StatusOr<std::shared_ptr<const Loss>> MakeChosenLoss(const InfiniteFeaturesOptions& options,
                                                            TargetKind kind);
 absl::StatusOr<BlockNorm> MakeChosenNorm(const InfiniteFeaturesOptions& options);
-MasterMethod ChosenMethod(const InfiniteFeaturesOptions& options);
+GroupMethod ChosenMethod(const InfiniteFeaturesOptions& options);
 FeatureNormalization ChosenNormalization(const InfiniteFeaturesOptions& options);
 ScaleScope ChosenScope(const InfiniteFeaturesOptions& options);
 

@@ -9,7 +9,7 @@
 namespace mercer::infinite_features {
 namespace {
 
-bool StartFits(const MasterPoint& start, Index columns, Index outputs) {
+bool StartFits(const GroupPoint& start, Index columns, Index outputs) {
   return start.specific.rows() == columns && start.specific.cols() == outputs &&
          start.shared.size() == columns && start.specific.allFinite() && start.shared.allFinite();
 }
@@ -49,15 +49,15 @@ Matrix DualOfAllRows(const TaskData& task, const Matrix& slopes) {
 }  // namespace
 
 void InfiniteFeaturesLearner::SaveParts(ByteWriter& writer) const {
-  writer.WriteBool(master_ != nullptr);
-  writer.WriteString(master_ != nullptr ? master_->SaveState() : std::string());
+  writer.WriteBool(solver_ != nullptr);
+  writer.WriteString(solver_ != nullptr ? solver_->SaveState() : std::string());
 }
 
 absl::Status InfiniteFeaturesLearner::LoadParts(ByteReader& reader, RunContext& context) {
   const bool begun = reader.ReadBool();
-  const std::string of_master = reader.ReadString();
+  const std::string of_solver = reader.ReadString();
   state_.start.bias = Vector::Zero(num_outputs());
-  master_ = nullptr;
+  solver_ = nullptr;
   for (Table& table : tables_) {
     table.columns = nullptr;
   }
@@ -79,18 +79,18 @@ absl::Status InfiniteFeaturesLearner::LoadParts(ByteReader& reader, RunContext& 
     return absl::OkStatus();
   }
   MERCER_RETURN_IF_ERROR(BuildColumns(context));
-  std::unique_ptr<MasterSolver> master = MakeMasterSolver(ChosenMethod(options_));
-  master->SetAccuracy(WantedAccuracy());
+  std::unique_ptr<GroupSolver> solver = MakeGroupSolver(ChosenMethod(options_));
+  solver->SetAccuracy(WantedAccuracy());
   MERCER_RETURN_IF_ERROR(
-      OfPart(master->RestoreState(MakeMaster(state_.lambdas), of_master, context)));
-  master_ = std::move(master);
+      OfPart(solver->RestoreState(MakeGroupProblem(state_.lambdas), of_solver, context)));
+  solver_ = std::move(solver);
   return absl::OkStatus();
 }
 
 TrainedPoint InfiniteFeaturesLearner::MakePoint() const {
-  const Matrix weights = master_->point().Weights();
+  const Matrix weights = solver_->point().Weights();
   const Index columns = family_->columns_per_group();
-  const Index outputs = master_->problem().num_tasks();
+  const Index outputs = solver_->problem().num_tasks();
   const auto tables = static_cast<Index>(tables_.size());
   // A step that was cut short may have left groups that the solver does not know yet.
   const Index groups = weights.rows() / columns;
@@ -109,7 +109,7 @@ TrainedPoint InfiniteFeaturesLearner::MakePoint() const {
     point.limit_reached = Metric{"max_groups", static_cast<double>(options_.max_groups)};
   }
   Matrix coefficients(weights.rows(), outputs);
-  point.function.bias = master_->point().bias;
+  point.function.bias = solver_->point().bias;
   for (Index o = 0; o < outputs; ++o) {
     const auto table = static_cast<Index>(TableOf(o));
     coefficients.col(o) = weights.col(o).array() / scales.col(table).array();
@@ -138,7 +138,7 @@ TrainedPoint InfiniteFeaturesLearner::MakePoint() const {
     point.function.terms.push_back(std::make_shared<const FeatureTerm>(std::move(term)));
   }
 
-  const std::vector<Matrix> slopes = SlopesOf(master_->evaluation());
+  const std::vector<Matrix> slopes = SlopesOf(solver_->evaluation());
   Index first = 0;
   for (size_t t = 0; t < slopes.size(); ++t) {
     point.witness.tasks.push_back({DualOfAllRows(problem_->tasks[t], slopes[t]),
@@ -147,8 +147,8 @@ TrainedPoint InfiniteFeaturesLearner::MakePoint() const {
   }
   point.witness.arrays = {{"parameters", std::move(parameters)},
                           {"scales", std::move(scales)},
-                          {"specific", master_->point().specific},
-                          {"shared", master_->point().shared}};
+                          {"specific", solver_->point().specific},
+                          {"shared", solver_->point().shared}};
   point.witness.values = {{"lambda", state_.lambdas.specific},
                           {"lambda_shared", state_.lambdas.shared},
                           {"lambda_max", state_.largest.specific},

@@ -58,7 +58,7 @@ void InfiniteFeaturesLearner::TakeOver(const WarmStart& warm_start) {
       kept.push_back(g);
     }
   }
-  state_.start = MasterPoint::Zero(static_cast<Index>(kept.size()) * columns, outputs);
+  state_.start = GroupPoint::Zero(static_cast<Index>(kept.size()) * columns, outputs);
   for (const Index g : kept) {
     const auto to = static_cast<Index>(state_.groups.size()) * columns;
     state_.start.specific.middleRows(to, columns) =

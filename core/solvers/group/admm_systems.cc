@@ -25,7 +25,7 @@ Matrix SystemMatrix(const ConstMatrixRef& gram, const AdmmPenalties& penalties) 
 
 }  // namespace
 
-void AdmmSystems::AssignDesigns(const MasterProblem& problem) {
+void AdmmSystems::AssignDesigns(const GroupProblem& problem) {
   const std::vector<std::vector<Index>> groups = problem.TasksByColumns();
   design_of_task_.assign(static_cast<size_t>(problem.num_tasks()), 0);
   for (size_t k = 0; k < groups.size(); ++k) {
@@ -36,9 +36,8 @@ void AdmmSystems::AssignDesigns(const MasterProblem& problem) {
   designs_.assign(groups.size(), {});
 }
 
-absl::Status AdmmSystems::ExtendProducts(const MasterProblem& problem,
-                                         const FeatureColumns& columns, Index known,
-                                         Products& products, RunContext& context) {
+absl::Status AdmmSystems::ExtendProducts(const GroupProblem& problem, const FeatureColumns& columns,
+                                         Index known, Products& products, RunContext& context) {
   const Index d = problem.num_columns();
   const auto rows = static_cast<double>(columns.rows());
   if (known == 0) {
@@ -71,7 +70,7 @@ absl::Status AdmmSystems::ExtendProducts(const MasterProblem& problem,
   return absl::OkStatus();
 }
 
-absl::Status AdmmSystems::Extend(const MasterProblem& problem, Index known, RunContext& context) {
+absl::Status AdmmSystems::Extend(const GroupProblem& problem, Index known, RunContext& context) {
   if (known == 0) {
     AssignDesigns(problem);
     factored_ = false;
@@ -134,7 +133,7 @@ absl::StatusOr<bool> AdmmSystems::ExtendFactor(const Design& design, const AdmmP
 
 // The factor of the shared weights' own system, with the tasks' weights minimised out: eta I plus
 // the sum over tasks of A - A M^-1 A = eta I - eta^2 M^-1.
-absl::StatusOr<Matrix> AdmmSystems::SharedFactor(const MasterProblem& problem,
+absl::StatusOr<Matrix> AdmmSystems::SharedFactor(const GroupProblem& problem,
                                                  const AdmmPenalties& penalties,
                                                  const std::vector<Matrix>& factors,
                                                  RunContext& context) const {
@@ -162,7 +161,7 @@ absl::StatusOr<Matrix> AdmmSystems::SharedFactor(const MasterProblem& problem,
   return system;
 }
 
-absl::Status AdmmSystems::Factor(const MasterProblem& problem, const AdmmPenalties& penalties,
+absl::Status AdmmSystems::Factor(const GroupProblem& problem, const AdmmPenalties& penalties,
                                  RunContext& context) {
   const bool same = factored_ && penalties == penalties_;
   if (same && designs_.front().factor.rows() == problem.num_columns()) {
@@ -191,11 +190,11 @@ absl::Status AdmmSystems::Factor(const MasterProblem& problem, const AdmmPenalti
   return absl::OkStatus();
 }
 
-absl::StatusOr<MasterPoint> AdmmSystems::Solve(const MasterProblem& problem, const Matrix& products,
-                                               const Vector& sums, const MasterPoint& pull,
-                                               RunContext& context) const {
+absl::StatusOr<GroupPoint> AdmmSystems::Solve(const GroupProblem& problem, const Matrix& products,
+                                              const Vector& sums, const GroupPoint& pull,
+                                              RunContext& context) const {
   const Index tasks = problem.num_tasks();
-  MasterPoint solution = MasterPoint::Zero(problem.num_columns(), tasks);
+  GroupPoint solution = GroupPoint::Zero(problem.num_columns(), tasks);
   Matrix right = products;
   for (Index t = 0; problem.bias && t < tasks; ++t) {
     const auto rows = static_cast<double>(problem.task(t).targets.size());

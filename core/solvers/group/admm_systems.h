@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 
 #include "core/base/encoding/saved_fields.h"
-#include "core/solvers/group/feature_master.h"
+#include "core/solvers/group/group_problem.h"
 
 namespace mercer {
 
@@ -33,23 +33,23 @@ class AdmmSystems {
  public:
   // Reads the columns from `known` on; those before are kept. Errors: kCancelled, which changes
   // nothing.
-  absl::Status Extend(const MasterProblem& problem, Index known, RunContext& context);
+  absl::Status Extend(const GroupProblem& problem, Index known, RunContext& context);
   // Makes factors for these penalties, or keeps or extends those that there are. Errors:
   // kCancelled; kInvalidArgument when columns are not finite.
-  absl::Status Factor(const MasterProblem& problem, const AdmmPenalties& penalties,
+  absl::Status Factor(const GroupProblem& problem, const AdmmPenalties& penalties,
                       RunContext& context);
   // The minimiser, from the products of the columns with xi z_t (d x T), the sums of xi z_t, and
   // eta u_t and eta u.
-  absl::StatusOr<MasterPoint> Solve(const MasterProblem& problem, const Matrix& products,
-                                    const Vector& sums, const MasterPoint& pull,
-                                    RunContext& context) const;
+  absl::StatusOr<GroupPoint> Solve(const GroupProblem& problem, const Matrix& products,
+                                   const Vector& sums, const GroupPoint& pull,
+                                   RunContext& context) const;
 
   // The mean squared norm of a column.
   double MeanSquare() const;
 
   // Before they are read: as many designs as the problem has.
-  void AssignDesigns(const MasterProblem& problem);
-  static void VisitFields(auto& visit, auto& self, const MasterProblem& of) {
+  void AssignDesigns(const GroupProblem& problem);
+  static void VisitFields(auto& visit, auto& self, const GroupProblem& of) {
     visit(self.penalties_, self.factored_, self.appended_, self.shared_factor_);
     for (auto& design : self.designs_) {
       visit(Nested(design, of));
@@ -70,7 +70,7 @@ class AdmmSystems {
     Products products;
     Matrix factor;  // of M; with fewer rows than the products when columns have been appended
 
-    static void VisitFields(auto& visit, auto& self, const MasterProblem& of) {
+    static void VisitFields(auto& visit, auto& self, const GroupProblem& of) {
       const Index d = of.num_columns();
       visit(Sized(self.products.gram, d, d), Sized(self.products.column_sums, d), self.factor);
       visit.Require(
@@ -83,10 +83,10 @@ class AdmmSystems {
                                            Matrix& factor, RunContext& context);
   // The factor of the shared weights' system, from the designs' `factors`; empty without a shared
   // part.
-  absl::StatusOr<Matrix> SharedFactor(const MasterProblem& problem, const AdmmPenalties& penalties,
+  absl::StatusOr<Matrix> SharedFactor(const GroupProblem& problem, const AdmmPenalties& penalties,
                                       const std::vector<Matrix>& factors,
                                       RunContext& context) const;
-  static absl::Status ExtendProducts(const MasterProblem& problem, const FeatureColumns& columns,
+  static absl::Status ExtendProducts(const GroupProblem& problem, const FeatureColumns& columns,
                                      Index known, Products& products, RunContext& context);
   const Design& DesignOf(Index task) const {
     return designs_[design_of_task_[static_cast<size_t>(task)]];

@@ -1,4 +1,4 @@
-#include "tests/core/solvers/master_test_problems.h"
+#include "tests/core/solvers/group_test_problems.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ double NumberOrInfinity(const nlohmann::json& value) {
   return value.is_string() ? kInfinity : value.get<double>();
 }
 
-MasterPenalty PenaltyOf(const nlohmann::json& penalty, const nlohmann::json& lambda) {
+GroupPenalty PenaltyOf(const nlohmann::json& penalty, const nlohmann::json& lambda) {
   const BlockShape shape = penalty["mode"] == "flat" ? BlockShape::kFlat : BlockShape::kNested;
   return {*BlockNorm::Make(shape, NumberOrInfinity(penalty["q"])), NumberOrInfinity(lambda)};
 }
@@ -37,16 +37,16 @@ std::unique_ptr<FeatureColumns> MakeColumns(const Matrix& values, ColumnPrecisio
   return columns;
 }
 
-OwnedMaster FixtureMaster(const nlohmann::json& fixture) {
+OwnedGroupProblem FixtureGroupProblem(const nlohmann::json& fixture) {
   const nlohmann::json& item = fixture["problem"];
-  OwnedMaster master;
-  MasterProblem& problem = master.problem;
+  OwnedGroupProblem owned;
+  GroupProblem& problem = owned.problem;
   problem.loss = *MakeLoss(LossOf(item["loss"]));
   problem.bias = item["bias"];
   for (const nlohmann::json& task : item["tasks"]) {
-    master.columns.push_back(MakeColumns(JsonMatrix(task["Phi"])));
+    owned.columns.push_back(MakeColumns(JsonMatrix(task["Phi"])));
     const Vector targets = JsonVector(task["y"]);
-    problem.tasks.push_back({master.columns.back().get(), targets, Vector::Ones(targets.size())});
+    problem.tasks.push_back({owned.columns.back().get(), targets, Vector::Ones(targets.size())});
   }
   for (const nlohmann::json& group : item["groups"]) {
     problem.group_begin.push_back(problem.group_begin.back() + static_cast<Index>(group.size()));
@@ -54,13 +54,13 @@ OwnedMaster FixtureMaster(const nlohmann::json& fixture) {
   problem.specific = PenaltyOf(item["penalty_p"], item["lambda_p"]);
   problem.shared = PenaltyOf(item["penalty_s"], item["lambda_s"]);
   problem.group_weights = JsonVector(item["penalty_p"]["weights"]);
-  return master;
+  return owned;
 }
 
-OwnedMaster RandomMaster(const RandomMasterSpec& spec, uint64_t seed) {
+OwnedGroupProblem RandomGroupProblem(const RandomGroupProblemSpec& spec, uint64_t seed) {
   RandomStream random(seed, "random-master");
-  OwnedMaster master;
-  MasterProblem& problem = master.problem;
+  OwnedGroupProblem owned;
+  GroupProblem& problem = owned.problem;
   problem.loss = *MakeLoss(spec.loss);
   problem.bias = spec.bias;
   const Index d = spec.groups * spec.group_size;
@@ -74,9 +74,9 @@ OwnedMaster RandomMaster(const RandomMasterSpec& spec, uint64_t seed) {
     }
     values.colwise().normalize();
     if (t == 0 || !spec.shared_rows) {
-      master.columns.push_back(MakeColumns(values, spec.precision));
+      owned.columns.push_back(MakeColumns(values, spec.precision));
     }
-    const Matrix used = master.columns.back()->Columns(0, d);
+    const Matrix used = owned.columns.back()->Columns(0, d);
     Vector targets(spec.rows);
     Vector costs = Vector::Ones(spec.rows);
     for (Index i = 0; i < spec.rows; ++i) {
@@ -87,7 +87,7 @@ OwnedMaster RandomMaster(const RandomMasterSpec& spec, uint64_t seed) {
         costs(i) = i % 7 == 3 ? 0.0 : 3 * random.Uniform();
       }
     }
-    problem.tasks.push_back({master.columns.back().get(), targets, costs});
+    problem.tasks.push_back({owned.columns.back().get(), targets, costs});
   }
   for (Index g = 0; g < spec.groups; ++g) {
     problem.group_begin.push_back((g + 1) * spec.group_size);
@@ -95,11 +95,11 @@ OwnedMaster RandomMaster(const RandomMasterSpec& spec, uint64_t seed) {
   problem.group_weights = Vector::Ones(spec.groups);
   problem.specific = {*BlockNorm::Make(spec.shape, spec.q), spec.lambda};
   problem.shared.lambda = spec.shared_lambda;
-  return master;
+  return owned;
 }
 
-MasterPoint RandomPoint(const MasterProblem& problem, RandomStream& random, double scale) {
-  MasterPoint point = MasterPoint::Zero(problem.num_columns(), problem.num_tasks());
+GroupPoint RandomPoint(const GroupProblem& problem, RandomStream& random, double scale) {
+  GroupPoint point = GroupPoint::Zero(problem.num_columns(), problem.num_tasks());
   for (double& value : point.specific.reshaped()) {
     value = problem.has_specific() ? scale * random.Normal() : 0.0;
   }
@@ -112,19 +112,19 @@ MasterPoint RandomPoint(const MasterProblem& problem, RandomStream& random, doub
   return point;
 }
 
-double LargestUsefulLambda(const MasterProblem& problem) {
+double LargestUsefulLambda(const GroupProblem& problem) {
   RunContext context;
-  MasterPoint point = MasterPoint::Zero(problem.num_columns(), problem.num_tasks());
+  GroupPoint point = GroupPoint::Zero(problem.num_columns(), problem.num_tasks());
   for (Index t = 0; t < problem.num_tasks(); ++t) {
-    const MasterTask& task = problem.task(t);
+    const GroupTask& task = problem.task(t);
     point.bias(t) =
         problem.loss
             ->ExactBias(task.targets, task.costs, Vector::Zero(task.targets.size()), RunContext())
             .value()
             .chosen;
   }
-  MasterEvaluation evaluation;
-  EXPECT_TRUE(EvaluateMaster(problem, point, evaluation, context).ok());
+  GroupEvaluation evaluation;
+  EXPECT_TRUE(EvaluateGroupProblem(problem, point, evaluation, context).ok());
   const Matrix products = evaluation.positive + evaluation.negative;
   double largest = 0;
   for (Index g = 0; g < problem.num_groups(); ++g) {
@@ -137,14 +137,14 @@ double LargestUsefulLambda(const MasterProblem& problem) {
   return largest;
 }
 
-std::unique_ptr<MasterSolver> SolveMaster(const MasterProblem& problem, double relative_gap,
-                                          MasterMethod method) {
+std::unique_ptr<GroupSolver> SolveGroupProblem(const GroupProblem& problem, double relative_gap,
+                                               GroupMethod method) {
   RunContext context;
-  std::unique_ptr<MasterSolver> solver = MakeMasterSolver(method);
+  std::unique_ptr<GroupSolver> solver = MakeGroupSolver(method);
   solver->SetAccuracy({.relative_gap = relative_gap, .relative_decrease = 0});
-  EXPECT_EQ(solver->Start(problem, MasterPoint::Zero(problem.num_columns(), problem.num_tasks()),
-                          context),
-            absl::OkStatus());
+  EXPECT_EQ(
+      solver->Start(problem, GroupPoint::Zero(problem.num_columns(), problem.num_tasks()), context),
+      absl::OkStatus());
   EXPECT_EQ(solver->Run(context), absl::OkStatus());
   EXPECT_LE(solver->certificate().RelativeGap(), relative_gap)
       << "after " << solver->iterations() << " iterations, objective "

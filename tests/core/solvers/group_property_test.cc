@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/core/solvers/master_test_problems.h"
+#include "tests/core/solvers/group_test_problems.h"
 #include "tests/support/cancelled_work.h"
 
 namespace mercer {
@@ -17,37 +17,37 @@ constexpr LossKind kLosses[] = {LossKind::kSquare, LossKind::kSquaredHinge, Loss
 constexpr double kTightGap = 1e-11;
 
 // The objective by its definition.
-double DefinedObjective(const MasterProblem& problem, const MasterPoint& point) {
+double DefinedObjective(const GroupProblem& problem, const GroupPoint& point) {
   double sum = PenaltyValue(problem, point);
   const Matrix weights = point.Weights();
   for (Index t = 0; t < problem.num_tasks(); ++t) {
-    const MasterTask& task = problem.task(t);
+    const GroupTask& task = problem.task(t);
     const Vector scores = task.columns->Columns(0, problem.num_columns()) * weights.col(t);
     sum += problem.loss->TotalValue(task.targets, task.costs, scores, point.bias(t));
   }
   return sum;
 }
 
-double Optimum(const MasterProblem& problem) {
-  return SolveMaster(problem, kTightGap)->certificate().primal;
+double Optimum(const GroupProblem& problem) {
+  return SolveGroupProblem(problem, kTightGap)->certificate().primal;
 }
 
-MasterProblem OnColumns(MasterProblem problem, const FeatureColumns& columns) {
-  for (MasterTask& task : problem.tasks) {
+GroupProblem OnColumns(GroupProblem problem, const FeatureColumns& columns) {
+  for (GroupTask& task : problem.tasks) {
     task.columns = &columns;
   }
   return problem;
 }
 
 // At points from 0 to far away.
-void ExpectBounds(const MasterProblem& problem, RandomStream& random) {
+void ExpectBounds(const GroupProblem& problem, RandomStream& random) {
   RunContext context;
-  const double optimum = SolveMaster(problem, 1e-9)->certificate().primal;
+  const double optimum = SolveGroupProblem(problem, 1e-9)->certificate().primal;
   for (const double scale : {0.0, 0.01, 1.0, 100.0}) {
-    const MasterPoint point = RandomPoint(problem, random, scale);
-    MasterEvaluation evaluation;
-    ASSERT_EQ(EvaluateMaster(problem, point, evaluation, context), absl::OkStatus());
-    const MasterCertificate certificate = *CertifyMaster(problem, evaluation, 0, RunContext());
+    const GroupPoint point = RandomPoint(problem, random, scale);
+    GroupEvaluation evaluation;
+    ASSERT_EQ(EvaluateGroupProblem(problem, point, evaluation, context), absl::OkStatus());
+    const GroupCertificate certificate = *CertifyGroupProblem(problem, evaluation, 0, RunContext());
     const double slack = 1e-12 * std::max(1.0, certificate.primal);
     EXPECT_NEAR(certificate.primal, DefinedObjective(problem, point), slack);
     EXPECT_GE(certificate.Gap(), -slack);
@@ -56,23 +56,23 @@ void ExpectBounds(const MasterProblem& problem, RandomStream& random) {
   }
 }
 
-TEST(MasterPropertyTest, BoundsHoldAtAnyPoint) {
+TEST(GroupPropertyTest, BoundsHoldAtAnyPoint) {
   RandomStream random(1, "master-property-test");
   for (const LossKind loss : kLosses) {
     for (const double q : {1.0, 1.5, 2.0, 3.0, kInfinity}) {
       for (const double shared_lambda : {0.4, kInfinity}) {
         for (const bool bias : {true, false}) {
-          const OwnedMaster master =
-              RandomMaster({.loss = loss,
-                            .tasks = 2,
-                            .shape = bias ? BlockShape::kNested : BlockShape::kFlat,
-                            .q = q,
-                            .lambda = 0.3,
-                            .shared_lambda = shared_lambda,
-                            .bias = bias,
-                            .varied_costs = true},
-                           2);
-          ExpectBounds(master.problem, random);
+          const OwnedGroupProblem owned =
+              RandomGroupProblem({.loss = loss,
+                                  .tasks = 2,
+                                  .shape = bias ? BlockShape::kNested : BlockShape::kFlat,
+                                  .q = q,
+                                  .lambda = 0.3,
+                                  .shared_lambda = shared_lambda,
+                                  .bias = bias,
+                                  .varied_costs = true},
+                                 2);
+          ExpectBounds(owned.problem, random);
         }
       }
     }
@@ -80,19 +80,19 @@ TEST(MasterPropertyTest, BoundsHoldAtAnyPoint) {
 }
 
 // The master of the first groups bounds the problem of all groups, once the ratios of the others are known.
-TEST(MasterPropertyTest, RatiosOfFurtherGroupsMakeTheBoundThatOfAllGroups) {
+TEST(GroupPropertyTest, RatiosOfFurtherGroupsMakeTheBoundThatOfAllGroups) {
   for (const LossKind loss : kLosses) {
     for (const double shared_lambda : {0.3, kInfinity}) {
-      const OwnedMaster master = RandomMaster(
+      const OwnedGroupProblem owned = RandomGroupProblem(
           {.loss = loss, .tasks = 2, .lambda = 0.3, .shared_lambda = shared_lambda}, 16);
-      const MasterProblem& all = master.problem;
+      const GroupProblem& all = owned.problem;
       const double optimum = Optimum(all);
       const Matrix values = all.task(0).columns->Columns(0, 12);
       const auto columns = MakeColumns(values.leftCols(6));
-      MasterProblem part = OnColumns(all, *columns);
+      GroupProblem part = OnColumns(all, *columns);
       part.group_begin.resize(4);
       part.group_weights = Vector::Ones(3);
-      const auto solver = SolveMaster(part, kTightGap);
+      const auto solver = SolveGroupProblem(part, kTightGap);
       const std::vector<Vector> slopes = BalancedSlopes(part, solver->evaluation());
       Matrix products(12, 2);
       for (Index t = 0; t < 2; ++t) {
@@ -105,8 +105,8 @@ TEST(MasterPropertyTest, RatiosOfFurtherGroupsMakeTheBoundThatOfAllGroups) {
         ratio = std::max(ratio, GroupRatio(all, products.middleRows(2 * g, 2), 1));
       }
       EXPECT_GT(ratio, 1);  // otherwise the test says nothing
-      const MasterCertificate certificate =
-          *CertifyMaster(part, solver->evaluation(), ratio, RunContext());
+      const GroupCertificate certificate =
+          *CertifyGroupProblem(part, solver->evaluation(), ratio, RunContext());
       EXPECT_EQ(certificate.largest_ratio, ratio);
       EXPECT_LE(certificate.dual, optimum * (1 + 1e-12));
       EXPECT_GT(solver->certificate().dual, optimum);
@@ -114,46 +114,48 @@ TEST(MasterPropertyTest, RatiosOfFurtherGroupsMakeTheBoundThatOfAllGroups) {
   }
 }
 
-TEST(MasterPropertyTest, WeightsVanishExactlyFromTheLargestUsefulLambdaOn) {
+TEST(GroupPropertyTest, WeightsVanishExactlyFromTheLargestUsefulLambdaOn) {
   for (const LossKind loss : kLosses) {
     for (const Index tasks : {1, 3}) {
-      RandomMasterSpec spec{.loss = loss, .tasks = tasks, .varied_costs = true};
-      const double largest = LargestUsefulLambda(RandomMaster(spec, 3).problem);
+      RandomGroupProblemSpec spec{.loss = loss, .tasks = tasks, .varied_costs = true};
+      const double largest = LargestUsefulLambda(RandomGroupProblem(spec, 3).problem);
       spec.lambda = 1.0001 * largest;
-      EXPECT_TRUE(
-          SolveMaster(RandomMaster(spec, 3).problem, kTightGap)->point().specific.isZero(0));
+      EXPECT_TRUE(SolveGroupProblem(RandomGroupProblem(spec, 3).problem, kTightGap)
+                      ->point()
+                      .specific.isZero(0));
       spec.lambda = 0.999 * largest;
-      EXPECT_FALSE(
-          SolveMaster(RandomMaster(spec, 3).problem, kTightGap)->point().specific.isZero(0));
+      EXPECT_FALSE(SolveGroupProblem(RandomGroupProblem(spec, 3).problem, kTightGap)
+                       ->point()
+                       .specific.isZero(0));
     }
   }
 }
 
 // With one task and equal norms, only the smaller lambda matters.
-TEST(MasterPropertyTest, OneTaskNeedsOnlyTheSmallerLambda) {
+TEST(GroupPropertyTest, OneTaskNeedsOnlyTheSmallerLambda) {
   for (const LossKind loss : kLosses) {
-    const double alone = Optimum(RandomMaster({.loss = loss, .lambda = 0.3}, 4).problem);
+    const double alone = Optimum(RandomGroupProblem({.loss = loss, .lambda = 0.3}, 4).problem);
     for (const auto& [lambda, shared] :
          {std::pair<double, double>{0.3, 0.7}, {0.7, 0.3}, {kInfinity, 0.3}}) {
       const double both = Optimum(
-          RandomMaster({.loss = loss, .lambda = lambda, .shared_lambda = shared}, 4).problem);
+          RandomGroupProblem({.loss = loss, .lambda = lambda, .shared_lambda = shared}, 4).problem);
       EXPECT_NEAR(both, alone, 1e-9 * alone);
     }
   }
 }
 
-TEST(MasterPropertyTest, IdenticalTasksShareBelowTheThresholdAndNotAbove) {
+TEST(GroupPropertyTest, IdenticalTasksShareBelowTheThresholdAndNotAbove) {
   constexpr Index kTasks = 3;
   for (const LossKind loss : kLosses) {
-    OwnedMaster master = RandomMaster({.loss = loss, .lambda = 0.3}, 5);
-    const MasterTask task = master.problem.tasks[0];
-    master.problem.tasks.assign(kTasks, task);
-    master.problem.shared.lambda = 0.9 * std::sqrt(3.0) * 0.3;
-    const auto below = SolveMaster(master.problem, kTightGap);
+    OwnedGroupProblem owned = RandomGroupProblem({.loss = loss, .lambda = 0.3}, 5);
+    const GroupTask task = owned.problem.tasks[0];
+    owned.problem.tasks.assign(kTasks, task);
+    owned.problem.shared.lambda = 0.9 * std::sqrt(3.0) * 0.3;
+    const auto below = SolveGroupProblem(owned.problem, kTightGap);
     EXPECT_TRUE(below->point().specific.isZero(0));
     EXPECT_FALSE(below->point().shared.isZero(0));
-    master.problem.shared.lambda = 1.1 * std::sqrt(3.0) * 0.3;
-    const auto above = SolveMaster(master.problem, kTightGap);
+    owned.problem.shared.lambda = 1.1 * std::sqrt(3.0) * 0.3;
+    const auto above = SolveGroupProblem(owned.problem, kTightGap);
     EXPECT_TRUE(above->point().shared.isZero(0));
     EXPECT_FALSE(above->point().specific.isZero(0));
     for (Index t = 1; t < kTasks; ++t) {
@@ -163,30 +165,30 @@ TEST(MasterPropertyTest, IdenticalTasksShareBelowTheThresholdAndNotAbove) {
 }
 
 // Labels of one-against-all add up to a constant, so that the sum of the tasks' functions is one.
-TEST(MasterPropertyTest, OneAgainstAllWithSquareLossHasNoSharedPart) {
-  OwnedMaster master = RandomMaster(
+TEST(GroupPropertyTest, OneAgainstAllWithSquareLossHasNoSharedPart) {
+  OwnedGroupProblem owned = RandomGroupProblem(
       {.loss = LossKind::kSquare, .rows = 90, .tasks = 3, .lambda = 0.4, .shared_lambda = 1e-3}, 6);
   for (Index i = 0; i < 90; ++i) {
     const Index label = (7 * i + i * i / 11) % 3;
     for (Index t = 0; t < 3; ++t) {
-      master.problem.tasks[static_cast<size_t>(t)].targets(i) = label == t ? 1 : -1;
+      owned.problem.tasks[static_cast<size_t>(t)].targets(i) = label == t ? 1 : -1;
     }
   }
-  const auto solver = SolveMaster(master.problem, kTightGap);
+  const auto solver = SolveGroupProblem(owned.problem, kTightGap);
   EXPECT_LE(solver->point().shared.cwiseAbs().maxCoeff(), 1e-5);
   EXPECT_LE(solver->point().Weights().rowwise().sum().cwiseAbs().maxCoeff(), 1e-5);
 }
 
-TEST(MasterPropertyTest, SeparateTasksAreSolvedAsIfAlone) {
+TEST(GroupPropertyTest, SeparateTasksAreSolvedAsIfAlone) {
   for (const LossKind loss : kLosses) {
-    const OwnedMaster master =
-        RandomMaster({.loss = loss, .tasks = 3, .shared_rows = false, .q = 1, .lambda = 0.3}, 7);
-    const auto together = SolveMaster(master.problem, 1e-12);
+    const OwnedGroupProblem owned = RandomGroupProblem(
+        {.loss = loss, .tasks = 3, .shared_rows = false, .q = 1, .lambda = 0.3}, 7);
+    const auto together = SolveGroupProblem(owned.problem, 1e-12);
     double sum = 0;
     for (Index t = 0; t < 3; ++t) {
-      MasterProblem alone = master.problem;
-      alone.tasks = {master.problem.task(t)};
-      const auto solver = SolveMaster(alone, kTightGap);
+      GroupProblem alone = owned.problem;
+      alone.tasks = {owned.problem.task(t)};
+      const auto solver = SolveGroupProblem(alone, kTightGap);
       sum += solver->certificate().primal;
       EXPECT_LE(
           (solver->evaluation().scores[0] - together->evaluation().scores[static_cast<size_t>(t)])
@@ -198,29 +200,30 @@ TEST(MasterPropertyTest, SeparateTasksAreSolvedAsIfAlone) {
   }
 }
 
-TEST(MasterPropertyTest, DuplicateConstantAndZeroColumnsChangeNothing) {
+TEST(GroupPropertyTest, DuplicateConstantAndZeroColumnsChangeNothing) {
   for (const LossKind loss : kLosses) {
-    const OwnedMaster master = RandomMaster({.loss = loss, .lambda = 0.2}, 8);
-    const double optimum = Optimum(master.problem);
-    const Matrix values = master.problem.task(0).columns->Columns(0, 12);
+    const OwnedGroupProblem owned = RandomGroupProblem({.loss = loss, .lambda = 0.2}, 8);
+    const double optimum = Optimum(owned.problem);
+    const Matrix values = owned.problem.task(0).columns->Columns(0, 12);
     Matrix more(values.rows(), 18);
     more << values, values.leftCols(2), Matrix::Constant(values.rows(), 2, 0.3),
         Matrix::Zero(values.rows(), 2);
     const auto columns = MakeColumns(more);
-    MasterProblem problem = OnColumns(master.problem, *columns);
+    GroupProblem problem = OnColumns(owned.problem, *columns);
     problem.group_begin.insert(problem.group_begin.end(), {14, 16, 18});
     problem.group_weights = Vector::Ones(9);
-    const auto solver = SolveMaster(problem, kTightGap);
+    const auto solver = SolveGroupProblem(problem, kTightGap);
     EXPECT_NEAR(solver->certificate().primal, optimum, 1e-9 * std::max(1.0, optimum));
     EXPECT_TRUE(solver->point().specific.bottomRows(4).isZero(1e-9));
   }
 }
 
-TEST(MasterPropertyTest, OrderAndSignsOfColumnsChangeNothing) {
+TEST(GroupPropertyTest, OrderAndSignsOfColumnsChangeNothing) {
   for (const LossKind loss : kLosses) {
-    const OwnedMaster master = RandomMaster({.loss = loss, .tasks = 2, .lambda = 0.2}, 9);
-    const auto solver = SolveMaster(master.problem, kTightGap);
-    const Matrix values = master.problem.task(0).columns->Columns(0, 12);
+    const OwnedGroupProblem owned =
+        RandomGroupProblem({.loss = loss, .tasks = 2, .lambda = 0.2}, 9);
+    const auto solver = SolveGroupProblem(owned.problem, kTightGap);
+    const Matrix values = owned.problem.task(0).columns->Columns(0, 12);
     // Groups backwards, one column with the other sign; rows backwards; tasks exchanged.
     Matrix permuted(values.rows(), 12);
     for (Index g = 0; g < 6; ++g) {
@@ -229,13 +232,13 @@ TEST(MasterPropertyTest, OrderAndSignsOfColumnsChangeNothing) {
     permuted.col(3) *= -1;
     permuted = permuted.colwise().reverse().eval();
     const auto columns = MakeColumns(permuted);
-    MasterProblem problem = OnColumns(master.problem, *columns);
+    GroupProblem problem = OnColumns(owned.problem, *columns);
     std::swap(problem.tasks[0], problem.tasks[1]);
-    for (MasterTask& task : problem.tasks) {
+    for (GroupTask& task : problem.tasks) {
       task.targets.reverseInPlace();
       task.costs.reverseInPlace();
     }
-    const auto other = SolveMaster(problem, kTightGap);
+    const auto other = SolveGroupProblem(problem, kTightGap);
     EXPECT_NEAR(other->certificate().primal, solver->certificate().primal,
                 1e-10 * solver->certificate().primal);
     EXPECT_LE((other->evaluation().scores[0] - solver->evaluation().scores[1].reverse())
@@ -245,12 +248,13 @@ TEST(MasterPropertyTest, OrderAndSignsOfColumnsChangeNothing) {
   }
 }
 
-TEST(MasterPropertyTest, OppositeTargetsNegateTheScores) {
+TEST(GroupPropertyTest, OppositeTargetsNegateTheScores) {
   for (const LossKind loss : kLosses) {
-    OwnedMaster master = RandomMaster({.loss = loss, .lambda = 0.2, .varied_costs = true}, 10);
-    const auto solver = SolveMaster(master.problem, kTightGap);
-    master.problem.tasks[0].targets *= -1;
-    const auto opposite = SolveMaster(master.problem, kTightGap);
+    OwnedGroupProblem owned =
+        RandomGroupProblem({.loss = loss, .lambda = 0.2, .varied_costs = true}, 10);
+    const auto solver = SolveGroupProblem(owned.problem, kTightGap);
+    owned.problem.tasks[0].targets *= -1;
+    const auto opposite = SolveGroupProblem(owned.problem, kTightGap);
     EXPECT_NEAR(solver->certificate().primal, opposite->certificate().primal,
                 1e-10 * solver->certificate().primal);
     EXPECT_LE(
@@ -259,40 +263,41 @@ TEST(MasterPropertyTest, OppositeTargetsNegateTheScores) {
   }
 }
 
-TEST(MasterPropertyTest, RotatingAPairChangesNothing) {
-  const OwnedMaster master = RandomMaster({.lambda = 0.2}, 11);
-  const double optimum = Optimum(master.problem);
-  Matrix values = master.problem.task(0).columns->Columns(0, 12);
+TEST(GroupPropertyTest, RotatingAPairChangesNothing) {
+  const OwnedGroupProblem owned = RandomGroupProblem({.lambda = 0.2}, 11);
+  const double optimum = Optimum(owned.problem);
+  Matrix values = owned.problem.task(0).columns->Columns(0, 12);
   const double angle = 0.7;
   const Matrix rotation{{std::cos(angle), -std::sin(angle)}, {std::sin(angle), std::cos(angle)}};
   values.leftCols(2) = (values.leftCols(2) * rotation).eval();
   const auto columns = MakeColumns(values);
-  EXPECT_NEAR(Optimum(OnColumns(master.problem, *columns)), optimum, 1e-10 * optimum);
+  EXPECT_NEAR(Optimum(OnColumns(owned.problem, *columns)), optimum, 1e-10 * optimum);
 }
 
-TEST(MasterPropertyTest, ARowOfCostTwoIsTwoRows) {
+TEST(GroupPropertyTest, ARowOfCostTwoIsTwoRows) {
   for (const LossKind loss : kLosses) {
-    OwnedMaster master = RandomMaster({.loss = loss, .lambda = 0.2}, 12);
-    const Matrix values = master.problem.task(0).columns->Columns(0, 12);
-    MasterTask& task = master.problem.tasks[0];
+    OwnedGroupProblem owned = RandomGroupProblem({.loss = loss, .lambda = 0.2}, 12);
+    const Matrix values = owned.problem.task(0).columns->Columns(0, 12);
+    GroupTask& task = owned.problem.tasks[0];
     std::vector<Index> rows;
     for (Index i = 0; i < 60; ++i) {
       rows.insert(rows.end(), static_cast<size_t>(i % 3), i);  // 0, 1 or 2 times
       task.costs(i) = static_cast<double>(i % 3);
     }
-    const double weighted = Optimum(master.problem);
+    const double weighted = Optimum(owned.problem);
     const auto columns = MakeColumns(values(rows, Eigen::all));
-    MasterProblem repeated = master.problem;
+    GroupProblem repeated = owned.problem;
     repeated.tasks = {
         {columns.get(), task.targets(rows), Vector::Ones(static_cast<Index>(rows.size()))}};
     EXPECT_NEAR(Optimum(repeated), weighted, 1e-10 * weighted);
   }
 }
 
-TEST(MasterPropertyTest, AllRowsAndLambdaTwiceGiveTheSameWeights) {
-  const OwnedMaster master = RandomMaster({.loss = LossKind::kSquare, .lambda = 0.2}, 13);
-  const auto once = SolveMaster(master.problem, 1e-13);
-  MasterProblem twice = master.problem;
+TEST(GroupPropertyTest, AllRowsAndLambdaTwiceGiveTheSameWeights) {
+  const OwnedGroupProblem owned =
+      RandomGroupProblem({.loss = LossKind::kSquare, .lambda = 0.2}, 13);
+  const auto once = SolveGroupProblem(owned.problem, 1e-13);
+  GroupProblem twice = owned.problem;
   const Matrix values = twice.task(0).columns->Columns(0, 12);
   Matrix stacked(2 * values.rows(), 12);
   stacked << values, values;
@@ -301,20 +306,20 @@ TEST(MasterPropertyTest, AllRowsAndLambdaTwiceGiveTheSameWeights) {
   targets << twice.task(0).targets, twice.task(0).targets;
   twice.tasks = {{columns.get(), targets, Vector::Ones(targets.size())}};
   twice.specific.lambda *= 2;
-  const auto doubled = SolveMaster(twice, 1e-13);
+  const auto doubled = SolveGroupProblem(twice, 1e-13);
   EXPECT_LE((once->point().specific - doubled->point().specific).cwiseAbs().maxCoeff(), 1e-6);
 }
 
 // With l1 on single columns and the square loss the master is the Lasso, whose optimality conditions are checked directly.
-TEST(MasterPropertyTest, LassoSatisfiesItsOptimalityConditions) {
-  const OwnedMaster master = RandomMaster(
+TEST(GroupPropertyTest, LassoSatisfiesItsOptimalityConditions) {
+  const OwnedGroupProblem owned = RandomGroupProblem(
       {.loss = LossKind::kSquare, .rows = 80, .groups = 15, .group_size = 1, .q = 1, .lambda = 0.5},
       14);
-  const auto solver = SolveMaster(master.problem, 1e-13);
-  const Matrix values = master.problem.task(0).columns->Columns(0, 15);
+  const auto solver = SolveGroupProblem(owned.problem, 1e-13);
+  const Matrix values = owned.problem.task(0).columns->Columns(0, 15);
   const Vector weights = solver->point().specific.col(0);
   const Vector residual =
-      (values * weights).array() + solver->point().bias(0) - master.problem.task(0).targets.array();
+      (values * weights).array() + solver->point().bias(0) - owned.problem.task(0).targets.array();
   EXPECT_NEAR(residual.sum(), 0, 1e-7);
   const Vector gradient = 2 * values.transpose() * residual;
   for (Index j = 0; j < 15; ++j) {
@@ -327,31 +332,31 @@ TEST(MasterPropertyTest, LassoSatisfiesItsOptimalityConditions) {
   EXPECT_GT((weights.array() == 0).count(), 0);
 }
 
-TEST(MasterPropertyTest, OneRowIsEnough) {
+TEST(GroupPropertyTest, OneRowIsEnough) {
   RunContext context;
   for (const LossKind loss : {LossKind::kSquare, LossKind::kSquaredHinge}) {
     const auto columns = MakeColumns(Matrix{{0.6, 0.8}});
-    OwnedMaster master = RandomMaster({.loss = loss, .groups = 1}, 15);
-    master.problem.tasks = {{columns.get(), Vector::Ones(1), Vector::Ones(1)}};
-    const auto solver = SolveMaster(master.problem, 1e-12);
+    OwnedGroupProblem owned = RandomGroupProblem({.loss = loss, .groups = 1}, 15);
+    owned.problem.tasks = {{columns.get(), Vector::Ones(1), Vector::Ones(1)}};
+    const auto solver = SolveGroupProblem(owned.problem, 1e-12);
     EXPECT_EQ(solver->certificate().primal, 0);
     EXPECT_TRUE(solver->point().specific.isZero(0));
   }
 }
 
 // The certificate of many rows of many tasks, which took 0.4 s in one piece.
-TEST(MasterPropertyTest, TheCertificateOfManyRowsEndsWithCancellation) {
+TEST(GroupPropertyTest, TheCertificateOfManyRowsEndsWithCancellation) {
   constexpr Index kRows = 400'000;
   constexpr Index kTasks = 20;
-  MasterProblem problem;
+  GroupProblem problem;
   problem.loss = *MakeLoss(LossKind::kLogistic);
   problem.tasks.assign(kTasks, {nullptr, Vector::Ones(kRows), Vector::Ones(kRows)});
   problem.bias = false;
-  MasterEvaluation evaluation;
+  GroupEvaluation evaluation;
   evaluation.slopes.assign(kTasks, Vector::Constant(kRows, -0.3));
   evaluation.positive = evaluation.negative = Matrix::Zero(0, kTasks);
   const auto certify = [&](RunContext& context) {
-    return CertifyMaster(problem, evaluation, 0, context).status();
+    return CertifyGroupProblem(problem, evaluation, 0, context).status();
   };
   const double whole = WholeWork(certify);
   for (const double part : {0.0, 0.3}) {

@@ -1,4 +1,4 @@
-#include "core/solvers/group/master_model.h"
+#include "core/solvers/group/group_model.h"
 
 #include <algorithm>
 #include <cmath>
@@ -36,8 +36,8 @@ double LargestEigenvalue(const Matrix& block) {
 
 }  // namespace
 
-MasterModel::MasterModel(const MasterProblem& problem, const MasterPoint& point,
-                         std::vector<std::shared_ptr<const Matrix>> hessians, Matrix gradient)
+GroupModel::GroupModel(const GroupProblem& problem, const GroupPoint& point,
+                       std::vector<std::shared_ptr<const Matrix>> hessians, Matrix gradient)
     : problem_(problem),
       hessians_(std::move(hessians)),
       gradient_(std::move(gradient)),
@@ -65,7 +65,7 @@ MasterModel::MasterModel(const MasterProblem& problem, const MasterPoint& point,
 
 // Each of these moves one block by a proximal step of length 1 / (largest eigenvalue of its part of
 // the Hessian) and returns by how much the block was not optimal, as a share of its penalty.
-double MasterModel::MoveSpecific(Index group) {
+double GroupModel::MoveSpecific(Index group) {
   const Index first = problem_.first_column(group);
   const Index size = problem_.group_size(group);
   const double curvature = specific_steps_(group);
@@ -87,7 +87,7 @@ double MasterModel::MoveSpecific(Index group) {
   return change.cwiseAbs().maxCoeff() * curvature / penalty;
 }
 
-double MasterModel::MoveShared(Index group) {
+double GroupModel::MoveShared(Index group) {
   const Index first = problem_.first_column(group);
   const Index size = problem_.group_size(group);
   const double curvature = shared_steps_(group);
@@ -108,7 +108,7 @@ double MasterModel::MoveShared(Index group) {
 }
 
 // One proximal step in every block, in order; returns by how much the worst block was not optimal.
-double MasterModel::Sweep() {
+double GroupModel::Sweep() {
   double residual = 0;
   for (Index g = 0; g < problem_.num_groups(); ++g) {
     if (problem_.has_specific()) {
@@ -125,7 +125,7 @@ double MasterModel::Sweep() {
 // turns. Without a shared part, and with a penalty that is a sum over tasks, Newton's method works
 // on one task after the other, whose systems are smaller. For q = infinity the norm is nowhere
 // smooth enough for it, and sweeps work alone.
-absl::Status MasterModel::Minimize(double share, RunContext& context) {
+absl::Status GroupModel::Minimize(double share, RunContext& context) {
   const bool separable = !problem_.has_shared() && problem_.specific.norm.IsSeparable();
   const bool smooth = !std::isinf(problem_.specific.norm.q()) || !problem_.has_specific();
   double goal = -1;
@@ -150,7 +150,7 @@ absl::Status MasterModel::Minimize(double share, RunContext& context) {
   return absl::OkStatus();
 }
 
-absl::Status MasterModel::MinimizeOnSupport(Index begin, Index end, RunContext& context) {
+absl::Status GroupModel::MinimizeOnSupport(Index begin, Index end, RunContext& context) {
   const bool kinks = problem_.has_specific() ? problem_.specific.norm.HasKinksAtZero(1)
                                              : problem_.shared.norm.HasKinksAtZero(1);
   for (int step = 0; step < (kinks ? kNewtonStepsWithKinks : kNewtonSteps); ++step) {
@@ -163,9 +163,9 @@ absl::Status MasterModel::MinimizeOnSupport(Index begin, Index end, RunContext& 
 }
 
 // The system of Newton's method: the smooth entries of tasks [begin, end), and the shared ones.
-MasterSystem MasterModel::MakeSystem(Index begin, Index end, PenaltyCurvature curvature) const {
-  MasterSystem system(hessians_);
-  const auto add = [&](const MasterPenalty& penalty, Index group, const ConstMatrixRef& weights,
+GroupSystem GroupModel::MakeSystem(Index begin, Index end, PenaltyCurvature curvature) const {
+  GroupSystem system(hessians_);
+  const auto add = [&](const GroupPenalty& penalty, Index group, const ConstMatrixRef& weights,
                        bool shared) {
     std::vector<Index> entries = penalty.norm.SmoothEntries(weights);
     const Index rows = weights.rows();
@@ -176,7 +176,7 @@ MasterSystem MasterModel::MakeSystem(Index begin, Index end, PenaltyCurvature cu
       return;
     }
     const double factor = penalty.lambda * problem_.group_weights(group);
-    std::vector<MasterUnknown> unknowns;
+    std::vector<GroupUnknown> unknowns;
     for (const Index entry : entries) {
       unknowns.push_back({problem_.first_column(group) + entry % rows, shared ? -1 : entry / rows});
     }
@@ -200,16 +200,16 @@ MasterSystem MasterModel::MakeSystem(Index begin, Index end, PenaltyCurvature cu
   return system;
 }
 
-bool MasterModel::HasKink(const MasterUnknown& unknown) const {
+bool GroupModel::HasKink(const GroupUnknown& unknown) const {
   const Index rows = problem_.group_size(group_of_column_[static_cast<size_t>(unknown.column)]);
   return (unknown.task < 0 ? problem_.shared : problem_.specific).norm.HasKinksAtZero(rows);
 }
 
 // The share of the step at which the first entry with a kink at 0 gets there, at most 1.
-double MasterModel::LargestStep(const MasterSystem& system, const Vector& step) const {
+double GroupModel::LargestStep(const GroupSystem& system, const Vector& step) const {
   double largest = 1;
   for (Index a = 0; a < step.size(); ++a) {
-    const MasterUnknown& unknown = system.unknowns()[static_cast<size_t>(a)];
+    const GroupUnknown& unknown = system.unknowns()[static_cast<size_t>(a)];
     const double weight = Weight(unknown);
     if (weight * step(a) < 0 && HasKink(unknown)) {
       largest = std::min(largest, -weight / step(a));
@@ -218,7 +218,7 @@ double MasterModel::LargestStep(const MasterSystem& system, const Vector& step) 
   return largest;
 }
 
-MasterModel::Weights MasterModel::After(const MasterSystem& system, const Vector& step) const {
+GroupModel::Weights GroupModel::After(const GroupSystem& system, const Vector& step) const {
   Weights next{specific_, shared_};
   for (Index a = 0; a < step.size(); ++a) {
     next.Of(system.unknowns()[static_cast<size_t>(a)]) += step(a);
@@ -226,14 +226,14 @@ MasterModel::Weights MasterModel::After(const MasterSystem& system, const Vector
   return next;
 }
 
-double MasterModel::Penalty(const Matrix& specific, const Vector& shared) const {
+double GroupModel::Penalty(const Matrix& specific, const Vector& shared) const {
   return PenaltyValue(problem_, {specific, shared, {}});
 }
 
 // A norm has a kink where its block (q = 1: each of its columns) is 0, which Newton's method does
 // not see. A block that a step has carried past 0, so that its product with the block before is not
 // positive, is stopped at 0.
-void MasterModel::StopBlocksAtZero(Weights& point) const {
+void GroupModel::StopBlocksAtZero(Weights& point) const {
   const auto stop = [&](const auto& before, auto now) {
     if ((before.array() * now.array()).sum() <= 0 && (before.array() != 0).any()) {
       now.setZero();
@@ -260,12 +260,12 @@ void MasterModel::StopBlocksAtZero(Weights& point) const {
 
 // The point after the step, with exactly 0 in the entries that the step was cut for, and in those
 // that rounding has left on the other side.
-MasterModel::Weights MasterModel::AfterStoppingAtZero(const MasterSystem& system,
-                                                      const Vector& step, double size) const {
+GroupModel::Weights GroupModel::AfterStoppingAtZero(const GroupSystem& system, const Vector& step,
+                                                    double size) const {
   Weights next = After(system, size * step);
   StopBlocksAtZero(next);
   for (Index a = 0; a < step.size(); ++a) {
-    const MasterUnknown& unknown = system.unknowns()[static_cast<size_t>(a)];
+    const GroupUnknown& unknown = system.unknowns()[static_cast<size_t>(a)];
     const double before = Weight(unknown);
     double& after = next.Of(unknown);
     if (HasKink(unknown) && (before * after <= 0 || (size < 1 && -before / step(a) == size))) {
@@ -276,7 +276,7 @@ MasterModel::Weights MasterModel::AfterStoppingAtZero(const MasterSystem& system
 }
 
 // Moves to `next` if the model changes by at most `goal` < 0 there; answers whether it did.
-bool MasterModel::MoveTo(Weights next, double goal) {
+bool GroupModel::MoveTo(Weights next, double goal) {
   const Matrix change = (next.specific - specific_).colwise() + (next.shared - shared_).eval();
   const Matrix products = ProductsWithHessians(hessians_, change);
   const double risk = ((gradient_ + 0.5 * products).array() * change.array()).sum();
@@ -289,20 +289,20 @@ bool MasterModel::MoveTo(Weights next, double goal) {
   return true;
 }
 
-bool MasterModel::StepStoppingAtZero(const MasterSystem& system, const Vector& step) {
+bool GroupModel::StepStoppingAtZero(const GroupSystem& system, const Vector& step) {
   const double slope = system.gradient().dot(step);
   const double size = LargestStep(system, step);
   return slope < 0 &&
          MoveTo(AfterStoppingAtZero(system, step, size), kSufficientModelDecrease * size * slope);
 }
 
-// The prescribed steps for MasterSystem::Solve: -w for the weights w that the whole step carries to
+// The prescribed steps for GroupSystem::Solve: -w for the weights w that the whole step carries to
 // 0 or past it.
-Vector MasterModel::StepsToZero(const MasterSystem& system, const Vector& step) const {
+Vector GroupModel::StepsToZero(const GroupSystem& system, const Vector& step) const {
   Weights next = AfterStoppingAtZero(system, step, 1.0);
-  Vector given = Vector::Constant(step.size(), MasterSystem::kFree);
+  Vector given = Vector::Constant(step.size(), GroupSystem::kFree);
   for (Index a = 0; a < step.size(); ++a) {
-    const MasterUnknown& unknown = system.unknowns()[static_cast<size_t>(a)];
+    const GroupUnknown& unknown = system.unknowns()[static_cast<size_t>(a)];
     if (next.Of(unknown) == 0) {
       given(a) = -Weight(unknown);
     }
@@ -313,11 +313,11 @@ Vector MasterModel::StepsToZero(const MasterSystem& system, const Vector& step) 
 // A step whose entries that pass 0 are prescribed to end there, and the others chosen anew. Where
 // columns are correlated, or a few rows cost much more than the others, a block that is stopped at
 // 0 alone may cost more than the step gains: the others must move with it.
-absl::StatusOr<bool> MasterModel::BentStep(const MasterSystem& system, Vector step,
-                                           RunContext& context) {
+absl::StatusOr<bool> GroupModel::BentStep(const GroupSystem& system, Vector step,
+                                          RunContext& context) {
   for (int bend = 0; bend < kMaxBends; ++bend) {
     const Vector given = StepsToZero(system, step);
-    if ((given.array() == MasterSystem::kFree || given.array() == step.array()).all()) {
+    if ((given.array() == GroupSystem::kFree || given.array() == step.array()).all()) {
       return false;
     }
     MERCER_ASSIGN_OR_RETURN(std::optional<Vector> next, system.Solve(given, context));
@@ -334,8 +334,8 @@ absl::StatusOr<bool> MasterModel::BentStep(const MasterSystem& system, Vector st
 
 // A step for penalties that are replaced by quadratic bounds from above which are smooth at 0:
 // whatever it does to blocks near 0, a short enough step lowers the model.
-absl::StatusOr<bool> MasterModel::GuardedStep(Index begin, Index end, RunContext& context) {
-  const MasterSystem system = MakeSystem(begin, end, PenaltyCurvature::kGuarded);
+absl::StatusOr<bool> GroupModel::GuardedStep(Index begin, Index end, RunContext& context) {
+  const GroupSystem system = MakeSystem(begin, end, PenaltyCurvature::kGuarded);
   MERCER_ASSIGN_OR_RETURN(const std::optional<Vector> step, system.Solve(context));
   if (!step.has_value()) {
     return false;
@@ -353,8 +353,8 @@ absl::StatusOr<bool> MasterModel::GuardedStep(Index begin, Index end, RunContext
 // Newton's step on the smooth entries, in three attempts, each for when the one before does not
 // gain enough: stopped at 0 where entries or blocks would pass it; with these prescribed and the
 // others chosen anew; with guarded penalties. False when nothing has moved, or hardly anything.
-absl::StatusOr<bool> MasterModel::NewtonStep(Index begin, Index end, RunContext& context) {
-  const MasterSystem system = MakeSystem(begin, end, PenaltyCurvature::kOwn);
+absl::StatusOr<bool> GroupModel::NewtonStep(Index begin, Index end, RunContext& context) {
+  const GroupSystem system = MakeSystem(begin, end, PenaltyCurvature::kOwn);
   if (system.size() == 0) {
     return false;
   }

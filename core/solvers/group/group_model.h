@@ -15,17 +15,17 @@
 #include "absl/status/status.h"
 
 #include "core/base/process/run_context.h"
-#include "core/solvers/group/feature_master.h"
-#include "core/solvers/group/master_system.h"
+#include "core/solvers/group/group_problem.h"
+#include "core/solvers/group/group_system.h"
 
 namespace mercer {
 
-class MasterModel {
+class GroupModel {
  public:
   // The model at `point`. hessians[t] is d x d and symmetric, tasks may share them; gradient is
   // d x T. `problem` must outlive this.
-  MasterModel(const MasterProblem& problem, const MasterPoint& point,
-              std::vector<std::shared_ptr<const Matrix>> hessians, Matrix gradient);
+  GroupModel(const GroupProblem& problem, const GroupPoint& point,
+             std::vector<std::shared_ptr<const Matrix>> hessians, Matrix gradient);
 
   // Minimises the model until the residual of the optimality conditions, as a share of the
   // penalties, is at most `share` times that of the first sweep. Errors: kCancelled.
@@ -38,7 +38,7 @@ class MasterModel {
   struct Weights {
     Matrix specific;
     Vector shared;
-    double& Of(const MasterUnknown& unknown) {
+    double& Of(const GroupUnknown& unknown) {
       return unknown.task < 0 ? shared(unknown.column) : specific(unknown.column, unknown.task);
     }
   };
@@ -52,26 +52,26 @@ class MasterModel {
   absl::Status MinimizeOnSupport(Index begin, Index end, RunContext& context);
   absl::StatusOr<bool> NewtonStep(Index begin, Index end, RunContext& context);
   enum class PenaltyCurvature { kOwn, kGuarded };
-  MasterSystem MakeSystem(Index begin, Index end, PenaltyCurvature curvature) const;
+  GroupSystem MakeSystem(Index begin, Index end, PenaltyCurvature curvature) const;
   // Three ways on, each for when the one before does not gain enough: what the step carries past 0
   // stays there; the step is chosen anew for that; the penalties are replaced by bounds that are
   // smooth at 0. False when nothing has moved.
-  bool StepStoppingAtZero(const MasterSystem& system, const Vector& step);
-  absl::StatusOr<bool> BentStep(const MasterSystem& system, Vector step, RunContext& context);
+  bool StepStoppingAtZero(const GroupSystem& system, const Vector& step);
+  absl::StatusOr<bool> BentStep(const GroupSystem& system, Vector step, RunContext& context);
   absl::StatusOr<bool> GuardedStep(Index begin, Index end, RunContext& context);
-  double LargestStep(const MasterSystem& system, const Vector& step) const;
-  Weights After(const MasterSystem& system, const Vector& step) const;
-  Weights AfterStoppingAtZero(const MasterSystem& system, const Vector& step, double size) const;
-  Vector StepsToZero(const MasterSystem& system, const Vector& step) const;
+  double LargestStep(const GroupSystem& system, const Vector& step) const;
+  Weights After(const GroupSystem& system, const Vector& step) const;
+  Weights AfterStoppingAtZero(const GroupSystem& system, const Vector& step, double size) const;
+  Vector StepsToZero(const GroupSystem& system, const Vector& step) const;
   void StopBlocksAtZero(Weights& point) const;
   bool MoveTo(Weights next, double goal);
   double Penalty(const Matrix& specific, const Vector& shared) const;
-  double Weight(const MasterUnknown& unknown) const {
+  double Weight(const GroupUnknown& unknown) const {
     return unknown.task < 0 ? shared_(unknown.column) : specific_(unknown.column, unknown.task);
   }
-  bool HasKink(const MasterUnknown& unknown) const;
+  bool HasKink(const GroupUnknown& unknown) const;
 
-  const MasterProblem& problem_;
+  const GroupProblem& problem_;
   std::vector<std::shared_ptr<const Matrix>> hessians_;
   Matrix gradient_;  // of the quadratic part at the current weights, by V
   Matrix specific_;

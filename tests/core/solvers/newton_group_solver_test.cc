@@ -1,4 +1,4 @@
-#include "core/solvers/group/newton_master.h"
+#include "core/solvers/group/newton_group_solver.h"
 
 #include <cmath>
 #include <memory>
@@ -7,25 +7,25 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/core/solvers/master_test_problems.h"
+#include "tests/core/solvers/group_test_problems.h"
 
 namespace mercer {
 namespace {
 
-std::unique_ptr<MasterSolver> MakeNewton(double relative_gap) {
-  std::unique_ptr<MasterSolver> solver = MakeMasterSolver(MasterMethod::kNewton);
+std::unique_ptr<GroupSolver> MakeNewton(double relative_gap) {
+  std::unique_ptr<GroupSolver> solver = MakeGroupSolver(GroupMethod::kNewton);
   solver->SetAccuracy({.relative_gap = relative_gap, .relative_decrease = 0});
   return solver;
 }
 
-MasterPoint ZeroPoint(const MasterProblem& problem) {
-  return MasterPoint::Zero(problem.num_columns(), problem.num_tasks());
+GroupPoint ZeroPoint(const GroupProblem& problem) {
+  return GroupPoint::Zero(problem.num_columns(), problem.num_tasks());
 }
 
 constexpr LossKind kNewtonLosses[] = {LossKind::kSquare, LossKind::kSquaredHinge,
                                       LossKind::kLogistic};
 
-TEST(NewtonMasterTest, SolvesEveryLossNormAndNumberOfTasks) {
+TEST(NewtonGroupSolverTest, SolvesEveryLossNormAndNumberOfTasks) {
   for (const LossKind loss : kNewtonLosses) {
     for (const BlockShape shape : {BlockShape::kNested, BlockShape::kFlat}) {
       for (const double q : {1.0, 1.3, 2.0, 4.0, kInfinity}) {
@@ -33,91 +33,93 @@ TEST(NewtonMasterTest, SolvesEveryLossNormAndNumberOfTasks) {
           SCOPED_TRACE(testing::Message()
                        << static_cast<int>(loss) << (shape == BlockShape::kFlat ? " flat " : " ")
                        << q << " tasks " << tasks);
-          RandomMasterSpec spec{.loss = loss, .tasks = tasks, .shape = shape, .q = q};
-          spec.lambda = 0.1 * LargestUsefulLambda(RandomMaster(spec, 3).problem);
-          SolveMaster(RandomMaster(spec, 3).problem, 1e-8);
+          RandomGroupProblemSpec spec{.loss = loss, .tasks = tasks, .shape = shape, .q = q};
+          spec.lambda = 0.1 * LargestUsefulLambda(RandomGroupProblem(spec, 3).problem);
+          SolveGroupProblem(RandomGroupProblem(spec, 3).problem, 1e-8);
         }
       }
     }
   }
 }
 
-TEST(NewtonMasterTest, SolvesTasksWithRowsOfTheirOwnAndASharedPart) {
+TEST(NewtonGroupSolverTest, SolvesTasksWithRowsOfTheirOwnAndASharedPart) {
   for (const LossKind loss : kNewtonLosses) {
     for (const double share : {0.6, 1.2, kInfinity}) {
-      RandomMasterSpec spec{.loss = loss, .tasks = 3, .shared_rows = false};
-      spec.lambda = 0.05 * LargestUsefulLambda(RandomMaster(spec, 4).problem);
+      RandomGroupProblemSpec spec{.loss = loss, .tasks = 3, .shared_rows = false};
+      spec.lambda = 0.05 * LargestUsefulLambda(RandomGroupProblem(spec, 4).problem);
       spec.shared_lambda = share * spec.lambda;
       spec.varied_costs = true;
-      SolveMaster(RandomMaster(spec, 4).problem, 1e-8);
+      SolveGroupProblem(RandomGroupProblem(spec, 4).problem, 1e-8);
       spec.lambda = kInfinity;
       spec.shared_lambda = 0.5;
-      SolveMaster(RandomMaster(spec, 4).problem, 1e-8);
+      SolveGroupProblem(RandomGroupProblem(spec, 4).problem, 1e-8);
     }
   }
 }
 
 // 3600 weights that are not zero and hang together by their penalties: too many for one factorisation.
-TEST(NewtonMasterTest, SolvesManyTasksThatHangTogether) {
-  const OwnedMaster master = RandomMaster(
+TEST(NewtonGroupSolverTest, SolvesManyTasksThatHangTogether) {
+  const OwnedGroupProblem owned = RandomGroupProblem(
       {.loss = LossKind::kSquare, .rows = 150, .groups = 50, .tasks = 36, .lambda = 0.01}, 21);
-  const auto solver = SolveMaster(master.problem, 1e-6);
+  const auto solver = SolveGroupProblem(owned.problem, 1e-6);
   EXPECT_GT((solver->point().specific.array() != 0).count(), 2500);
 }
 
-TEST(NewtonMasterTest, SolvesWithoutBias) {
+TEST(NewtonGroupSolverTest, SolvesWithoutBias) {
   for (const LossKind loss : kNewtonLosses) {
-    SolveMaster(RandomMaster({.loss = loss, .lambda = 0.2, .bias = false}, 5).problem, 1e-9);
+    SolveGroupProblem(RandomGroupProblem({.loss = loss, .lambda = 0.2, .bias = false}, 5).problem,
+                      1e-9);
   }
 }
 
-TEST(NewtonMasterTest, FewPassesReachTheGapOnCorrelatedColumns) {
+TEST(NewtonGroupSolverTest, FewPassesReachTheGapOnCorrelatedColumns) {
   for (const double lambda : {1.0, 0.1}) {
-    const OwnedMaster master =
-        RandomMaster({.rows = 600, .groups = 25, .group_size = 2, .lambda = lambda}, 6);
-    const auto solver = SolveMaster(master.problem, 1e-9);
+    const OwnedGroupProblem owned =
+        RandomGroupProblem({.rows = 600, .groups = 25, .group_size = 2, .lambda = lambda}, 6);
+    const auto solver = SolveGroupProblem(owned.problem, 1e-9);
     EXPECT_LE(solver->iterations(), 12) << lambda;
   }
 }
 
-TEST(NewtonMasterTest, ObjectiveNeverIncreases) {
-  const OwnedMaster master = RandomMaster({.rows = 200, .groups = 20, .lambda = 0.05}, 7);
+TEST(NewtonGroupSolverTest, ObjectiveNeverIncreases) {
+  const OwnedGroupProblem owned =
+      RandomGroupProblem({.rows = 200, .groups = 20, .lambda = 0.05}, 7);
   RunContext context;
   const auto solver = MakeNewton(1e-10);
   RandomStream random(1, "newton-master-test");
-  ASSERT_EQ(solver->Start(master.problem, RandomPoint(master.problem, random, 3), context),
+  ASSERT_EQ(solver->Start(owned.problem, RandomPoint(owned.problem, random, 3), context),
             absl::OkStatus());
   double before = solver->evaluation().objective();
-  while (solver->stop() == MasterStop::kRunning) {
+  while (solver->stop() == GroupStop::kRunning) {
     ASSERT_EQ(solver->Step(context), absl::OkStatus());
     EXPECT_LE(solver->evaluation().objective(), before * (1 + 1e-13));
     before = solver->evaluation().objective();
   }
-  EXPECT_EQ(solver->stop(), MasterStop::kGap);
+  EXPECT_EQ(solver->stop(), GroupStop::kGap);
 }
 
-TEST(NewtonMasterTest, ExtremePenaltiesEndWithACertificate) {
+TEST(NewtonGroupSolverTest, ExtremePenaltiesEndWithACertificate) {
   for (const LossKind loss : kNewtonLosses) {
-    const OwnedMaster huge = RandomMaster({.loss = loss, .lambda = 1e12}, 13);
-    const auto zero = SolveMaster(huge.problem, 1e-12);
+    const OwnedGroupProblem huge = RandomGroupProblem({.loss = loss, .lambda = 1e12}, 13);
+    const auto zero = SolveGroupProblem(huge.problem, 1e-12);
     EXPECT_TRUE(zero->point().specific.isZero(0));
     EXPECT_EQ(zero->iterations(), 0);
     // Nearly separable: the gap may stay, the bounds must hold and the run must end.
-    const OwnedMaster tiny = RandomMaster({.loss = loss, .lambda = 1e-9}, 13);
+    const OwnedGroupProblem tiny = RandomGroupProblem({.loss = loss, .lambda = 1e-9}, 13);
     RunContext context;
     const auto solver = MakeNewton(1e-6);
     ASSERT_EQ(solver->Start(tiny.problem, ZeroPoint(tiny.problem), context), absl::OkStatus());
-    for (int step = 0; step < 200 && solver->stop() == MasterStop::kRunning; ++step) {
+    for (int step = 0; step < 200 && solver->stop() == GroupStop::kRunning; ++step) {
       ASSERT_EQ(solver->Step(context), absl::OkStatus());
     }
-    EXPECT_NE(solver->stop(), MasterStop::kRunning) << static_cast<int>(loss);
+    EXPECT_NE(solver->stop(), GroupStop::kRunning) << static_cast<int>(loss);
     EXPECT_TRUE(std::isfinite(solver->certificate().primal));
     EXPECT_GE(solver->certificate().Gap(),
               -1e-12 * std::max(1.0, std::abs(solver->certificate().primal)));
   }
 }
 
-TEST(NewtonMasterTest, NearlyConstantColumnsInSinglePrecisionNeedCentring) {
+TEST(NewtonGroupSolverTest, NearlyConstantColumnsInSinglePrecisionNeedCentring) {
   RandomStream random(14, "newton-master-test");
   constexpr Index kRows = 2000;
   Matrix raw(kRows, 12);
@@ -132,13 +134,13 @@ TEST(NewtonMasterTest, NearlyConstantColumnsInSinglePrecisionNeedCentring) {
   FeatureColumns columns(kRows, ColumnPrecision::kSingle);
   ASSERT_EQ(columns.Append(raw, raw.colwise().mean().transpose(), Vector::Ones(12), context),
             absl::OkStatus());
-  OwnedMaster master = RandomMaster({.groups = 6, .group_size = 2, .lambda = 1e-3}, 15);
-  master.problem.tasks = {{&columns, targets, Vector::Ones(kRows)}};
-  SolveMaster(master.problem, 1e-6);
+  OwnedGroupProblem owned = RandomGroupProblem({.groups = 6, .group_size = 2, .lambda = 1e-3}, 15);
+  owned.problem.tasks = {{&columns, targets, Vector::Ones(kRows)}};
+  SolveGroupProblem(owned.problem, 1e-6);
 }
 
 // Pairs of waves on few points: more columns than rows, some of them nearly the same.
-OwnedMaster WavesMaster(LossKind loss, Index groups, uint64_t seed) {
+OwnedGroupProblem WavesGroupProblem(LossKind loss, Index groups, uint64_t seed) {
   constexpr Index kRows = 50;
   RandomStream random(seed, "newton-master-test");
   Matrix points(kRows, 2);
@@ -147,7 +149,7 @@ OwnedMaster WavesMaster(LossKind loss, Index groups, uint64_t seed) {
     points.row(i) << random.Normal(), random.Normal();
     targets(i) = i % 2 == 0 ? 1 : -1;
   }
-  OwnedMaster master = RandomMaster({.loss = loss, .groups = groups}, seed);
+  OwnedGroupProblem owned = RandomGroupProblem({.loss = loss, .groups = groups}, seed);
   Matrix values(kRows, 2 * groups);
   for (Index g = 0; g < groups; ++g) {
     const Vector arguments = points * Vector{{random.Normal(), random.Normal()}};
@@ -155,67 +157,66 @@ OwnedMaster WavesMaster(LossKind loss, Index groups, uint64_t seed) {
     values.col(2 * g + 1) = arguments.array().sin();
   }
   values.colwise().normalize();
-  master.columns.clear();
-  master.columns.push_back(MakeColumns(values));
-  master.problem.tasks = {{master.columns.back().get(), targets, Vector::Ones(kRows)}};
-  return master;
+  owned.columns.clear();
+  owned.columns.push_back(MakeColumns(values));
+  owned.problem.tasks = {{owned.columns.back().get(), targets, Vector::Ones(kRows)}};
+  return owned;
 }
 
 // The rows of one class are nearly constraints to those of the other: a block that goes to 0, or a row whose loss begins, must not end a
 // step that the others make.
-TEST(NewtonMasterTest, ClassesOfVeryDifferentCosts) {
+TEST(NewtonGroupSolverTest, ClassesOfVeryDifferentCosts) {
   for (const LossKind loss : kNewtonLosses) {
     for (const Index groups : {40, 70}) {
       SCOPED_TRACE(testing::Message() << static_cast<int>(loss) << " " << groups);
-      OwnedMaster master = WavesMaster(loss, groups, 31);
-      MasterTask& task = master.problem.tasks[0];
+      OwnedGroupProblem owned = WavesGroupProblem(loss, groups, 31);
+      GroupTask& task = owned.problem.tasks[0];
       task.costs = (task.targets.array() < 0).select(1e3, Vector::Constant(50, 1e-4));
-      master.problem.specific.lambda = 0.03 * LargestUsefulLambda(master.problem);
+      owned.problem.specific.lambda = 0.03 * LargestUsefulLambda(owned.problem);
       RunContext context;
       const auto solver = MakeNewton(1e-5);
-      ASSERT_EQ(solver->Start(master.problem, ZeroPoint(master.problem), context),
-                absl::OkStatus());
-      for (int step = 0; step < 60 && solver->stop() == MasterStop::kRunning; ++step) {
+      ASSERT_EQ(solver->Start(owned.problem, ZeroPoint(owned.problem), context), absl::OkStatus());
+      for (int step = 0; step < 60 && solver->stop() == GroupStop::kRunning; ++step) {
         ASSERT_EQ(solver->Step(context), absl::OkStatus());
       }
-      EXPECT_EQ(solver->stop(), MasterStop::kGap) << solver->certificate().RelativeGap();
+      EXPECT_EQ(solver->stop(), GroupStop::kGap) << solver->certificate().RelativeGap();
     }
   }
 }
 
 // Costs of single rows over 14 orders of magnitude.
-TEST(NewtonMasterTest, RowsOfVeryDifferentCosts) {
+TEST(NewtonGroupSolverTest, RowsOfVeryDifferentCosts) {
   for (const LossKind loss : kNewtonLosses) {
     for (const double q : {1.0, 2.0}) {
-      RandomMasterSpec spec{.loss = loss, .rows = 120, .groups = 20, .q = q};
-      OwnedMaster master = RandomMaster(spec, 5);
+      RandomGroupProblemSpec spec{.loss = loss, .rows = 120, .groups = 20, .q = q};
+      OwnedGroupProblem owned = RandomGroupProblem(spec, 5);
       RandomStream random(9, "newton-master-test");
-      for (double& cost : master.problem.tasks[0].costs) {
+      for (double& cost : owned.problem.tasks[0].costs) {
         cost = std::pow(10.0, 14 * (random.Uniform() - 0.5));
       }
-      master.problem.specific.lambda = 0.01 * LargestUsefulLambda(master.problem);
-      SolveMaster(master.problem, 1e-6);
+      owned.problem.specific.lambda = 0.01 * LargestUsefulLambda(owned.problem);
+      SolveGroupProblem(owned.problem, 1e-6);
     }
   }
 }
 
 // Each column has a row of its own, of value a, target 1 and cost c, and a penalty in proportion to c a: its weight is known.
-TEST(NewtonMasterTest, CostsOver14OrdersWithoutInteractionHaveAClosedForm) {
+TEST(NewtonGroupSolverTest, CostsOver14OrdersWithoutInteractionHaveAClosedForm) {
   constexpr Index kRows = 15;
   constexpr double kValue = 0.5;
   constexpr double kLambda = 0.3;
   const auto columns = MakeColumns(kValue * Matrix::Identity(kRows, kRows));
   for (const LossKind loss : kNewtonLosses) {
-    OwnedMaster master =
-        RandomMaster({.loss = loss, .groups = kRows, .group_size = 1, .lambda = kLambda}, 1);
+    OwnedGroupProblem owned =
+        RandomGroupProblem({.loss = loss, .groups = kRows, .group_size = 1, .lambda = kLambda}, 1);
     Vector costs(kRows);
     for (Index i = 0; i < kRows; ++i) {
       costs(i) = std::pow(10.0, static_cast<double>(i - 7));
     }
-    master.problem.tasks = {{columns.get(), Vector::Ones(kRows), costs}};
-    master.problem.group_weights = kValue * costs;
-    master.problem.bias = false;
-    const auto solver = SolveMaster(master.problem, 1e-12);
+    owned.problem.tasks = {{columns.get(), Vector::Ones(kRows), costs}};
+    owned.problem.group_weights = kValue * costs;
+    owned.problem.bias = false;
+    const auto solver = SolveGroupProblem(owned.problem, 1e-12);
     // The slope -2 (1 - a w), or -1 / (1 + exp(a w)), is -lambda.
     const double expected = loss == LossKind::kLogistic ? std::log(1 / kLambda - 1) / kValue
                                                         : (1 - kLambda / 2) / kValue;
@@ -231,7 +232,7 @@ TEST(NewtonMasterTest, CostsOver14OrdersWithoutInteractionHaveAClosedForm) {
 }
 
 // Blocks on their way to 0 must get there: Newton's method, which does not see the kink, would creep towards it.
-TEST(NewtonMasterTest, SimilarFeaturesThatEnterOneByOneTakeFewIterations) {
+TEST(NewtonGroupSolverTest, SimilarFeaturesThatEnterOneByOneTakeFewIterations) {
   constexpr Index kRows = 30;
   constexpr Index kGroups = 55;
   RandomStream random(3, "newton-master-test");
@@ -243,13 +244,14 @@ TEST(NewtonMasterTest, SimilarFeaturesThatEnterOneByOneTakeFewIterations) {
   }
   RunContext context;
   FeatureColumns columns(kRows, ColumnPrecision::kDouble);
-  OwnedMaster owned = RandomMaster({.loss = LossKind::kSquare, .groups = 1, .lambda = 0.004}, 17);
+  OwnedGroupProblem owned =
+      RandomGroupProblem({.loss = LossKind::kSquare, .groups = 1, .lambda = 0.004}, 17);
   owned.problem.tasks = {{&columns, targets, Vector::Ones(kRows)}};
   owned.problem.group_begin = {0};
   owned.problem.group_weights = Vector();
-  const std::unique_ptr<MasterSolver> solver = MakeMasterSolver(MasterMethod::kNewton);
+  const std::unique_ptr<GroupSolver> solver = MakeGroupSolver(GroupMethod::kNewton);
   solver->SetAccuracy({1e-6, 1e-4});
-  ASSERT_EQ(solver->Start(owned.problem, MasterPoint::Zero(0, 1), context), absl::OkStatus());
+  ASSERT_EQ(solver->Start(owned.problem, GroupPoint::Zero(0, 1), context), absl::OkStatus());
   for (Index g = 0; g < kGroups; ++g) {
     const Vector arguments = points * Vector{{random.Normal(), random.Normal()}} / 1.5;
     Matrix pair(kRows, 2);
@@ -264,7 +266,7 @@ TEST(NewtonMasterTest, SimilarFeaturesThatEnterOneByOneTakeFewIterations) {
   }
   solver->SetAccuracy({1e-6, 0});
   ASSERT_EQ(solver->Run(context), absl::OkStatus());
-  EXPECT_EQ(solver->stop(), MasterStop::kGap);
+  EXPECT_EQ(solver->stop(), GroupStop::kGap);
   EXPECT_LT(solver->iterations(), 2 * kGroups);
 }
 

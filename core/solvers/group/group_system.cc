@@ -1,4 +1,4 @@
-#include "core/solvers/group/master_system.h"
+#include "core/solvers/group/group_system.h"
 
 #include <algorithm>
 #include <utility>
@@ -46,10 +46,10 @@ Matrix ProductWithSparseRows(const Matrix& hessian, const Matrix& weights) {
 // The preconditioner of conjugate gradients: one factor for each task and one for the shared
 // weights, without what ties them together. Tasks that move the same columns with the same second
 // derivatives have one in common.
-class MasterSystem::Preconditioner {
+class GroupSystem::Preconditioner {
  public:
   // Errors: kCancelled.
-  static absl::StatusOr<Preconditioner> Make(const MasterSystem& system, RunContext& context) {
+  static absl::StatusOr<Preconditioner> Make(const GroupSystem& system, RunContext& context) {
     Preconditioner made;
     std::vector<std::vector<Index>> members(static_cast<size_t>(system.num_tasks()) + 1);
     for (Index a = 0; a < system.size(); ++a) {
@@ -104,7 +104,7 @@ class MasterSystem::Preconditioner {
     return absl::OkStatus();
   }
 
-  bool SharesFactor(const MasterSystem& system, const Block& block,
+  bool SharesFactor(const GroupSystem& system, const Block& block,
                     const std::vector<Index>& members, const Vector& diagonal) const {
     const Index task = system.unknown(members.front()).task;
     if (task < 0 || block.task < 0 || diagonal != block.diagonal ||
@@ -118,12 +118,12 @@ class MasterSystem::Preconditioner {
         [&](Index a, Index b) { return system.unknown(a).column == system.unknown(b).column; });
   }
 
-  absl::Status Add(const MasterSystem& system, std::vector<Index> members, const Vector& penalties,
+  absl::Status Add(const GroupSystem& system, std::vector<Index> members, const Vector& penalties,
                    RunContext& context) {
     const auto size = static_cast<Index>(members.size());
     Vector diagonal = penalties(members);
     for (Index a = 0; a < size; ++a) {
-      const MasterUnknown& unknown = system.unknown(members[static_cast<size_t>(a)]);
+      const GroupUnknown& unknown = system.unknown(members[static_cast<size_t>(a)]);
       diagonal(a) += system.RiskCurvature(unknown, unknown);
     }
     diagonal.array() += kRidge * diagonal.mean();
@@ -136,7 +136,7 @@ class MasterSystem::Preconditioner {
     if (size <= kMostOfTask) {
       Matrix matrix(size, size);
       for (Index b = 0; b < size; ++b) {
-        const MasterUnknown& col = system.unknown(members[static_cast<size_t>(b)]);
+        const GroupUnknown& col = system.unknown(members[static_cast<size_t>(b)]);
         for (Index a = b + 1; a < size; ++a) {
           matrix(a, b) = system.RiskCurvature(system.unknown(members[static_cast<size_t>(a)]), col);
         }
@@ -158,8 +158,8 @@ class MasterSystem::Preconditioner {
   std::vector<Block> blocks_;
 };
 
-void MasterSystem::AddBlock(const std::vector<MasterUnknown>& unknowns, const Vector& gradient,
-                            Matrix hessian) {
+void GroupSystem::AddBlock(const std::vector<GroupUnknown>& unknowns, const Vector& gradient,
+                           Matrix hessian) {
   const Index before = size();
   unknowns_.insert(unknowns_.end(), unknowns.begin(), unknowns.end());
   gradient_.conservativeResize(size());
@@ -167,15 +167,15 @@ void MasterSystem::AddBlock(const std::vector<MasterUnknown>& unknowns, const Ve
   blocks_.push_back(std::move(hessian));
 }
 
-void MasterSystem::AddRisk(const Matrix& gradient) {
+void GroupSystem::AddRisk(const Matrix& gradient) {
   for (Index a = 0; a < size(); ++a) {
-    const MasterUnknown& one = unknown(a);
+    const GroupUnknown& one = unknown(a);
     gradient_(a) += one.task < 0 ? gradient.row(one.column).sum() : gradient(one.column, one.task);
   }
 }
 
 // The second derivative of the risk by two unknowns: tasks meet in the shared ones only.
-double MasterSystem::RiskCurvature(const MasterUnknown& row, const MasterUnknown& col) const {
+double GroupSystem::RiskCurvature(const GroupUnknown& row, const GroupUnknown& col) const {
   if (row.task >= 0 && col.task >= 0 && row.task != col.task) {
     return 0;
   }
@@ -192,7 +192,7 @@ double MasterSystem::RiskCurvature(const MasterUnknown& row, const MasterUnknown
 
 // For each unknown the largest diagonal entry of its block: the same for all tasks, and about what
 // the penalty of a norm adds but for its one direction without curvature.
-Vector MasterSystem::LargestPenaltyCurvatures() const {
+Vector GroupSystem::LargestPenaltyCurvatures() const {
   Vector largest(size());
   Index at = 0;
   for (const Matrix& block : blocks_) {
@@ -203,7 +203,7 @@ Vector MasterSystem::LargestPenaltyCurvatures() const {
 }
 
 // The diagonal of the whole system, the ridge included.
-Vector MasterSystem::Diagonal() const {
+Vector GroupSystem::Diagonal() const {
   Vector diagonal(size());
   Index at = 0;
   for (const Matrix& block : blocks_) {
@@ -211,24 +211,24 @@ Vector MasterSystem::Diagonal() const {
     at += block.rows();
   }
   for (Index a = 0; a < size(); ++a) {
-    const MasterUnknown& one = unknown(a);
+    const GroupUnknown& one = unknown(a);
     diagonal(a) += RiskCurvature(one, one);
   }
   return diagonal.array() + kRidge * diagonal.mean();
 }
 
-double MasterSystem::Ridge() const {
+double GroupSystem::Ridge() const {
   const double mean = Diagonal().mean();
   return kRidge / (1 + kRidge) * mean;
 }
 
-bool MasterSystem::HasOneTask() const {
+bool GroupSystem::HasOneTask() const {
   return std::all_of(unknowns_.begin(), unknowns_.end(),
-                     [&](const MasterUnknown& one) { return one.task == unknowns_.front().task; });
+                     [&](const GroupUnknown& one) { return one.task == unknowns_.front().task; });
 }
 
-absl::StatusOr<std::optional<Vector>> MasterSystem::Solve(const Vector& given,
-                                                          RunContext& context) const {
+absl::StatusOr<std::optional<Vector>> GroupSystem::Solve(const Vector& given,
+                                                         RunContext& context) const {
   // With nothing but one task's weights, the factor of the system costs no more than that of the
   // preconditioner.
   const Index most = HasOneTask() ? kMostOfTask : kMostFactored;
@@ -236,8 +236,8 @@ absl::StatusOr<std::optional<Vector>> MasterSystem::Solve(const Vector& given,
 }
 
 // Forms the matrix of all unknowns and factors it.
-absl::StatusOr<std::optional<Vector>> MasterSystem::SolveDense(const Vector& given,
-                                                               RunContext& context) const {
+absl::StatusOr<std::optional<Vector>> GroupSystem::SolveDense(const Vector& given,
+                                                              RunContext& context) const {
   Matrix matrix = Matrix::Zero(size(), size());
   Index at = 0;
   for (const Matrix& block : blocks_) {
@@ -245,7 +245,7 @@ absl::StatusOr<std::optional<Vector>> MasterSystem::SolveDense(const Vector& giv
     at += block.rows();
   }
   for (Index b = 0; b < size(); ++b) {
-    const MasterUnknown& col = unknown(b);
+    const GroupUnknown& col = unknown(b);
     for (Index a = b; a < size(); ++a) {
       matrix(a, b) += RiskCurvature(unknown(a), col);
     }
@@ -278,10 +278,10 @@ absl::StatusOr<std::optional<Vector>> MasterSystem::SolveDense(const Vector& giv
 
 // Products need only the columns that have unknowns, often a small part of all. Tasks that share a
 // matrix of second derivatives share the restricted one.
-MasterSystem::Restriction MasterSystem::Restrict() const {
+GroupSystem::Restriction GroupSystem::Restrict() const {
   Restriction restriction;
   restriction.row_of_column.assign(static_cast<size_t>(hessians_.front()->rows()), -1);
-  for (const MasterUnknown& one : unknowns_) {
+  for (const GroupUnknown& one : unknowns_) {
     restriction.row_of_column[static_cast<size_t>(one.column)] = 0;
   }
   std::vector<Index> used;
@@ -306,15 +306,15 @@ MasterSystem::Restriction MasterSystem::Restrict() const {
 }
 
 // The system times a vector, without the ridge.
-Vector MasterSystem::Times(const Restriction& restriction, const Vector& values) const {
-  const auto row = [&](const MasterUnknown& one) {
+Vector GroupSystem::Times(const Restriction& restriction, const Vector& values) const {
+  const auto row = [&](const GroupUnknown& one) {
     return restriction.row_of_column[static_cast<size_t>(one.column)];
   };
   const Index rows = restriction.hessians.front()->rows();
   Matrix weights = Matrix::Zero(rows, num_tasks());
   Vector shared = Vector::Zero(rows);
   for (Index a = 0; a < size(); ++a) {
-    const MasterUnknown& one = unknown(a);
+    const GroupUnknown& one = unknown(a);
     (one.task < 0 ? shared(row(one)) : weights(row(one), one.task)) = values(a);
   }
   weights.colwise() += shared;
@@ -326,7 +326,7 @@ Vector MasterSystem::Times(const Restriction& restriction, const Vector& values)
     at += block.rows();
   }
   for (Index a = 0; a < size(); ++a) {
-    const MasterUnknown& one = unknown(a);
+    const GroupUnknown& one = unknown(a);
     result(a) += one.task < 0 ? products.row(row(one)).sum() : products(row(one), one.task);
   }
   return result;
@@ -334,8 +334,8 @@ Vector MasterSystem::Times(const Restriction& restriction, const Vector& values)
 
 // Preconditioned conjugate gradients in the free unknowns; the prescribed ones are put in from the
 // start, and residuals and directions are zero there.
-absl::StatusOr<std::optional<Vector>> MasterSystem::SolveByGradients(const Vector& given,
-                                                                     RunContext& context) const {
+absl::StatusOr<std::optional<Vector>> GroupSystem::SolveByGradients(const Vector& given,
+                                                                    RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(const Preconditioner preconditioner,
                           Preconditioner::Make(*this, context));
   const Restriction restriction = Restrict();

@@ -8,24 +8,24 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/numeric/random.h"
-#include "core/solvers/group/feature_master.h"
+#include "core/solvers/group/group_problem.h"
 
 namespace mercer {
 
 // A problem with its columns, which the problem points to.
-struct OwnedMaster {
+struct OwnedGroupProblem {
   std::vector<std::unique_ptr<FeatureColumns>> columns;
-  MasterProblem problem;
+  GroupProblem problem;
 };
 
 std::unique_ptr<FeatureColumns> MakeColumns(const Matrix& values,
                                             ColumnPrecision precision = ColumnPrecision::kDouble);
 
 // The problem of a fixture of kind "master".
-OwnedMaster FixtureMaster(const nlohmann::json& fixture);
+OwnedGroupProblem FixtureGroupProblem(const nlohmann::json& fixture);
 
 // What random problems are made of.
-struct RandomMasterSpec {
+struct RandomGroupProblemSpec {
   LossKind loss = LossKind::kSquaredHinge;
   Index rows = 60;
   Index groups = 6;
@@ -42,16 +42,16 @@ struct RandomMasterSpec {
 };
 
 // Correlated columns of unit norm, targets that depend on a few of them.
-OwnedMaster RandomMaster(const RandomMasterSpec& spec, uint64_t seed);
+OwnedGroupProblem RandomGroupProblem(const RandomGroupProblemSpec& spec, uint64_t seed);
 
 // Values of a point that has nothing to do with the optimum.
-MasterPoint RandomPoint(const MasterProblem& problem, RandomStream& random, double scale);
+GroupPoint RandomPoint(const GroupProblem& problem, RandomStream& random, double scale);
 
 // The smallest lambda at which all weights are 0, with only the specific part or only the shared one.
-double LargestUsefulLambda(const MasterProblem& problem);
+double LargestUsefulLambda(const GroupProblem& problem);
 
 // Solves from 0 to the relative gap; fails the test when that is not reached.
-std::unique_ptr<MasterSolver> SolveMaster(const MasterProblem& problem, double relative_gap,
-                                          MasterMethod method = MasterMethod::kNewton);
+std::unique_ptr<GroupSolver> SolveGroupProblem(const GroupProblem& problem, double relative_gap,
+                                               GroupMethod method = GroupMethod::kNewton);
 
 }  // namespace mercer

@@ -11,16 +11,16 @@
 // Cost         Two passes per iteration, one more for every doubling of the Lipschitz constant.
 #pragma once
 
-#include "core/solvers/group/feature_master.h"
+#include "core/solvers/group/group_problem.h"
 
 namespace mercer {
 
-class FistaMaster final : public MasterSolver {
+class FistaGroupSolver final : public GroupSolver {
  protected:
   absl::Status Iterate(RunContext& context) override;
-  absl::Status Prepare(Index known, const MasterPoint& point, const MasterEvaluation& evaluation,
+  absl::Status Prepare(Index known, const GroupPoint& point, const GroupEvaluation& evaluation,
                        RunContext& context) override;
-  absl::Status CheckProblem(const MasterProblem& problem) const override;
+  absl::Status CheckProblem(const GroupProblem& problem) const override;
   void SaveExtra(ByteWriter& writer) const override;
   bool LoadExtra(ByteReader& reader) override;
   std::string_view name() const override { return "fista"; }
@@ -28,21 +28,21 @@ class FistaMaster final : public MasterSolver {
  private:
   // The proximal gradient step of length 1 / state_.lipschitz from `from`, whose evaluation is
   // `at`.
-  MasterPoint ProximalStep(const MasterPoint& from, const MasterEvaluation& at) const;
-  void RestartIfUphill(const MasterPoint& from, MasterPoint before);
+  GroupPoint ProximalStep(const GroupPoint& from, const GroupEvaluation& at) const;
+  void RestartIfUphill(const GroupPoint& from, GroupPoint before);
 
   struct State {
-    MasterPoint previous;  // the point before the current one; empty: no momentum
+    GroupPoint previous;  // the point before the current one; empty: no momentum
     double momentum = 1;
     double lipschitz = 1;
     double best_gap = kInfinity;
     int64_t stalls = 0;  // iterations since the gap became markedly smaller
 
-    static void VisitFields(auto& visit, auto& self, const MasterProblem& of) {
+    static void VisitFields(auto& visit, auto& self, const GroupProblem& of) {
       visit(self.previous, Positive(self.momentum), Positive(self.lipschitz), self.best_gap,
             self.stalls);
       visit.Require([&] {
-        const MasterPoint& previous = self.previous;
+        const GroupPoint& previous = self.previous;
         return previous.Fits(of) || (previous.bias.size() == 0 && previous.shared.size() == 0);
       });
     }

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/core/solvers/master_test_problems.h"
+#include "tests/core/solvers/group_test_problems.h"
 #include "tests/support/json_fixture.h"
 
 namespace mercer {
@@ -26,25 +26,25 @@ const char* const kFixtures[] = {
 
 struct FixtureCase {
   std::string fixture;
-  MasterMethod method;
+  GroupMethod method;
 };
 
-class MasterFixtureTest : public testing::TestWithParam<FixtureCase> {};
+class GroupFixtureTest : public testing::TestWithParam<FixtureCase> {};
 
 double RelativeToOne(double value, double expected) {
   return std::abs(value - expected) / std::max(1.0, std::abs(expected));
 }
 
-TEST_P(MasterFixtureTest, ReachesTheReference) {
+TEST_P(GroupFixtureTest, ReachesTheReference) {
   const nlohmann::json fixture =
       ReadFixtureFile("infinite-features/" + GetParam().fixture + ".json");
   const nlohmann::json& tolerance = fixture["tolerance"];
   const nlohmann::json& expected = fixture["expected"];
   const nlohmann::json& unique = fixture["unique"];
-  const OwnedMaster master = FixtureMaster(fixture);
-  const auto solver = SolveMaster(
-      master.problem, tolerance["scores_after_relative_gap"].get<double>(), GetParam().method);
-  const MasterCertificate& certificate = solver->certificate();
+  const OwnedGroupProblem owned = FixtureGroupProblem(fixture);
+  const auto solver = SolveGroupProblem(
+      owned.problem, tolerance["scores_after_relative_gap"].get<double>(), GetParam().method);
+  const GroupCertificate& certificate = solver->certificate();
   EXPECT_LE(RelativeToOne(certificate.primal, expected["objective"]),
             tolerance["objective_relative"].get<double>());
   EXPECT_LE(RelativeToOne(certificate.dual, expected["objective"]),
@@ -52,7 +52,7 @@ TEST_P(MasterFixtureTest, ReachesTheReference) {
   EXPECT_LE(certificate.Gap() / std::max(1.0, std::abs(certificate.primal)),
             tolerance["duality_gap_relative"].get<double>());
   const double allowed = tolerance["scores_absolute"];
-  const MasterPoint& point = solver->point();
+  const GroupPoint& point = solver->point();
   if (unique["V_and_b"].get<bool>()) {
     EXPECT_LE((point.Weights() - JsonMatrix(expected["V"])).cwiseAbs().maxCoeff(), allowed);
     EXPECT_LE((point.bias - JsonVector(expected["b"])).cwiseAbs().maxCoeff(), allowed);
@@ -61,7 +61,7 @@ TEST_P(MasterFixtureTest, ReachesTheReference) {
     EXPECT_LE((point.specific - JsonMatrix(expected["W"])).cwiseAbs().maxCoeff(), allowed);
     EXPECT_LE((point.shared - JsonVector(expected["w_shared"])).cwiseAbs().maxCoeff(), allowed);
   }
-  for (Index t = 0; t < master.problem.num_tasks(); ++t) {
+  for (Index t = 0; t < owned.problem.num_tasks(); ++t) {
     const auto index = static_cast<size_t>(t);
     EXPECT_LE((solver->evaluation().scores[index] - JsonVector(expected["train_scores"][index]))
                   .cwiseAbs()
@@ -76,8 +76,8 @@ TEST_P(MasterFixtureTest, ReachesTheReference) {
 std::vector<FixtureCase> AllCases() {
   std::vector<FixtureCase> cases;
   for (const char* fixture : kFixtures) {
-    for (const MasterMethod method :
-         {MasterMethod::kNewton, MasterMethod::kAdmm, MasterMethod::kFista}) {
+    for (const GroupMethod method :
+         {GroupMethod::kNewton, GroupMethod::kAdmm, GroupMethod::kFista}) {
       cases.push_back({fixture, method});
     }
   }
@@ -85,31 +85,32 @@ std::vector<FixtureCase> AllCases() {
 }
 
 std::string CaseName(const testing::TestParamInfo<FixtureCase>& info) {
-  std::string name = std::string(MasterMethodName(info.param.method)) + "x" + info.param.fixture;
+  std::string name = std::string(GroupMethodName(info.param.method)) + "x" + info.param.fixture;
   name.erase(std::remove(name.begin(), name.end(), '_'), name.end());
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, MasterFixtureTest, testing::ValuesIn(AllCases()), CaseName);
+INSTANTIATE_TEST_SUITE_P(All, GroupFixtureTest, testing::ValuesIn(AllCases()), CaseName);
 
-TEST(MasterOneClassTest, SquaredHingeNeedsNoWeights) {
+TEST(GroupOneClassTest, SquaredHingeNeedsNoWeights) {
   const nlohmann::json fixture = ReadFixtureFile("infinite-features/08_one_class.json");
-  const OwnedMaster master = FixtureMaster(fixture);
-  const auto solver = SolveMaster(master.problem, 1e-12);
+  const OwnedGroupProblem owned = FixtureGroupProblem(fixture);
+  const auto solver = SolveGroupProblem(owned.problem, 1e-12);
   EXPECT_NEAR(solver->certificate().primal, 0, fixture["tolerance"]["objective_absolute"]);
   EXPECT_TRUE(solver->point().specific.isZero(0));
-  EXPECT_GE(master.problem.task(0).targets(0) * solver->point().bias(0), 1);
+  EXPECT_GE(owned.problem.task(0).targets(0) * solver->point().bias(0), 1);
 }
 
-TEST(MasterOneClassTest, LogisticLossWithBiasIsRefused) {
-  OwnedMaster master = FixtureMaster(ReadFixtureFile("infinite-features/08_one_class.json"));
-  master.problem.loss = *MakeLoss(LossKind::kLogistic);
+TEST(GroupOneClassTest, LogisticLossWithBiasIsRefused) {
+  OwnedGroupProblem owned =
+      FixtureGroupProblem(ReadFixtureFile("infinite-features/08_one_class.json"));
+  owned.problem.loss = *MakeLoss(LossKind::kLogistic);
   RunContext context;
-  const auto solver = MakeMasterSolver(MasterMethod::kNewton);
-  EXPECT_EQ(solver->Start(master.problem, MasterPoint::Zero(3, 1), context).code(),
+  const auto solver = MakeGroupSolver(GroupMethod::kNewton);
+  EXPECT_EQ(solver->Start(owned.problem, GroupPoint::Zero(3, 1), context).code(),
             absl::StatusCode::kInvalidArgument);
-  master.problem.bias = false;
-  EXPECT_EQ(solver->Start(master.problem, MasterPoint::Zero(3, 1), context), absl::OkStatus());
+  owned.problem.bias = false;
+  EXPECT_EQ(solver->Start(owned.problem, GroupPoint::Zero(3, 1), context), absl::OkStatus());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "core/solvers/group/feature_master.h"
+#include "core/solvers/group/group_problem.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,15 +7,15 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status/status_macros.h"
-#include "core/solvers/group/admm_master.h"
-#include "core/solvers/group/fista_master.h"
-#include "core/solvers/group/newton_master.h"
+#include "core/solvers/group/admm_group_solver.h"
+#include "core/solvers/group/fista_group_solver.h"
+#include "core/solvers/group/newton_group_solver.h"
 
 namespace mercer {
 namespace {
 
-absl::Status CheckTask(const MasterProblem& problem, Index t) {
-  const MasterTask& task = problem.task(t);
+absl::Status CheckTask(const GroupProblem& problem, Index t) {
+  const GroupTask& task = problem.task(t);
   if (task.columns == nullptr || task.targets.size() != task.columns->rows() ||
       task.costs.size() != task.columns->rows() || task.columns->rows() == 0 ||
       task.columns->cols() != problem.num_columns()) {
@@ -31,7 +31,7 @@ absl::Status CheckTask(const MasterProblem& problem, Index t) {
   return absl::OkStatus();
 }
 
-absl::Status CheckGroups(const MasterProblem& problem) {
+absl::Status CheckGroups(const GroupProblem& problem) {
   const std::vector<Index>& begin = problem.group_begin;
   if (begin.empty() || begin.front() != 0 ||
       std::adjacent_find(begin.begin(), begin.end(), std::greater_equal<>()) != begin.end()) {
@@ -45,7 +45,7 @@ absl::Status CheckGroups(const MasterProblem& problem) {
 }
 
 // Gives the point rows of zeros for columns that are new.
-void Widen(Index columns, MasterPoint& point) {
+void Widen(Index columns, GroupPoint& point) {
   const Index known = point.shared.size();
   point.specific.conservativeResize(columns, Eigen::NoChange);
   point.specific.bottomRows(columns - known).setZero();
@@ -59,7 +59,7 @@ absl::Status DamagedState() {
 
 }  // namespace
 
-absl::Status MasterProblem::Check() const {
+absl::Status GroupProblem::Check() const {
   if (loss == nullptr || tasks.empty()) {
     return absl::InvalidArgumentError("a loss and at least one task are needed");
   }
@@ -73,21 +73,21 @@ absl::Status MasterProblem::Check() const {
   return absl::OkStatus();
 }
 
-MasterPoint MasterPoint::Zero(Index columns, Index tasks) {
+GroupPoint GroupPoint::Zero(Index columns, Index tasks) {
   return {Matrix::Zero(columns, tasks), Vector::Zero(columns), Vector::Zero(tasks)};
 }
 
-bool MasterPoint::Fits(const MasterProblem& problem) const {
+bool GroupPoint::Fits(const GroupProblem& problem) const {
   return specific.rows() == problem.num_columns() && specific.cols() == problem.num_tasks() &&
          shared.size() == problem.num_columns() && bias.size() == problem.num_tasks();
 }
 
 // The best bias of each task for its scores without a bias.
-absl::Status MasterSolver::OptimizeBias(MasterPoint& point, const MasterEvaluation& evaluation,
-                                        const RunContext& context) const {
+absl::Status GroupSolver::OptimizeBias(GroupPoint& point, const GroupEvaluation& evaluation,
+                                       const RunContext& context) const {
   for (Index t = 0; problem_.bias && t < problem_.num_tasks(); ++t) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const MasterTask& task = problem_.task(t);
+    const GroupTask& task = problem_.task(t);
     const Vector scores = evaluation.scores[static_cast<size_t>(t)].array() - point.bias(t);
     MERCER_ASSIGN_OR_RETURN(const BiasInterval bias,
                             problem_.loss->ExactBias(task.targets, task.costs, scores, context));
@@ -96,16 +96,16 @@ absl::Status MasterSolver::OptimizeBias(MasterPoint& point, const MasterEvaluati
   return absl::OkStatus();
 }
 
-absl::Status MasterSolver::Evaluate(const MasterPoint& point, MasterEvaluation& evaluation,
-                                    RunContext& context) {
+absl::Status GroupSolver::Evaluate(const GroupPoint& point, GroupEvaluation& evaluation,
+                                   RunContext& context) {
   CountPass();
-  MERCER_RETURN_IF_ERROR(EvaluateMaster(problem_, point, evaluation, context));
+  MERCER_RETURN_IF_ERROR(EvaluateGroupProblem(problem_, point, evaluation, context));
   return ChooseSlopes(evaluation, context);
 }
 
 // The weights of the point with the best biases, which take a pass for the scores and one for
 // slopes and products.
-absl::Status MasterSolver::Start(MasterProblem problem, MasterPoint point, RunContext& context) {
+absl::Status GroupSolver::Start(GroupProblem problem, GroupPoint point, RunContext& context) {
   MERCER_RETURN_IF_ERROR(problem.Check());
   MERCER_RETURN_IF_ERROR(CheckProblem(problem));
   if (!point.Fits(problem) || !point.specific.allFinite() || !point.shared.allFinite()) {
@@ -115,7 +115,7 @@ absl::Status MasterSolver::Start(MasterProblem problem, MasterPoint point, RunCo
   progress_.iterations = 0;
   progress_.passes = 0;
   progress_.decrease = kInfinity;
-  progress_.stop = MasterStop::kRunning;
+  progress_.stop = GroupStop::kRunning;
   if (!problem_.has_specific()) {
     point.specific.setZero();
   }
@@ -123,7 +123,7 @@ absl::Status MasterSolver::Start(MasterProblem problem, MasterPoint point, RunCo
     point.shared.setZero();
   }
   point.bias.setZero();
-  MasterEvaluation evaluation;
+  GroupEvaluation evaluation;
   MERCER_RETURN_IF_ERROR(Evaluate(point, evaluation, context));
   MERCER_RETURN_IF_ERROR(OptimizeBias(point, evaluation, context));
   if (!point.bias.allFinite()) {
@@ -131,7 +131,8 @@ absl::Status MasterSolver::Start(MasterProblem problem, MasterPoint point, RunCo
         "all samples of a task are of one class, whose best bias is infinite");
   }
   MERCER_RETURN_IF_ERROR(Evaluate(point, evaluation, context));
-  MERCER_ASSIGN_OR_RETURN(progress_.certificate, CertifyMaster(problem_, evaluation, 0, context));
+  MERCER_ASSIGN_OR_RETURN(progress_.certificate,
+                          CertifyGroupProblem(problem_, evaluation, 0, context));
   MERCER_RETURN_IF_ERROR(Prepare(0, point, evaluation, context));
   progress_.point = std::move(point);
   evaluation_ = std::move(evaluation);
@@ -141,8 +142,8 @@ absl::Status MasterSolver::Start(MasterProblem problem, MasterPoint point, RunCo
 
 // Weights of the new columns are 0, so that scores and slopes stay; only the products of the new
 // columns are formed. When anything fails, groups and weights are put back as they were.
-absl::Status MasterSolver::Extend(std::vector<Index> group_begin, Vector group_weights,
-                                  RunContext& context) {
+absl::Status GroupSolver::Extend(std::vector<Index> group_begin, Vector group_weights,
+                                 RunContext& context) {
   const Index known = problem_.num_columns();
   const std::vector<Index> old_begin = std::exchange(problem_.group_begin, std::move(group_begin));
   Vector old_weights = std::exchange(problem_.group_weights, std::move(group_weights));
@@ -158,17 +159,17 @@ absl::Status MasterSolver::Extend(std::vector<Index> group_begin, Vector group_w
       !std::equal(old_begin.begin(), old_begin.end(), problem_.group_begin.begin())) {
     return restore(absl::InvalidArgumentError("the first groups must be those that there were"));
   }
-  MasterPoint point = progress_.point;
+  GroupPoint point = progress_.point;
   Widen(problem_.num_columns(), point);
-  MasterEvaluation evaluation = evaluation_;
+  GroupEvaluation evaluation = evaluation_;
   CountPass();
   absl::Status status = ExtendEvaluation(problem_, point, known, evaluation, context);
   if (status.ok()) {
     status = ChooseSlopes(evaluation, context);
   }
-  MasterCertificate certificate;
+  GroupCertificate certificate;
   if (status.ok()) {
-    auto certified = CertifyMaster(problem_, evaluation, 0, context);
+    auto certified = CertifyGroupProblem(problem_, evaluation, 0, context);
     status = certified.status();
     certificate = certified.value_or(certificate);
   }
@@ -182,39 +183,40 @@ absl::Status MasterSolver::Extend(std::vector<Index> group_begin, Vector group_w
   evaluation_ = std::move(evaluation);
   progress_.certificate = certificate;
   progress_.decrease = kInfinity;
-  progress_.stop = MasterStop::kRunning;
+  progress_.stop = GroupStop::kRunning;
   Judge();
   return absl::OkStatus();
 }
 
-absl::Status MasterSolver::Step(RunContext& context) {
-  if (progress_.stop != MasterStop::kRunning) {
+absl::Status GroupSolver::Step(RunContext& context) {
+  if (progress_.stop != GroupStop::kRunning) {
     return absl::OkStatus();
   }
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   return Iterate(context);
 }
 
-absl::Status MasterSolver::Run(RunContext& context) {
-  while (progress_.stop == MasterStop::kRunning) {
+absl::Status GroupSolver::Run(RunContext& context) {
+  while (progress_.stop == GroupStop::kRunning) {
     MERCER_RETURN_IF_ERROR(Step(context));
   }
   return absl::OkStatus();
 }
 
-void MasterSolver::SetAccuracy(const MasterAccuracy& accuracy) {
+void GroupSolver::SetAccuracy(const GroupAccuracy& accuracy) {
   accuracy_ = accuracy;
-  if (progress_.stop == MasterStop::kGap || progress_.stop == MasterStop::kDecrease) {
-    progress_.stop = MasterStop::kRunning;
+  if (progress_.stop == GroupStop::kGap || progress_.stop == GroupStop::kDecrease) {
+    progress_.stop = GroupStop::kRunning;
   }
   Judge();
 }
 
 // The best lower bound is kept: it is one of the same problem.
-absl::Status MasterSolver::MoveTo(MasterPoint point, MasterEvaluation evaluation,
-                                  Objective objective, const RunContext& context) {
+absl::Status GroupSolver::MoveTo(GroupPoint point, GroupEvaluation evaluation, Objective objective,
+                                 const RunContext& context) {
   const double best = progress_.certificate.dual;
-  MERCER_ASSIGN_OR_RETURN(progress_.certificate, CertifyMaster(problem_, evaluation, 0, context));
+  MERCER_ASSIGN_OR_RETURN(progress_.certificate,
+                          CertifyGroupProblem(problem_, evaluation, 0, context));
   progress_.certificate.dual = std::max(best, progress_.certificate.dual);
   const double before = evaluation_.objective();
   progress_.point = std::move(point);
@@ -228,18 +230,18 @@ absl::Status MasterSolver::MoveTo(MasterPoint point, MasterEvaluation evaluation
   return absl::OkStatus();
 }
 
-void MasterSolver::Judge() {
-  if (progress_.stop == MasterStop::kPrecision || progress_.point.bias.size() == 0) {
+void GroupSolver::Judge() {
+  if (progress_.stop == GroupStop::kPrecision || progress_.point.bias.size() == 0) {
     return;
   }
   if (progress_.certificate.RelativeGap() <= accuracy_.relative_gap) {
-    progress_.stop = MasterStop::kGap;
+    progress_.stop = GroupStop::kGap;
   } else if (accuracy_.relative_decrease > 0 && progress_.decrease <= accuracy_.relative_decrease) {
-    progress_.stop = MasterStop::kDecrease;
+    progress_.stop = GroupStop::kDecrease;
   }
 }
 
-std::string MasterSolver::SaveState() const {
+std::string GroupSolver::SaveState() const {
   ByteWriter writer;
   writer.WriteString(name());
   WriteFields(progress_, writer, problem_);
@@ -247,8 +249,8 @@ std::string MasterSolver::SaveState() const {
   return std::move(writer).Take();
 }
 
-absl::Status MasterSolver::RestoreState(MasterProblem problem, std::string_view state,
-                                        RunContext& context) {
+absl::Status GroupSolver::RestoreState(GroupProblem problem, std::string_view state,
+                                       RunContext& context) {
   MERCER_RETURN_IF_ERROR(problem.Check());
   MERCER_RETURN_IF_ERROR(CheckProblem(problem));
   ByteReader reader(state);
@@ -260,35 +262,36 @@ absl::Status MasterSolver::RestoreState(MasterProblem problem, std::string_view 
   if (!LoadExtra(reader) || !reader.AtEnd()) {
     return DamagedState();
   }
-  MERCER_RETURN_IF_ERROR(EvaluateMaster(problem_, progress.point, evaluation_, context));
+  MERCER_RETURN_IF_ERROR(EvaluateGroupProblem(problem_, progress.point, evaluation_, context));
   MERCER_RETURN_IF_ERROR(ChooseSlopes(evaluation_, context));
   const double dual = progress.certificate.dual;
-  MERCER_ASSIGN_OR_RETURN(progress.certificate, CertifyMaster(problem_, evaluation_, 0, context));
+  MERCER_ASSIGN_OR_RETURN(progress.certificate,
+                          CertifyGroupProblem(problem_, evaluation_, 0, context));
   progress.certificate.dual = std::max(dual, progress.certificate.dual);
   progress_ = std::move(progress);
   return absl::OkStatus();
 }
 
-std::string_view MasterMethodName(MasterMethod method) {
+std::string_view GroupMethodName(GroupMethod method) {
   switch (method) {
-    case MasterMethod::kNewton:
+    case GroupMethod::kNewton:
       return "newton";
-    case MasterMethod::kAdmm:
+    case GroupMethod::kAdmm:
       return "admm";
-    case MasterMethod::kFista:
+    case GroupMethod::kFista:
       return "fista";
   }
   return "unknown";
 }
 
-std::unique_ptr<MasterSolver> MakeMasterSolver(MasterMethod method) {
+std::unique_ptr<GroupSolver> MakeGroupSolver(GroupMethod method) {
   switch (method) {
-    case MasterMethod::kNewton:
-      return std::make_unique<NewtonMaster>();
-    case MasterMethod::kAdmm:
-      return std::make_unique<AdmmMaster>();
-    case MasterMethod::kFista:
-      return std::make_unique<FistaMaster>();
+    case GroupMethod::kNewton:
+      return std::make_unique<NewtonGroupSolver>();
+    case GroupMethod::kAdmm:
+      return std::make_unique<AdmmGroupSolver>();
+    case GroupMethod::kFista:
+      return std::make_unique<FistaGroupSolver>();
   }
   return nullptr;
 }

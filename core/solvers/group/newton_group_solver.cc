@@ -1,4 +1,4 @@
-#include "core/solvers/group/newton_master.h"
+#include "core/solvers/group/newton_group_solver.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "core/base/numeric/step_count.h"
 #include "core/base/process/row_sums.h"
 #include "core/base/status/status_macros.h"
-#include "core/solvers/group/master_model.h"
+#include "core/solvers/group/group_model.h"
 
 namespace mercer {
 namespace {
@@ -35,13 +35,13 @@ struct Derivatives {
 };
 
 // Errors: kCancelled.
-absl::StatusOr<Derivatives> RiskDerivatives(const MasterProblem& problem,
-                                            const MasterEvaluation& start,
-                                            const MasterEvaluation& end, double size,
+absl::StatusOr<Derivatives> RiskDerivatives(const GroupProblem& problem,
+                                            const GroupEvaluation& start,
+                                            const GroupEvaluation& end, double size,
                                             const RunContext& context) {
   Derivatives total;
   for (Index t = 0; t < problem.num_tasks(); ++t) {
-    const MasterTask& task = problem.task(t);
+    const GroupTask& task = problem.task(t);
     const Vector& from = start.scores[static_cast<size_t>(t)];
     const Vector& to = end.scores[static_cast<size_t>(t)];
     const auto add = [&](Index first, Index last, Derivatives& sum) {
@@ -65,7 +65,7 @@ absl::StatusOr<Derivatives> RiskDerivatives(const MasterProblem& problem,
 
 }  // namespace
 
-absl::Status NewtonMaster::CheckProblem(const MasterProblem& problem) const {
+absl::Status NewtonGroupSolver::CheckProblem(const GroupProblem& problem) const {
   if (problem.loss->is_piecewise_linear()) {
     return absl::InvalidArgumentError(
         "Newton's method needs a loss with curvature: square, squared hinge or logistic");
@@ -73,8 +73,9 @@ absl::Status NewtonMaster::CheckProblem(const MasterProblem& problem) const {
   return absl::OkStatus();
 }
 
-absl::Status NewtonMaster::Prepare(Index known, const MasterPoint& /*point*/,
-                                   const MasterEvaluation& /*evaluation*/, RunContext& context) {
+absl::Status NewtonGroupSolver::Prepare(Index known, const GroupPoint& /*point*/,
+                                        const GroupEvaluation& /*evaluation*/,
+                                        RunContext& context) {
   if (known == 0) {
     curvature_.Clear();
   } else {
@@ -90,7 +91,7 @@ absl::Status NewtonMaster::Prepare(Index known, const MasterPoint& /*point*/,
 // m (1'slopes) / s from the gradient (docs/mathematics/infinite_features.md, section 6). The slope
 // is that of the risk plus the difference of the penalties: by convexity the slope of the objective
 // itself is no larger.
-absl::StatusOr<NewtonMaster::Direction> NewtonMaster::FindDirection(RunContext& context) {
+absl::StatusOr<NewtonGroupSolver::Direction> NewtonGroupSolver::FindDirection(RunContext& context) {
   bool rows_used = false;
   MERCER_RETURN_IF_ERROR(curvature_.Update(problem(), evaluation(), &rows_used, context));
   if (rows_used) {
@@ -104,7 +105,7 @@ absl::StatusOr<NewtonMaster::Direction> NewtonMaster::FindDirection(RunContext& 
       reduced.col(t) -= curvature_.column_sums(t) * (by_bias(t) / curvature_.weight_sum(t));
     }
   }
-  MasterModel model(problem(), point(), curvature_.Hessians(problem()), std::move(reduced));
+  GroupModel model(problem(), point(), curvature_.Hessians(problem()), std::move(reduced));
   MERCER_RETURN_IF_ERROR(model.Minimize(kModelShare, context));
   Direction direction{{model.specific() - point().specific, model.shared() - point().shared,
                        Vector::Zero(problem().num_tasks())},
@@ -122,7 +123,7 @@ absl::StatusOr<NewtonMaster::Direction> NewtonMaster::FindDirection(RunContext& 
   return direction;
 }
 
-MasterPoint NewtonMaster::PointAt(const Direction& direction, double size) const {
+GroupPoint NewtonGroupSolver::PointAt(const Direction& direction, double size) const {
   return {point().specific + size * direction.change.specific,
           point().shared + size * direction.change.shared,
           point().bias + size * direction.change.bias};
@@ -132,9 +133,9 @@ MasterPoint NewtonMaster::PointAt(const Direction& direction, double size) const
 // objective that agrees with it at both ends, by convexity. It is found to the digits that a row of
 // large cost needs which becomes active on the way; halvings alone would only ever come nearer to
 // it.
-absl::StatusOr<double> NewtonMaster::SearchSize(const Direction& direction,
-                                                const MasterEvaluation& end,
-                                                RunContext& context) const {
+absl::StatusOr<double> NewtonGroupSolver::SearchSize(const Direction& direction,
+                                                     const GroupEvaluation& end,
+                                                     RunContext& context) const {
   if (!(direction.slope < 0)) {
     return 0.0;
   }
@@ -159,16 +160,16 @@ absl::StatusOr<double> NewtonMaster::SearchSize(const Direction& direction,
 }
 
 // The last thing that can be done when no direction leads down any more: the best biases.
-absl::Status NewtonMaster::Polish(RunContext& context) {
-  MasterPoint next = point();
+absl::Status NewtonGroupSolver::Polish(RunContext& context) {
+  GroupPoint next = point();
   MERCER_RETURN_IF_ERROR(OptimizeBias(next, evaluation(), context));
-  MasterEvaluation evaluated;
+  GroupEvaluation evaluated;
   MERCER_RETURN_IF_ERROR(Evaluate(next, evaluated, context));
   if (evaluated.objective() <= Allowed(0)) {
     MERCER_RETURN_IF_ERROR(
         MoveTo(std::move(next), std::move(evaluated), Objective::kFalls, context));
   }
-  if (stop() == MasterStop::kRunning) {
+  if (stop() == GroupStop::kRunning) {
     EndForPrecision();
   }
   return absl::OkStatus();
@@ -176,7 +177,7 @@ absl::Status NewtonMaster::Polish(RunContext& context) {
 
 // The objective is flat to the last bits long before its gradient, which the gap depends on, is
 // zero: steps that cannot lower it by more than rounding are taken as long as the gap falls.
-double NewtonMaster::Allowed(double slope) const {
+double NewtonGroupSolver::Allowed(double slope) const {
   const double objective = evaluation().objective();
   const double rounding = kRounding * std::abs(objective);
   return objective + (-slope > rounding ? kSufficientDecrease * slope : rounding);
@@ -184,10 +185,10 @@ double NewtonMaster::Allowed(double slope) const {
 
 // The whole step is tried first, which is right near the solution; where it does not lower the
 // objective enough, the line search finds a shorter one.
-absl::Status NewtonMaster::Iterate(RunContext& context) {
+absl::Status NewtonGroupSolver::Iterate(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const Direction direction, FindDirection(context));
-  MasterPoint next = PointAt(direction, 1.0);
-  MasterEvaluation evaluated;
+  GroupPoint next = PointAt(direction, 1.0);
+  GroupEvaluation evaluated;
   MERCER_RETURN_IF_ERROR(Evaluate(next, evaluated, context));
   if (!(evaluated.objective() <= Allowed(direction.slope))) {
     MERCER_ASSIGN_OR_RETURN(const double size, SearchSize(direction, evaluated, context));
@@ -206,18 +207,18 @@ absl::Status NewtonMaster::Iterate(RunContext& context) {
   const bool progress = before - evaluation().objective() > kRounding * std::abs(before) ||
                         certificate().Gap() < kGapProgress * gap;
   stalls_ = progress ? 0 : stalls_ + 1;
-  if (stalls_ >= kMaxNewtonStalls && stop() == MasterStop::kRunning) {
+  if (stalls_ >= kMaxNewtonStalls && stop() == GroupStop::kRunning) {
     return Polish(context);
   }
   return absl::OkStatus();
 }
 
-void NewtonMaster::SaveExtra(ByteWriter& writer) const {
+void NewtonGroupSolver::SaveExtra(ByteWriter& writer) const {
   curvature_.Save(problem(), writer);
   writer.WriteInt64(stalls_);
 }
 
-bool NewtonMaster::LoadExtra(ByteReader& reader) {
+bool NewtonGroupSolver::LoadExtra(ByteReader& reader) {
   if (!curvature_.Load(problem(), reader)) {
     return false;
   }

@@ -1,5 +1,5 @@
 // Proximal Newton method for a restricted master: the risk is replaced by its quadratic model at
-// the current point, the model plus penalties is minimised on d x d matrices alone (MasterModel),
+// the current point, the model plus penalties is minimised on d x d matrices alone (GroupModel),
 // and a line search on the objective follows. With the squared hinge loss the Gram matrix of the
 // active rows is updated by the rows that changed.
 //
@@ -10,17 +10,17 @@
 //              factorisations of the order of the number of nonzero weights.
 #pragma once
 
-#include "core/solvers/group/feature_master.h"
-#include "core/solvers/group/master_curvature.h"
+#include "core/solvers/group/group_curvature.h"
+#include "core/solvers/group/group_problem.h"
 
 namespace mercer {
 
-class NewtonMaster final : public MasterSolver {
+class NewtonGroupSolver final : public GroupSolver {
  protected:
   absl::Status Iterate(RunContext& context) override;
-  absl::Status Prepare(Index known, const MasterPoint& point, const MasterEvaluation& evaluation,
+  absl::Status Prepare(Index known, const GroupPoint& point, const GroupEvaluation& evaluation,
                        RunContext& context) override;
-  absl::Status CheckProblem(const MasterProblem& problem) const override;
+  absl::Status CheckProblem(const GroupProblem& problem) const override;
   void SaveExtra(ByteWriter& writer) const override;
   bool LoadExtra(ByteReader& reader) override;
   std::string_view name() const override { return "newton"; }
@@ -28,21 +28,21 @@ class NewtonMaster final : public MasterSolver {
  private:
   // A change of the point; `slope` is the derivative of the objective's bound along it, < 0.
   struct Direction {
-    MasterPoint change;
+    GroupPoint change;
     double slope = 0;
   };
 
   absl::StatusOr<Direction> FindDirection(RunContext& context);
-  MasterPoint PointAt(const Direction& direction, double size) const;
+  GroupPoint PointAt(const Direction& direction, double size) const;
   // The size of the step that lowers the objective most, about, from the scores at both ends; 0
   // when none does.
-  absl::StatusOr<double> SearchSize(const Direction& direction, const MasterEvaluation& end,
+  absl::StatusOr<double> SearchSize(const Direction& direction, const GroupEvaluation& end,
                                     RunContext& context) const;
   // What the objective may be after a step with this slope.
   double Allowed(double slope) const;
   absl::Status Polish(RunContext& context);
 
-  MasterCurvature curvature_;
+  GroupCurvature curvature_;
   int64_t stalls_ = 0;  // steps in succession that made no progress to speak of
 };
 

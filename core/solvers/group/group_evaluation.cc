@@ -5,7 +5,7 @@
 #include "core/base/numeric/row_blocks.h"
 #include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
-#include "core/solvers/group/feature_master.h"
+#include "core/solvers/group/group_problem.h"
 
 namespace mercer {
 namespace {
@@ -26,8 +26,8 @@ struct PieceSums {
 
 class SharedRowsPass {
  public:
-  SharedRowsPass(const MasterProblem& problem, const MasterPoint& point,
-                 const std::vector<Index>& tasks, MasterEvaluation& evaluation)
+  SharedRowsPass(const GroupProblem& problem, const GroupPoint& point,
+                 const std::vector<Index>& tasks, GroupEvaluation& evaluation)
       : problem_(problem), point_(point), tasks_(tasks), evaluation_(evaluation) {}
 
   absl::Status Run(const Matrix& weights, RunContext& context) {
@@ -65,7 +65,7 @@ class SharedRowsPass {
     const Index count = scores.rows();
     for (Index k = 0; k < scores.cols(); ++k) {
       const Index t = tasks_[static_cast<size_t>(k)];
-      const MasterTask& task = problem_.task(t);
+      const GroupTask& task = problem_.task(t);
       auto with_bias = evaluation_.scores[static_cast<size_t>(t)].segment(begin, count);
       with_bias = scores.col(k).array() + point_.bias(t);
       PieceSums sums;
@@ -80,16 +80,16 @@ class SharedRowsPass {
     }
   }
 
-  const MasterProblem& problem_;
-  const MasterPoint& point_;
+  const GroupProblem& problem_;
+  const GroupPoint& point_;
   const std::vector<Index>& tasks_;
-  MasterEvaluation& evaluation_;
+  GroupEvaluation& evaluation_;
   std::vector<PieceSums> sums_;
 };
 
 }  // namespace
 
-std::vector<std::vector<Index>> MasterProblem::TasksByColumns() const {
+std::vector<std::vector<Index>> GroupProblem::TasksByColumns() const {
   std::vector<std::vector<Index>> groups;
   for (Index t = 0; t < num_tasks(); ++t) {
     const auto same = [&](const std::vector<Index>& group) {
@@ -105,7 +105,7 @@ std::vector<std::vector<Index>> MasterProblem::TasksByColumns() const {
   return groups;
 }
 
-double PenaltyValue(const MasterProblem& problem, const MasterPoint& point) {
+double PenaltyValue(const GroupProblem& problem, const GroupPoint& point) {
   double sum = 0;
   for (Index g = 0; g < problem.num_groups(); ++g) {
     const Index first = problem.first_column(g);
@@ -123,8 +123,8 @@ double PenaltyValue(const MasterProblem& problem, const MasterPoint& point) {
   return sum;
 }
 
-absl::Status EvaluateMaster(const MasterProblem& problem, const MasterPoint& point,
-                            MasterEvaluation& evaluation, RunContext& context) {
+absl::Status EvaluateGroupProblem(const GroupProblem& problem, const GroupPoint& point,
+                                  GroupEvaluation& evaluation, RunContext& context) {
   const Index tasks = problem.num_tasks();
   evaluation.scores.resize(static_cast<size_t>(tasks));
   evaluation.slopes.resize(static_cast<size_t>(tasks));
@@ -146,15 +146,15 @@ absl::Status EvaluateMaster(const MasterProblem& problem, const MasterPoint& poi
   return absl::OkStatus();
 }
 
-absl::Status ExtendEvaluation(const MasterProblem& problem, const MasterPoint& point, Index known,
-                              MasterEvaluation& evaluation, RunContext& context) {
+absl::Status ExtendEvaluation(const GroupProblem& problem, const GroupPoint& point, Index known,
+                              GroupEvaluation& evaluation, RunContext& context) {
   const std::vector<std::vector<Index>> groups = problem.TasksByColumns();
   const bool alone = std::all_of(groups.begin(), groups.end(),
                                  [](const std::vector<Index>& tasks) { return tasks.size() == 1; });
   // Where tasks share their columns, the products are formed anew for all columns: products of
   // several tasks at once may have other bits when there are more columns.
   if (!alone) {
-    return EvaluateMaster(problem, point, evaluation, context);
+    return EvaluateGroupProblem(problem, point, evaluation, context);
   }
   const Index appended = problem.num_columns() - known;
   evaluation.positive.conservativeResize(problem.num_columns(), Eigen::NoChange);
@@ -167,7 +167,7 @@ absl::Status ExtendEvaluation(const MasterProblem& problem, const MasterPoint& p
   return absl::OkStatus();
 }
 
-absl::Status EvaluateSlopes(const MasterProblem& problem, MasterEvaluation& evaluation,
+absl::Status EvaluateSlopes(const GroupProblem& problem, GroupEvaluation& evaluation,
                             RunContext& context) {
   for (const std::vector<Index>& tasks : problem.TasksByColumns()) {
     const FeatureColumns& columns = *problem.task(tasks.front()).columns;

@@ -1,4 +1,4 @@
-#include "core/solvers/group/fista_master.h"
+#include "core/solvers/group/fista_group_solver.h"
 
 #include <cmath>
 #include <utility>
@@ -13,7 +13,7 @@ constexpr double kMostLipschitz = 1e300;
 constexpr double kGapGain = 0.9;
 constexpr int64_t kMaxStalledIterations = 20000;
 
-Vector RootRows(const MasterProblem& problem) {
+Vector RootRows(const GroupProblem& problem) {
   Vector roots(problem.num_tasks());
   for (Index t = 0; t < problem.num_tasks(); ++t) {
     roots(t) = std::sqrt(static_cast<double>(problem.task(t).targets.size()));
@@ -22,24 +22,24 @@ Vector RootRows(const MasterProblem& problem) {
 }
 
 // from + factor (to - from).
-MasterPoint Extrapolate(const MasterPoint& from, const MasterPoint& to, double factor) {
+GroupPoint Extrapolate(const GroupPoint& from, const GroupPoint& to, double factor) {
   return {from.specific + factor * (to.specific - from.specific),
           from.shared + factor * (to.shared - from.shared),
           from.bias + factor * (to.bias - from.bias)};
 }
 
-MasterPoint PointDifference(const MasterPoint& a, const MasterPoint& b) {
+GroupPoint PointDifference(const GroupPoint& a, const GroupPoint& b) {
   return {a.specific - b.specific, a.shared - b.shared, a.bias - b.bias};
 }
 
 // The inner product in the variables (W, w, beta), beta(t) = sqrt(n_t) b(t).
-double ScaledProduct(const MasterPoint& a, const MasterPoint& b, const Vector& roots) {
+double ScaledProduct(const GroupPoint& a, const GroupPoint& b, const Vector& roots) {
   return (a.specific.array() * b.specific.array()).sum() + a.shared.dot(b.shared) +
          (a.bias.array() * b.bias.array() * roots.array().square()).sum();
 }
 
 // The derivative of the risk at `at` along `change`.
-double RiskSlope(const MasterEvaluation& at, const MasterPoint& change) {
+double RiskSlope(const GroupEvaluation& at, const GroupPoint& change) {
   const Matrix gradient = at.positive + at.negative;
   return (gradient.array() * change.Weights().array()).sum() +
          (at.positive_sum + at.negative_sum).dot(change.bias);
@@ -47,7 +47,7 @@ double RiskSlope(const MasterEvaluation& at, const MasterPoint& change) {
 
 }  // namespace
 
-absl::Status FistaMaster::CheckProblem(const MasterProblem& problem) const {
+absl::Status FistaGroupSolver::CheckProblem(const GroupProblem& problem) const {
   if (problem.loss->is_piecewise_linear()) {
     return absl::InvalidArgumentError(
         "FISTA needs a loss with a slope: square, squared hinge or logistic");
@@ -55,8 +55,9 @@ absl::Status FistaMaster::CheckProblem(const MasterProblem& problem) const {
   return absl::OkStatus();
 }
 
-absl::Status FistaMaster::Prepare(Index known, const MasterPoint& /*point*/,
-                                  const MasterEvaluation& /*evaluation*/, RunContext& /*context*/) {
+absl::Status FistaGroupSolver::Prepare(Index known, const GroupPoint& /*point*/,
+                                       const GroupEvaluation& /*evaluation*/,
+                                       RunContext& /*context*/) {
   if (known == 0) {
     state_.lipschitz = 1;
   }
@@ -70,10 +71,10 @@ absl::Status FistaMaster::Prepare(Index known, const MasterPoint& /*point*/,
 // The proximal operator of the penalties over the constant at from - gradient / constant, group by
 // group. In beta(t) = sqrt(n_t) b(t) the gradient of the biases is slopes / sqrt(n_t), so that b(t)
 // moves by slopes / n_t over the constant.
-MasterPoint FistaMaster::ProximalStep(const MasterPoint& from, const MasterEvaluation& at) const {
+GroupPoint FistaGroupSolver::ProximalStep(const GroupPoint& from, const GroupEvaluation& at) const {
   const Matrix gradient = at.positive + at.negative;
   const double step = 1 / state_.lipschitz;
-  MasterPoint next = from;
+  GroupPoint next = from;
   if (problem().has_specific()) {
     next.specific -= step * gradient;
   }
@@ -102,7 +103,7 @@ MasterPoint FistaMaster::ProximalStep(const MasterPoint& from, const MasterEvalu
 
 // Restarts the momentum when it leads uphill: when the last step points back against the way from
 // the point before (O'Donoghue and Candes, the gradient scheme).
-void FistaMaster::RestartIfUphill(const MasterPoint& from, MasterPoint before) {
+void FistaGroupSolver::RestartIfUphill(const GroupPoint& from, GroupPoint before) {
   const Vector roots = RootRows(problem());
   if (ScaledProduct(PointDifference(from, point()), PointDifference(point(), before), roots) > 0) {
     state_.momentum = 1;
@@ -113,22 +114,22 @@ void FistaMaster::RestartIfUphill(const MasterPoint& from, MasterPoint before) {
 }
 
 // With t' = (1 + sqrt(1 + 4 t^2)) / 2 the step starts from point + (t - 1) / t' (point - previous).
-absl::Status FistaMaster::Iterate(RunContext& context) {
+absl::Status FistaGroupSolver::Iterate(RunContext& context) {
   const double next_momentum = 0.5 * (1 + std::sqrt(1 + 4 * state_.momentum * state_.momentum));
   const double factor = (state_.momentum - 1) / next_momentum;
   const bool moves = state_.previous.bias.size() > 0 && factor > 0;
-  const MasterPoint from = moves ? Extrapolate(state_.previous, point(), 1 + factor) : point();
-  MasterEvaluation at = evaluation();
+  const GroupPoint from = moves ? Extrapolate(state_.previous, point(), 1 + factor) : point();
+  GroupEvaluation at = evaluation();
   if (moves) {
     MERCER_RETURN_IF_ERROR(Evaluate(from, at, context));
   }
-  MasterPoint next;
-  MasterEvaluation evaluated;
+  GroupPoint next;
+  GroupEvaluation evaluated;
   // Backtracking: the constant is doubled until the quadratic bound with it holds at the new point.
   for (;; state_.lipschitz *= 2) {
     next = ProximalStep(from, at);
     MERCER_RETURN_IF_ERROR(Evaluate(next, evaluated, context));
-    const MasterPoint change = PointDifference(next, from);
+    const GroupPoint change = PointDifference(next, from);
     const double bound =
         at.risk + RiskSlope(at, change) +
         0.5 * state_.lipschitz * ScaledProduct(change, change, RootRows(problem()));
@@ -137,22 +138,24 @@ absl::Status FistaMaster::Iterate(RunContext& context) {
       break;
     }
   }
-  MasterPoint before = point();
+  GroupPoint before = point();
   MERCER_RETURN_IF_ERROR(
       MoveTo(std::move(next), std::move(evaluated), Objective::kMayRise, context));
   state_.momentum = next_momentum;
   RestartIfUphill(from, std::move(before));
   state_.stalls = certificate().Gap() < kGapGain * state_.best_gap ? 0 : state_.stalls + 1;
   state_.best_gap = state_.stalls == 0 ? certificate().Gap() : state_.best_gap;
-  if (state_.stalls > kMaxStalledIterations && stop() == MasterStop::kRunning) {
+  if (state_.stalls > kMaxStalledIterations && stop() == GroupStop::kRunning) {
     EndForPrecision();
   }
   return absl::OkStatus();
 }
 
-void FistaMaster::SaveExtra(ByteWriter& writer) const { WriteFields(state_, writer, problem()); }
+void FistaGroupSolver::SaveExtra(ByteWriter& writer) const {
+  WriteFields(state_, writer, problem());
+}
 
-bool FistaMaster::LoadExtra(ByteReader& reader) {
+bool FistaGroupSolver::LoadExtra(ByteReader& reader) {
   state_ = {};
   return ReadFields(reader, state_, problem());
 }

@@ -1,4 +1,4 @@
-#include "core/solvers/group/master_curvature.h"
+#include "core/solvers/group/group_curvature.h"
 
 #include <algorithm>
 #include <utility>
@@ -36,18 +36,18 @@ bool HasJumpingCurvature(const Loss& loss) { return loss.curve() != LossCurve::k
 }  // namespace
 
 // Whether a call of Update has ended: before that there is nothing to extend.
-bool MasterCurvature::IsKnown() const {
+bool GroupCurvature::IsKnown() const {
   return !grams_.empty() && std::all_of(grams_.begin(), grams_.end(), [](const Gram& gram) {
     return gram.curvatures.size() > 0;
   });
 }
 
-void MasterCurvature::AssignTasks(const MasterProblem& problem) {
+void GroupCurvature::AssignTasks(const GroupProblem& problem) {
   grams_.clear();
   gram_of_task_.clear();
   for (Index t = 0; t < problem.num_tasks(); ++t) {
     const auto same = [&](const Gram& gram) {
-      const MasterTask& other = problem.task(gram.task);
+      const GroupTask& other = problem.task(gram.task);
       return problem.loss->curve() == LossCurve::kQuadratic &&
              other.columns == problem.task(t).columns && other.costs == problem.task(t).costs;
     };
@@ -60,9 +60,9 @@ void MasterCurvature::AssignTasks(const MasterProblem& problem) {
   }
 }
 
-absl::Status MasterCurvature::UpdateGram(const MasterProblem& problem, const Vector& scores,
-                                         Gram& gram, bool* rows_used, RunContext& context) const {
-  const MasterTask& task = problem.task(gram.task);
+absl::Status GroupCurvature::UpdateGram(const GroupProblem& problem, const Vector& scores,
+                                        Gram& gram, bool* rows_used, RunContext& context) const {
+  const GroupTask& task = problem.task(gram.task);
   const Index n = task.targets.size();
   Vector curvatures(n);
   problem.loss->Curvatures(task.targets, task.costs, scores, curvatures);
@@ -100,9 +100,8 @@ absl::Status MasterCurvature::UpdateGram(const MasterProblem& problem, const Vec
   return absl::OkStatus();
 }
 
-absl::Status MasterCurvature::Update(const MasterProblem& problem,
-                                     const MasterEvaluation& evaluation, bool* rows_used,
-                                     RunContext& context) {
+absl::Status GroupCurvature::Update(const GroupProblem& problem, const GroupEvaluation& evaluation,
+                                    bool* rows_used, RunContext& context) {
   *rows_used = false;
   if (grams_.empty()) {
     AssignTasks(problem);
@@ -114,8 +113,7 @@ absl::Status MasterCurvature::Update(const MasterProblem& problem,
   return absl::OkStatus();
 }
 
-absl::Status MasterCurvature::Extend(const MasterProblem& problem, Index known,
-                                     RunContext& context) {
+absl::Status GroupCurvature::Extend(const GroupProblem& problem, Index known, RunContext& context) {
   const Index d = problem.num_columns();
   if (!HasJumpingCurvature(*problem.loss) || !IsKnown()) {
     Clear();
@@ -139,8 +137,8 @@ absl::Status MasterCurvature::Extend(const MasterProblem& problem, Index known,
   return absl::OkStatus();
 }
 
-std::vector<std::shared_ptr<const Matrix>> MasterCurvature::Hessians(
-    const MasterProblem& problem) const {
+std::vector<std::shared_ptr<const Matrix>> GroupCurvature::Hessians(
+    const GroupProblem& problem) const {
   std::vector<std::shared_ptr<const Matrix>> distinct;
   for (const Gram& gram : grams_) {
     Matrix hessian = gram.products.selfadjointView<Eigen::Lower>();
@@ -158,7 +156,7 @@ std::vector<std::shared_ptr<const Matrix>> MasterCurvature::Hessians(
 
 // The curvatures of the squared hinge loss are 0 or those of an active sample, so that a bit for
 // each sample tells them.
-void MasterCurvature::Save(const MasterProblem& problem, ByteWriter& writer) const {
+void GroupCurvature::Save(const GroupProblem& problem, ByteWriter& writer) const {
   const bool kept = HasJumpingCurvature(*problem.loss) && IsKnown();
   writer.WriteBool(kept);
   for (size_t g = 0; kept && g < grams_.size(); ++g) {
@@ -180,7 +178,7 @@ void MasterCurvature::Save(const MasterProblem& problem, ByteWriter& writer) con
   }
 }
 
-bool MasterCurvature::Load(const MasterProblem& problem, ByteReader& reader) {
+bool GroupCurvature::Load(const GroupProblem& problem, ByteReader& reader) {
   Clear();
   if (!reader.ReadBool()) {
     return reader.ok();
@@ -188,7 +186,7 @@ bool MasterCurvature::Load(const MasterProblem& problem, ByteReader& reader) {
   AssignTasks(problem);
   const Index d = problem.num_columns();
   for (Gram& gram : grams_) {
-    const MasterTask& task = problem.task(gram.task);
+    const GroupTask& task = problem.task(gram.task);
     const std::string active = reader.ReadString();
     if (static_cast<Index>(active.size()) != (task.targets.size() + 7) / 8) {
       return false;

@@ -3,7 +3,7 @@
 // of the Gram matrix counts as one. Second, how long it takes while it grows: pairs, chosen by their products with the slopes, are
 // appended one at a time, each followed by a solve from the last point.
 //
-//   feature_master_bench [--data FILE.csv[.gz]] [--rows N] [--groups N,N,...] [--lambda L] [--bandwidth B] [--candidates K]
+//   group_problem_bench [--data FILE.csv[.gz]] [--rows N] [--groups N,N,...] [--lambda L] [--bandwidth B] [--candidates K]
 //                        [--decrease D] [--gap G] [--threads N] [--precision single|double]
 //
 // FILE: numbers with a header, the label (> 0 or not) last; columns are standardised. Without it: normal columns, and a label that
@@ -26,7 +26,7 @@
 #include <zlib.h>
 
 #include "core/base/numeric/random.h"
-#include "core/solvers/group/feature_master.h"
+#include "core/solvers/group/group_problem.h"
 
 namespace mercer {
 namespace {
@@ -164,13 +164,12 @@ constexpr FixedCase kFixedCases[] = {{"squared hinge, lambda 1", LossKind::kSqua
                                      {"logistic, lambda 0.2", LossKind::kLogistic, 0.2},
                                      {"logistic, lambda 0.02", LossKind::kLogistic, 0.02},
                                      {"square, lambda 0.5", LossKind::kSquare, 0.5}};
-constexpr MasterMethod kMethods[] = {MasterMethod::kNewton, MasterMethod::kAdmm,
-                                     MasterMethod::kFista};
+constexpr GroupMethod kMethods[] = {GroupMethod::kNewton, GroupMethod::kAdmm, GroupMethod::kFista};
 constexpr int64_t kMostPasses = 20000;
 
 // Points in the plane, one class inside a noisy ring.
-MasterProblem MakeFixedProblem(const FixedCase& fixed, FeatureColumns& columns,
-                               RunContext& context) {
+GroupProblem MakeFixedProblem(const FixedCase& fixed, FeatureColumns& columns,
+                              RunContext& context) {
   RandomStream random(3, "feature-master-bench-fixed");
   const Index rows = columns.rows();
   Table table{Matrix(rows, 2), Vector(rows)};
@@ -178,7 +177,7 @@ MasterProblem MakeFixedProblem(const FixedCase& fixed, FeatureColumns& columns,
     table.features.row(i) << random.Normal(), random.Normal();
     table.labels(i) = table.features.row(i).norm() + 0.3 * random.Normal() > 1.2 ? 1.0 : -1.0;
   }
-  MasterProblem problem;
+  GroupProblem problem;
   for (int g = 1; g <= 25; ++g) {
     const Vector frequency{{random.Normal(), random.Normal()}};
     const Matrix pair = PairOf(table, frequency);
@@ -195,18 +194,18 @@ MasterProblem MakeFixedProblem(const FixedCase& fixed, FeatureColumns& columns,
 }
 
 // The passes that a method needs; 0 when it does not get there.
-int64_t PassesOf(const MasterProblem& problem, MasterMethod method, RunContext& context) {
-  const auto solver = MakeMasterSolver(method);
+int64_t PassesOf(const GroupProblem& problem, GroupMethod method, RunContext& context) {
+  const auto solver = MakeGroupSolver(method);
   solver->SetAccuracy({.relative_gap = 1e-6, .relative_decrease = 0});
-  if (!solver->Start(problem, MasterPoint::Zero(problem.num_columns(), 1), context).ok()) {
+  if (!solver->Start(problem, GroupPoint::Zero(problem.num_columns(), 1), context).ok()) {
     return 0;
   }
-  while (solver->stop() == MasterStop::kRunning && solver->passes() < kMostPasses) {
+  while (solver->stop() == GroupStop::kRunning && solver->passes() < kMostPasses) {
     if (!solver->Step(context).ok()) {
       return 0;
     }
   }
-  return solver->stop() == MasterStop::kGap ? solver->passes() : 0;
+  return solver->stop() == GroupStop::kGap ? solver->passes() : 0;
 }
 
 void CompareMethods() {
@@ -216,10 +215,10 @@ void CompareMethods() {
   std::printf("| problem | newton | admm | fista | fista / newton |\n|---|---|---|---|---|\n");
   for (const FixedCase& fixed : kFixedCases) {
     FeatureColumns columns(600, ColumnPrecision::kDouble);
-    const MasterProblem problem = MakeFixedProblem(fixed, columns, context);
+    const GroupProblem problem = MakeFixedProblem(fixed, columns, context);
     std::printf("| %s |", fixed.name);
     std::vector<int64_t> passes;
-    for (const MasterMethod method : kMethods) {
+    for (const GroupMethod method : kMethods) {
       passes.push_back(PassesOf(problem, method, context));
       passes.back() > 0 ? std::printf(" %ld |", static_cast<long>(passes.back()))
                         : std::printf(" - |");
@@ -234,14 +233,14 @@ int Grow(const Table& table, const Settings& settings) {
   RunContext context(CancellationToken(), settings.threads, nullptr);
   const Index rows = table.features.rows();
   FeatureColumns columns(rows, settings.precision);
-  MasterProblem problem;
+  GroupProblem problem;
   problem.loss = *MakeLoss(LossKind::kSquaredHinge);
   problem.tasks = {{&columns, table.labels, Vector::Ones(rows)}};
   problem.group_weights.resize(0);
   problem.specific.lambda = settings.lambda;
-  const auto solver = MakeMasterSolver(MasterMethod::kNewton);
+  const auto solver = MakeGroupSolver(GroupMethod::kNewton);
   solver->SetAccuracy({.relative_gap = settings.gap, .relative_decrease = settings.decrease});
-  if (Fails(solver->Start(problem, MasterPoint::Zero(0, 1), context))) {
+  if (Fails(solver->Start(problem, GroupPoint::Zero(0, 1), context))) {
     return 1;
   }
   std::printf(

@@ -1,4 +1,4 @@
-#include "core/solvers/group/admm_master.h"
+#include "core/solvers/group/admm_group_solver.h"
 
 #include <algorithm>
 #include <cmath>
@@ -41,7 +41,7 @@ double Adaptation(double primal, double primal_size, double dual, double dual_si
              : 1.0;
 }
 
-double SumOfSquares(const MasterPoint& weights) {
+double SumOfSquares(const GroupPoint& weights) {
   return weights.specific.squaredNorm() + weights.shared.squaredNorm();
 }
 
@@ -53,7 +53,7 @@ Values Relaxed(const Values& a, const Values& b) {
 
 }  // namespace
 
-AdmmMaster::Residuals& AdmmMaster::Residuals::operator+=(const Residuals& other) {
+AdmmGroupSolver::Residuals& AdmmGroupSolver::Residuals::operator+=(const Residuals& other) {
   scores += other.scores;
   scores_moved += other.scores_moved;
   scores_size += other.scores_size;
@@ -68,13 +68,13 @@ AdmmMaster::Residuals& AdmmMaster::Residuals::operator+=(const Residuals& other)
 // The part of one iteration that goes over the rows: from the solution of the systems to the scores
 // s, by the proximal operator of the loss, to their multipliers mu += xi (relaxed scores - s), and
 // to the products of the columns with xi s - mu, which the next systems need.
-class AdmmMaster::ScorePass {
+class AdmmGroupSolver::ScorePass {
  public:
-  ScorePass(const MasterProblem& problem, const std::vector<Index>& tasks, State& state)
+  ScorePass(const GroupProblem& problem, const std::vector<Index>& tasks, State& state)
       : problem_(problem), tasks_(tasks), state_(state) {}
 
-  absl::Status Run(const MasterPoint& solution, Matrix& products, Vector& sums,
-                   Residuals& residuals, RunContext& context) {
+  absl::Status Run(const GroupPoint& solution, Matrix& products, Vector& sums, Residuals& residuals,
+                   RunContext& context) {
     const FeatureColumns& columns = *problem_.task(tasks_.front()).columns;
     const auto width = static_cast<Index>(tasks_.size());
     const Index pieces = CountPieces(columns.rows(), FeatureColumns::kPassRows);
@@ -109,10 +109,10 @@ class AdmmMaster::ScorePass {
   }
 
  private:
-  void UpdateBlock(Index k, Index begin, const ConstVectorRef& scores, const MasterPoint& solution,
+  void UpdateBlock(Index k, Index begin, const ConstVectorRef& scores, const GroupPoint& solution,
                    VectorRef out) {
     const Index t = tasks_[static_cast<size_t>(k)];
-    const MasterTask& task = problem_.task(t);
+    const GroupTask& task = problem_.task(t);
     Vector& split = state_.scores[static_cast<size_t>(t)];
     Vector& multipliers = state_.multipliers[static_cast<size_t>(t)];
     const double xi = state_.penalties.scores;
@@ -135,23 +135,23 @@ class AdmmMaster::ScorePass {
     }
   }
 
-  const MasterProblem& problem_;
+  const GroupProblem& problem_;
   const std::vector<Index>& tasks_;
   State& state_;
   std::vector<Residuals> residuals_;  // of each piece of rows
   Matrix sums_;                       // tasks x pieces
 };
 
-absl::Status AdmmMaster::CheckProblem(const MasterProblem& problem) const {
+absl::Status AdmmGroupSolver::CheckProblem(const GroupProblem& problem) const {
   if (problem.loss->is_piecewise_linear() && !problem.loss->is_margin_loss()) {
     return absl::InvalidArgumentError("the epsilon-insensitive loss is not supported");
   }
   return absl::OkStatus();
 }
 
-double AdmmMaster::LipschitzConstant() const {
+double AdmmGroupSolver::LipschitzConstant() const {
   double largest_cost = 0;
-  for (const MasterTask& task : problem().tasks) {
+  for (const GroupTask& task : problem().tasks) {
     largest_cost = std::max(largest_cost, task.costs.maxCoeff());
   }
   const Loss& loss = *problem().loss;
@@ -159,8 +159,8 @@ double AdmmMaster::LipschitzConstant() const {
   return constant * (largest_cost > 0 ? largest_cost : 1.0);
 }
 
-absl::Status AdmmMaster::Prepare(Index known, const MasterPoint& point,
-                                 const MasterEvaluation& evaluation, RunContext& context) {
+absl::Status AdmmGroupSolver::Prepare(Index known, const GroupPoint& point,
+                                      const GroupEvaluation& evaluation, RunContext& context) {
   CountPass();
   // Multipliers of new weights that balance the slopes: minus the products of the new columns with
   // the scores' multipliers.
@@ -179,7 +179,7 @@ absl::Status AdmmMaster::Prepare(Index known, const MasterPoint& point,
   if (known > 0) {
     // The new weights are 0; all others stay.
     const Index d = problem().num_columns();
-    MasterPoint& multipliers = state_.weight_multipliers;
+    GroupPoint& multipliers = state_.weight_multipliers;
     state_.weights.specific.conservativeResize(d, Eigen::NoChange);
     state_.weights.specific.bottomRows(d - known).setZero();
     state_.weights.shared.conservativeResize(d);
@@ -202,12 +202,12 @@ absl::Status AdmmMaster::Prepare(Index known, const MasterPoint& point,
   return absl::OkStatus();
 }
 
-void AdmmMaster::UpdateWeights(const MasterPoint& solution, State& state,
-                               Residuals& residuals) const {
+void AdmmGroupSolver::UpdateWeights(const GroupPoint& solution, State& state,
+                                    Residuals& residuals) const {
   const double eta = state.penalties.weights;
-  MasterPoint& split = state.weights;
-  MasterPoint& multipliers = state.weight_multipliers;
-  const MasterPoint before = split;
+  GroupPoint& split = state.weights;
+  GroupPoint& multipliers = state.weight_multipliers;
+  const GroupPoint before = split;
   const Matrix relaxed = Relaxed(solution.specific, split.specific);
   const Vector relaxed_shared = Relaxed(solution.shared, split.shared);
   if (problem().has_specific()) {
@@ -236,7 +236,7 @@ void AdmmMaster::UpdateWeights(const MasterPoint& solution, State& state,
     multipliers.shared += eta * (relaxed_shared - split.shared);
   }
   split.bias = solution.bias;
-  const auto distance = [](const MasterPoint& a, const MasterPoint& b) {
+  const auto distance = [](const GroupPoint& a, const GroupPoint& b) {
     return (a.specific - b.specific).squaredNorm() + (a.shared - b.shared).squaredNorm();
   };
   residuals.weights = distance(solution, split);
@@ -247,12 +247,13 @@ void AdmmMaster::UpdateWeights(const MasterPoint& solution, State& state,
       (problem().has_shared() ? multipliers.shared.squaredNorm() : 0);
 }
 
-absl::Status AdmmMaster::RunIterations(State& state, Residuals& residuals, RunContext& context) {
+absl::Status AdmmGroupSolver::RunIterations(State& state, Residuals& residuals,
+                                            RunContext& context) {
   const Index tasks = problem().num_tasks();
   const std::vector<std::vector<Index>> by_columns = problem().TasksByColumns();
   MERCER_RETURN_IF_ERROR(systems_.Factor(problem(), state.penalties, context));
   // The products for the first system, by the penalties that are in force now.
-  MasterEvaluation first;
+  GroupEvaluation first;
   first.slopes.resize(static_cast<size_t>(tasks));
   first.positive.resize(problem().num_columns(), tasks);
   first.negative.resize(problem().num_columns(), tasks);
@@ -268,10 +269,10 @@ absl::Status AdmmMaster::RunIterations(State& state, Residuals& residuals, RunCo
   Vector sums = first.positive_sum + first.negative_sum;
   const double eta = state.penalties.weights;
   for (int iteration = 0; iteration < kIterationsPerStep; ++iteration) {
-    const MasterPoint pull = {eta * state.weights.specific - state.weight_multipliers.specific,
-                              eta * state.weights.shared - state.weight_multipliers.shared,
-                              {}};
-    MERCER_ASSIGN_OR_RETURN(const MasterPoint solution,
+    const GroupPoint pull = {eta * state.weights.specific - state.weight_multipliers.specific,
+                             eta * state.weights.shared - state.weight_multipliers.shared,
+                             {}};
+    MERCER_ASSIGN_OR_RETURN(const GroupPoint solution,
                             systems_.Solve(problem(), products, sums, pull, context));
     residuals = {};
     sums.setZero();
@@ -286,7 +287,7 @@ absl::Status AdmmMaster::RunIterations(State& state, Residuals& residuals, RunCo
   return absl::OkStatus();
 }
 
-void AdmmMaster::AdaptPenalties(const Residuals& residuals, State& state) const {
+void AdmmGroupSolver::AdaptPenalties(const Residuals& residuals, State& state) const {
   if (!IsAdaptationTime(state.iterations)) {
     return;
   }
@@ -307,14 +308,14 @@ void AdmmMaster::AdaptPenalties(const Residuals& residuals, State& state) const 
       std::clamp(weights, kLeastWeightPenalty * lipschitz * unit, kMostWeightPenalty * unit);
 }
 
-absl::Status AdmmMaster::Iterate(RunContext& context) {
+absl::Status AdmmGroupSolver::Iterate(RunContext& context) {
   State state = state_;
   Residuals residuals;
   MERCER_RETURN_IF_ERROR(RunIterations(state, residuals, context));
-  MasterPoint next = state.weights;
-  MasterEvaluation evaluated;
+  GroupPoint next = state.weights;
+  GroupEvaluation evaluated;
   CountPass();
-  MERCER_RETURN_IF_ERROR(EvaluateMaster(problem(), next, evaluated, context));
+  MERCER_RETURN_IF_ERROR(EvaluateGroupProblem(problem(), next, evaluated, context));
   MERCER_RETURN_IF_ERROR(OptimizeBias(next, evaluated, context));
   AdaptPenalties(residuals, state);
   std::swap(state_, state);
@@ -328,7 +329,7 @@ absl::Status AdmmMaster::Iterate(RunContext& context) {
   }
   state_.stalls = certificate().Gap() < kSmallerGap * state_.best_gap ? 0 : state_.stalls + 1;
   state_.best_gap = state_.stalls == 0 ? certificate().Gap() : state_.best_gap;
-  if (state_.stalls > kMaxAdmmStalls && stop() == MasterStop::kRunning) {
+  if (state_.stalls > kMaxAdmmStalls && stop() == GroupStop::kRunning) {
     EndForPrecision();
   }
   return absl::OkStatus();
@@ -336,14 +337,14 @@ absl::Status AdmmMaster::Iterate(RunContext& context) {
 
 // The hinge loss has many slopes at its kink. The multipliers of the scores are slopes too, and
 // near the solution those with which the conditions of optimality hold.
-absl::Status AdmmMaster::ChooseSlopes(MasterEvaluation& evaluation, RunContext& context) {
+absl::Status AdmmGroupSolver::ChooseSlopes(GroupEvaluation& evaluation, RunContext& context) {
   if (!problem().loss->is_piecewise_linear() ||
       state_.multipliers.size() != evaluation.slopes.size()) {
     return absl::OkStatus();
   }
   for (size_t t = 0; t < evaluation.slopes.size(); ++t) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const MasterTask& task = problem().tasks[t];
+    const GroupTask& task = problem().tasks[t];
     for (Index i = 0; i < task.targets.size(); ++i) {
       // Rounding may carry a multiplier out of the conjugate's domain; its negative is a dual
       // variable.
@@ -355,12 +356,12 @@ absl::Status AdmmMaster::ChooseSlopes(MasterEvaluation& evaluation, RunContext& 
   return EvaluateSlopes(problem(), evaluation, context);
 }
 
-void AdmmMaster::SaveExtra(ByteWriter& writer) const {
+void AdmmGroupSolver::SaveExtra(ByteWriter& writer) const {
   WriteFields(state_, writer, problem());
   WriteFields(systems_, writer, problem());
 }
 
-bool AdmmMaster::LoadExtra(ByteReader& reader) {
+bool AdmmGroupSolver::LoadExtra(ByteReader& reader) {
   state_ = {};
   state_.scores.resize(problem().tasks.size());
   state_.multipliers.resize(problem().tasks.size());

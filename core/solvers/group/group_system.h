@@ -19,24 +19,24 @@
 namespace mercer {
 
 // A weight that Newton's method moves: one of a task, or a shared one.
-struct MasterUnknown {
+struct GroupUnknown {
   Index column;
   Index task;  // -1: shared
 };
 
-class MasterSystem {
+class GroupSystem {
  public:
   // An empty system. hessians[t] holds the second derivatives of task t's risk, d x d and
   // symmetric, and must outlive this.
-  explicit MasterSystem(const std::vector<std::shared_ptr<const Matrix>>& hessians)
+  explicit GroupSystem(const std::vector<std::shared_ptr<const Matrix>>& hessians)
       : hessians_(hessians) {}
 
   // Adds the unknowns of one block with the gradient and the second derivatives of its penalty.
-  void AddBlock(const std::vector<MasterUnknown>& unknowns, const Vector& gradient, Matrix hessian);
+  void AddBlock(const std::vector<GroupUnknown>& unknowns, const Vector& gradient, Matrix hessian);
   // Adds the gradient of the risk, d x T.
   void AddRisk(const Matrix& gradient);
 
-  const std::vector<MasterUnknown>& unknowns() const { return unknowns_; }
+  const std::vector<GroupUnknown>& unknowns() const { return unknowns_; }
   Index size() const { return static_cast<Index>(unknowns_.size()); }
   // The gradient of risk and penalties together, by unknowns.
   const Vector& gradient() const { return gradient_; }
@@ -53,10 +53,10 @@ class MasterSystem {
  private:
   class Preconditioner;
 
-  const MasterUnknown& unknown(Index a) const { return unknowns_[static_cast<size_t>(a)]; }
+  const GroupUnknown& unknown(Index a) const { return unknowns_[static_cast<size_t>(a)]; }
   Index num_tasks() const { return static_cast<Index>(hessians_.size()); }
   bool HasOneTask() const;
-  double RiskCurvature(const MasterUnknown& row, const MasterUnknown& col) const;
+  double RiskCurvature(const GroupUnknown& row, const GroupUnknown& col) const;
   // What is added to the diagonal: W and w may move against each other without any curvature, which
   // would leave the system singular.
   double Ridge() const;
@@ -74,7 +74,7 @@ class MasterSystem {
                                                          RunContext& context) const;
 
   const std::vector<std::shared_ptr<const Matrix>>& hessians_;
-  std::vector<MasterUnknown> unknowns_;
+  std::vector<GroupUnknown> unknowns_;
   std::vector<Matrix> blocks_;  // of the penalties, in the order of the unknowns
   Vector gradient_;
 };

@@ -14,7 +14,7 @@
 
 #include "core/base/process/row_sums.h"
 #include "core/base/status/status_macros.h"
-#include "core/solvers/group/feature_master.h"
+#include "core/solvers/group/group_problem.h"
 
 namespace mercer {
 namespace {
@@ -25,7 +25,7 @@ struct Balance {
   Vector negative;
 };
 
-Balance BalanceOf(const MasterProblem& problem, const MasterEvaluation& evaluation) {
+Balance BalanceOf(const GroupProblem& problem, const GroupEvaluation& evaluation) {
   const Index tasks = problem.num_tasks();
   Balance balance{Vector::Ones(tasks), Vector::Ones(tasks)};
   for (Index t = 0; problem.bias && t < tasks; ++t) {
@@ -40,7 +40,7 @@ Balance BalanceOf(const MasterProblem& problem, const MasterEvaluation& evaluati
   return balance;
 }
 
-double LargestRatio(const MasterProblem& problem, const Matrix& products) {
+double LargestRatio(const GroupProblem& problem, const Matrix& products) {
   double largest = 0;
   for (Index g = 0; g < problem.num_groups(); ++g) {
     const auto block = products.middleRows(problem.first_column(g), problem.group_size(g));
@@ -51,13 +51,13 @@ double LargestRatio(const MasterProblem& problem, const Matrix& products) {
 
 // Calls visit(y, c, balanced slope, sum) for all samples; returns the sums of each task, added up.
 template <typename Sum, typename Visit>
-absl::StatusOr<Sum> SumBalancedSlopes(const MasterProblem& problem,
-                                      const MasterEvaluation& evaluation, const Balance& balance,
+absl::StatusOr<Sum> SumBalancedSlopes(const GroupProblem& problem,
+                                      const GroupEvaluation& evaluation, const Balance& balance,
                                       const Sum& zero, const RunContext& context,
                                       const Visit& visit) {
   Sum total = zero;
   for (Index t = 0; t < problem.num_tasks(); ++t) {
-    const MasterTask& task = problem.task(t);
+    const GroupTask& task = problem.task(t);
     const Vector& slopes = evaluation.slopes[static_cast<size_t>(t)];
     const auto add = [&](Index begin, Index end, Sum& sum) {
       for (Index i = begin; i < end; ++i) {
@@ -79,8 +79,8 @@ absl::StatusOr<Sum> SumBalancedSlopes(const MasterProblem& problem,
 // the squared hinge loss: a parabola in the scale, -scale sum y a - scale^2 sum a^2 / (4 c). The
 // square loss may take a negative scale; the squared hinge, whose dual variables have a sign, may
 // not.
-absl::StatusOr<double> DualOfQuadratic(const MasterProblem& problem,
-                                       const MasterEvaluation& evaluation, const Balance& balance,
+absl::StatusOr<double> DualOfQuadratic(const GroupProblem& problem,
+                                       const GroupEvaluation& evaluation, const Balance& balance,
                                        double largest, const RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(
       const Eigen::Array2d sums,
@@ -101,9 +101,9 @@ absl::StatusOr<double> DualOfQuadratic(const MasterProblem& problem,
 
 // The dual value for losses with bounded slopes (logistic, hinge): every multiple of them between 0
 // and 1 is admissible, so that the scale is 1 or what the constraints allow.
-absl::StatusOr<double> DualOfBounded(const MasterProblem& problem,
-                                     const MasterEvaluation& evaluation, const Balance& balance,
-                                     double largest, const RunContext& context) {
+absl::StatusOr<double> DualOfBounded(const GroupProblem& problem, const GroupEvaluation& evaluation,
+                                     const Balance& balance, double largest,
+                                     const RunContext& context) {
   const double scale = std::min(1.0, largest);
   return SumBalancedSlopes(problem, evaluation, balance, 0.0, context,
                            [&](double target, double cost, double slope, double& sum) {
@@ -113,11 +113,11 @@ absl::StatusOr<double> DualOfBounded(const MasterProblem& problem,
 
 }  // namespace
 
-double MasterCertificate::RelativeGap() const {
+double GroupCertificate::RelativeGap() const {
   return Gap() / std::max({std::abs(primal), std::abs(dual), 1e-300});
 }
 
-double GroupRatio(const MasterProblem& problem, const ConstMatrixRef& products, double weight) {
+double GroupRatio(const GroupProblem& problem, const ConstMatrixRef& products, double weight) {
   double ratio = 0;
   if (problem.has_specific()) {
     ratio = problem.specific.norm.DualNorm(products) / (weight * problem.specific.lambda);
@@ -129,8 +129,7 @@ double GroupRatio(const MasterProblem& problem, const ConstMatrixRef& products, 
   return ratio;
 }
 
-std::vector<Vector> BalancedSlopes(const MasterProblem& problem,
-                                   const MasterEvaluation& evaluation) {
+std::vector<Vector> BalancedSlopes(const GroupProblem& problem, const GroupEvaluation& evaluation) {
   const Balance balance = BalanceOf(problem, evaluation);
   std::vector<Vector> balanced;
   for (Index t = 0; t < problem.num_tasks(); ++t) {
@@ -141,10 +140,11 @@ std::vector<Vector> BalancedSlopes(const MasterProblem& problem,
   return balanced;
 }
 
-absl::StatusOr<MasterCertificate> CertifyMaster(const MasterProblem& problem,
-                                                const MasterEvaluation& evaluation,
-                                                double other_ratio, const RunContext& context) {
-  MasterCertificate certificate;
+absl::StatusOr<GroupCertificate> CertifyGroupProblem(const GroupProblem& problem,
+                                                     const GroupEvaluation& evaluation,
+                                                     double other_ratio,
+                                                     const RunContext& context) {
+  GroupCertificate certificate;
   certificate.primal = evaluation.objective();
   const Balance balance = BalanceOf(problem, evaluation);
   const Matrix products = evaluation.positive * balance.positive.asDiagonal() +

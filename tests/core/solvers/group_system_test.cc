@@ -1,4 +1,4 @@
-#include "core/solvers/group/master_system.h"
+#include "core/solvers/group/group_system.h"
 
 #include <Eigen/Cholesky>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ struct Example {
   Example(Index columns, Index tasks, bool shared, bool equal_hessians, Index skip = 0);
 
   std::vector<std::shared_ptr<const Matrix>> hessians;
-  std::unique_ptr<MasterSystem> system;
+  std::unique_ptr<GroupSystem> system;
   Matrix matrix;  // of all unknowns, made entry by entry
 };
 
@@ -27,13 +27,13 @@ Example::Example(Index columns, Index tasks, bool shared, bool equal_hessians, I
     const Matrix rows = NormalMatrix(2 * columns, columns, 3 + static_cast<uint64_t>(t));
     hessians.push_back(std::make_shared<const Matrix>(rows.transpose() * rows));
   }
-  system = std::make_unique<MasterSystem>(hessians);
+  system = std::make_unique<GroupSystem>(hessians);
   std::vector<Matrix> blocks;
   for (Index column = 0; column < columns; ++column) {
     if (skip > 0 && column % skip == 0) {
       continue;
     }
-    std::vector<MasterUnknown> unknowns;
+    std::vector<GroupUnknown> unknowns;
     for (Index t = 0; t < tasks; ++t) {
       unknowns.push_back({column, t});
     }
@@ -50,7 +50,7 @@ Example::Example(Index columns, Index tasks, bool shared, bool equal_hessians, I
     }
   }
   system->AddRisk(Matrix::Constant(columns, tasks, 0.1));
-  const std::vector<MasterUnknown>& unknowns = system->unknowns();
+  const std::vector<GroupUnknown>& unknowns = system->unknowns();
   const auto size = static_cast<Index>(unknowns.size());
   matrix = Matrix::Zero(size, size);
   Index at = 0;
@@ -60,8 +60,8 @@ Example::Example(Index columns, Index tasks, bool shared, bool equal_hessians, I
   }
   for (Index a = 0; a < size; ++a) {
     for (Index b = 0; b < size; ++b) {
-      const MasterUnknown& row = unknowns[static_cast<size_t>(a)];
-      const MasterUnknown& col = unknowns[static_cast<size_t>(b)];
+      const GroupUnknown& row = unknowns[static_cast<size_t>(a)];
+      const GroupUnknown& col = unknowns[static_cast<size_t>(b)];
       for (Index t = 0; t < tasks; ++t) {
         const bool both = (row.task < 0 || row.task == t) && (col.task < 0 || col.task == t);
         matrix(a, b) += both ? (*hessians[static_cast<size_t>(t)])(row.column, col.column) : 0.0;
@@ -71,7 +71,7 @@ Example::Example(Index columns, Index tasks, bool shared, bool equal_hessians, I
 }
 
 // 20 columns make a system that is factored, 150 one of 450 or 600 unknowns that is not, as do 220 when a third of them has none.
-TEST(MasterSystemTest, FindsTheStepOfNewtonsMethod) {
+TEST(GroupSystemTest, FindsTheStepOfNewtonsMethod) {
   for (const Index columns : {20, 150, 220}) {
     for (const bool equal_hessians : {true, false}) {
       for (const bool shared : {false, true}) {
@@ -91,13 +91,13 @@ TEST(MasterSystemTest, FindsTheStepOfNewtonsMethod) {
 }
 
 // 250 groups of two columns.
-TEST(MasterSystemTest, LargeSystemsOfOneTaskAreFactored) {
+TEST(GroupSystemTest, LargeSystemsOfOneTaskAreFactored) {
   constexpr Index kColumns = 500;
   const Matrix rows = NormalMatrix(2 * kColumns, kColumns, 3);
   Matrix matrix = rows.transpose() * rows;
   const std::vector<std::shared_ptr<const Matrix>> hessians = {
       std::make_shared<const Matrix>(matrix)};
-  MasterSystem system(hessians);
+  GroupSystem system(hessians);
   for (Index first = 0; first < kColumns; first += 2) {
     const Vector x = NormalMatrix(2, 1, 50 + static_cast<uint64_t>(first)).col(0).normalized();
     const Matrix penalty = 1e4 * (Matrix::Identity(2, 2) - x * x.transpose());
@@ -112,12 +112,12 @@ TEST(MasterSystemTest, LargeSystemsOfOneTaskAreFactored) {
   EXPECT_LE((**step - expected).norm(), 1e-8 * expected.norm());
 }
 
-TEST(MasterSystemTest, FindsTheBestStepWithSomeEntriesGiven) {
+TEST(GroupSystemTest, FindsTheBestStepWithSomeEntriesGiven) {
   for (const Index columns : {20, 150}) {
     for (const bool shared : {false, true}) {
       const Example example(columns, 3, shared, false);
       const Index size = example.system->size();
-      Vector given = Vector::Constant(size, MasterSystem::kFree);
+      Vector given = Vector::Constant(size, GroupSystem::kFree);
       std::vector<Index> kept;
       std::vector<Index> fixed;
       for (Index a = 0; a < size; ++a) {
@@ -142,7 +142,7 @@ TEST(MasterSystemTest, FindsTheBestStepWithSomeEntriesGiven) {
   }
 }
 
-TEST(MasterSystemTest, SameBitsForEveryNumberOfThreads) {
+TEST(GroupSystemTest, SameBitsForEveryNumberOfThreads) {
   const Example example(150, 3, true, false);
   RunContext one;
   RunContext two(CancellationToken(), 2, nullptr);
@@ -152,7 +152,7 @@ TEST(MasterSystemTest, SameBitsForEveryNumberOfThreads) {
   EXPECT_EQ(**alone, **together);
 }
 
-TEST(MasterSystemTest, EndsWithCancellation) {
+TEST(GroupSystemTest, EndsWithCancellation) {
   const Example example(150, 3, false, true);
   const CancellationToken token;
   token.Cancel();

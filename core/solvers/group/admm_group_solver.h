@@ -24,17 +24,17 @@
 #include <vector>
 
 #include "core/solvers/group/admm_systems.h"
-#include "core/solvers/group/feature_master.h"
+#include "core/solvers/group/group_problem.h"
 
 namespace mercer {
 
-class AdmmMaster final : public MasterSolver {
+class AdmmGroupSolver final : public GroupSolver {
  protected:
   absl::Status Iterate(RunContext& context) override;
-  absl::Status Prepare(Index known, const MasterPoint& point, const MasterEvaluation& evaluation,
+  absl::Status Prepare(Index known, const GroupPoint& point, const GroupEvaluation& evaluation,
                        RunContext& context) override;
-  absl::Status CheckProblem(const MasterProblem& problem) const override;
-  absl::Status ChooseSlopes(MasterEvaluation& evaluation, RunContext& context) override;
+  absl::Status CheckProblem(const GroupProblem& problem) const override;
+  absl::Status ChooseSlopes(GroupEvaluation& evaluation, RunContext& context) override;
   void SaveExtra(ByteWriter& writer) const override;
   bool LoadExtra(ByteReader& reader) override;
   std::string_view name() const override { return "admm"; }
@@ -43,15 +43,15 @@ class AdmmMaster final : public MasterSolver {
   struct State {
     std::vector<Vector> scores;       // s, by tasks
     std::vector<Vector> multipliers;  // of s; slopes of the loss at s
-    MasterPoint weights;              // U and u; the biases of the last system
-    MasterPoint weight_multipliers;
+    GroupPoint weights;               // U and u; the biases of the last system
+    GroupPoint weight_multipliers;
     AdmmPenalties penalties;
     int64_t iterations = 0;
     double best_gap = kInfinity;
     int64_t stalls = 0;  // steps since the gap became markedly smaller
 
     // The tasks are there before they are read.
-    static void VisitFields(auto& visit, auto& self, const MasterProblem& of) {
+    static void VisitFields(auto& visit, auto& self, const GroupProblem& of) {
       for (size_t t = 0; t < self.scores.size(); ++t) {
         const Index rows = of.tasks[t].targets.size();
         visit(Sized(self.scores[t], rows), Sized(self.multipliers[t], rows));
@@ -81,7 +81,7 @@ class AdmmMaster final : public MasterSolver {
   class ScorePass;
 
   absl::Status RunIterations(State& state, Residuals& residuals, RunContext& context);
-  void UpdateWeights(const MasterPoint& solution, State& state, Residuals& residuals) const;
+  void UpdateWeights(const GroupPoint& solution, State& state, Residuals& residuals) const;
   void AdaptPenalties(const Residuals& residuals, State& state) const;
   double LipschitzConstant() const;
 

@@ -10,31 +10,31 @@
 #include "absl/status/status.h"
 
 #include "core/base/encoding/bytes.h"
-#include "core/solvers/group/feature_master.h"
+#include "core/solvers/group/group_problem.h"
 
 namespace mercer {
 
-class MasterCurvature {
+class GroupCurvature {
  public:
   // Forgets everything.
   void Clear() { grams_.clear(); }
   // Takes the curvatures to the scores of `evaluation`; `rows_used` says whether any row of the
   // columns was read. Errors of this and the next: kCancelled, which changes nothing.
-  absl::Status Update(const MasterProblem& problem, const MasterEvaluation& evaluation,
+  absl::Status Update(const GroupProblem& problem, const GroupEvaluation& evaluation,
                       bool* rows_used, RunContext& context);
   // Extends the matrices by the columns from `known` on, at the current curvatures; does nothing
   // when there are none.
-  absl::Status Extend(const MasterProblem& problem, Index known, RunContext& context);
+  absl::Status Extend(const GroupProblem& problem, Index known, RunContext& context);
 
   // The second derivatives of the risk of each task by its weights, d x d, with the bias minimised
   // out when there is one. Tasks that have the same share them.
-  std::vector<std::shared_ptr<const Matrix>> Hessians(const MasterProblem& problem) const;
+  std::vector<std::shared_ptr<const Matrix>> Hessians(const GroupProblem& problem) const;
   // The sums Phi'D 1 and 1'D 1 of a task, by which its bias is minimised out.
   const Vector& column_sums(Index task) const { return GramOf(task).column_sums; }
   double weight_sum(Index task) const { return GramOf(task).weight_sum; }
 
-  void Save(const MasterProblem& problem, ByteWriter& writer) const;
-  bool Load(const MasterProblem& problem, ByteReader& reader);
+  void Save(const GroupProblem& problem, ByteWriter& writer) const;
+  bool Load(const GroupProblem& problem, ByteReader& reader);
 
  private:
   struct Gram {
@@ -48,8 +48,8 @@ class MasterCurvature {
 
   const Gram& GramOf(Index task) const { return grams_[gram_of_task_[static_cast<size_t>(task)]]; }
   bool IsKnown() const;
-  void AssignTasks(const MasterProblem& problem);
-  absl::Status UpdateGram(const MasterProblem& problem, const Vector& scores, Gram& gram,
+  void AssignTasks(const GroupProblem& problem);
+  absl::Status UpdateGram(const GroupProblem& problem, const Vector& scores, Gram& gram,
                           bool* rows_used, RunContext& context) const;
 
   std::vector<Gram> grams_;
