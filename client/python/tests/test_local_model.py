@@ -68,10 +68,13 @@ def test_every_kernel_and_scaling(client, data, kernel, scaling):
     assert_equal_to_server(model, new)
 
 
-def test_chi_square(client, data):
+@pytest.mark.parametrize(
+    "kernel", ["chi_square bandwidth=3", "hellinger bandwidth=0.5", "intersection", "intersection unit_diagonal"]
+)
+def test_histograms(client, data, kernel):
     features, signal, new = data
     dataset = client.upload(np.abs(features), signal)
-    job = client.train(dataset, "kernel_ridge", kernels="chi_square bandwidth=3", regression=True, scaling="min_max")
+    job = client.train(dataset, "kernel_ridge", kernels=kernel, regression=True, scaling="min_max")
     assert_equal_to_server(job.wait(), np.abs(features[::2]))
 
 

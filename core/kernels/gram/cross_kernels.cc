@@ -87,20 +87,19 @@ absl::StatusOr<SharedMatrix> GatherSquare(const KernelSpec& spec, const Prepared
 }
 
 // 1 / sqrt(k(x, x)) for each row of `data`, of which `features` holds what the kernel reads; padded
-// with zeros. The distance of a row to itself is 0.
+// with zeros.
 absl::StatusOr<Vector> UnitFactors(const KernelSpec& spec, const PreparedData& data,
                                    const SourceRows& features, const RunContext& context) {
   const Index padded = PaddedLength(features.rows());
   Vector self = Vector::Zero(padded);
   RowMatrix gathered;
-  const bool of_products =
-      std::get<PairValue>(FormulaOf(spec.type).reads) == PairValue::kDotProduct;
-  for (Index begin = 0; of_products && begin < features.rows(); begin += kColumnsAtOnce) {
+  const PairValue value = std::get<PairValue>(FormulaOf(spec.type).reads);
+  for (Index begin = 0; begin < features.rows(); begin += kColumnsAtOnce) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const auto rows =
         features.Rows(begin, std::min(begin + kColumnsAtOnce, features.rows()), gathered);
     for (Index i = 0; i < rows.rows(); ++i) {
-      self(begin + i) = Dot(rows.row(i).data(), rows.row(i).data(), rows.cols());
+      self(begin + i) = PairValueOfRow(value, rows.row(i).data(), rows.cols());
     }
   }
   KernelValuesOfRead(spec, {self.data(), 1, padded, padded}, self.data());

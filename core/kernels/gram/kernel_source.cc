@@ -46,7 +46,7 @@ absl::Status CheckNotNegative(const KernelSource& source, const PreparedData& da
             data.RowNumber(rows.empty() ? first + i : rows[static_cast<size_t>(i)]) + 1;
         return WithReason(absl::InvalidArgumentError(
                               absl::StrCat("row ", row, ", column '", name, "' is ", features(i, c),
-                                           ": the chi-square distance needs entries >= 0")),
+                                           ": a kernel of histograms needs entries >= 0")),
                           "NEGATIVE_VALUE", {{"row", absl::StrCat(row)}, {"column", name}});
       }
     }
@@ -195,7 +195,7 @@ absl::StatusOr<RowMatrix> GatherFeatures(const KernelSource& source, const Prepa
     }
   });
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-  if (source.value == PairValue::kChiSquare) {
+  if (NeedsNonNegative(source.value)) {
     MERCER_RETURN_IF_ERROR(CheckNotNegative(source, data, rows, features, 0, context));
   }
   return features;
@@ -222,7 +222,7 @@ absl::StatusOr<SharedMatrix> SourceFeatures(const KernelSource& source, const Pr
     return SharedMatrix(std::move(features));
   }
   const SharedMatrix& values = data.blocks[static_cast<size_t>(source.columns[0].first)].values;
-  if (source.value == PairValue::kChiSquare) {
+  if (NeedsNonNegative(source.value)) {
     MERCER_RETURN_IF_ERROR(CheckNotNegative(source, data, {}, values.view(), 0, context));
   }
   return values;
@@ -239,7 +239,7 @@ absl::StatusOr<SourceRows> SourceRows::Make(const KernelSource& source, const Pr
       made.columns_.emplace_back(data.blocks[static_cast<size_t>(block)].values, column);
     }
   }
-  if (source.value == PairValue::kChiSquare) {
+  if (NeedsNonNegative(source.value)) {
     constexpr Index kCheckedRows = 256;
     RowMatrix gathered;
     for (Index begin = 0; begin < data.rows; begin += kCheckedRows) {

@@ -86,7 +86,7 @@ absl::Status NegativeDistanceError(const SquareBlock& square, double value, Inde
 absl::Status CheckSquareShape(const SquareBlock& square);
 
 // The values of a feature source: rows.size() (empty: all) x source.columns.size(). Errors:
-// kInvalidArgument with reason NEGATIVE_VALUE when the chi-square distance meets an entry below 0,
+// kInvalidArgument with reason NEGATIVE_VALUE when a kernel of histograms meets an entry below 0,
 // naming row (of the data set, from 1) and column; kCancelled.
 absl::StatusOr<RowMatrix> GatherFeatures(const KernelSource& source, const PreparedData& data,
                                          const std::vector<Index>& rows, const RunContext& context);

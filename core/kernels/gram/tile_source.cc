@@ -127,14 +127,14 @@ class TileSource::FeatureProducer : public TileSource::Producer {
       features_.rowwise() -= centre;
     }
     squared_norms_.setZero(PaddedLength(features_.rows()));
-    for (Index i = 0; i < features_.rows(); ++i) {
+    for (Index i = 0; i < features_.rows() && method_ != Method::kPairs; ++i) {
       squared_norms_(i) =
-          mercer::Dot(features_.row(i).data(), features_.row(i).data(), features_.cols());
+          PairValueOfRow(PairValue::kDotProduct, features_.row(i).data(), features_.cols());
     }
   }
 
   double Diagonal(Index row) const override {
-    return value_ == PairValue::kDotProduct ? squared_norms_(row) : 0.0;
+    return PairValueOfRow(value_, features_.row(row).data(), features_.cols());
   }
 
   void Fill(Index i, Index j, const RunContext& context, double* out) const override {

@@ -1,6 +1,7 @@
 #include "core/kernels/spec/pair_values.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "core/linalg/vector_math.h"
@@ -173,6 +174,16 @@ void AddPairValues(PairValue value, const Pairs& pairs) {
         return hn::Add(sum, hn::Div(half_square, divisor));
       });
       return;
+    case PairValue::kHellinger:
+      AddTerms(pairs, [](V x, V z, V sum) HWY_ATTR {
+        const V difference = hn::Sub(hn::Sqrt(x), hn::Sqrt(z));
+        const V half = hn::Mul(difference, hn::Set(Tag(), 0.5));
+        return hn::MulAdd(half, difference, sum);
+      });
+      return;
+    case PairValue::kMinimum:
+      AddTerms(pairs, [](V x, V z, V sum) HWY_ATTR { return hn::Add(sum, hn::Min(x, z)); });
+      return;
   }
 }
 
@@ -200,6 +211,17 @@ namespace mercer {
 
 HWY_EXPORT(AddPairValues);
 HWY_EXPORT(DistancesFromNorms);
+
+double PairValueOfRow(PairValue value, const double* row, Index columns) {
+  switch (value) {
+    case PairValue::kDotProduct:
+      return Dot(row, row, columns);
+    case PairValue::kMinimum:
+      return std::accumulate(row, row + columns, 0.0);
+    default:
+      return 0;
+  }
+}
 
 void ComputePairValues(PairValue value, const ConstRowMatrixRef& x, const ConstRowMatrixRef& z,
                        double* out, Index out_stride, const RunContext& context) {

@@ -14,7 +14,15 @@ enum class PairValue : uint8_t {
   kSquaredDistance = 1,  // sum_c (x_c - z_c)^2
   kManhattan = 2,        // sum_c |x_c - z_c|
   kChiSquare = 3,        // 1/2 sum_c (x_c - z_c)^2 / (x_c + z_c), 0/0 = 0; entries >= 0
+  kHellinger = 4,        // 1/2 sum_c (sqrt(x_c) - sqrt(z_c))^2; entries >= 0
+  kMinimum = 5,          // sum_c min(x_c, z_c); entries >= 0
 };
+
+// Whether it is a value of histograms, whose entries are not negative.
+inline bool NeedsNonNegative(PairValue value) { return value >= PairValue::kChiSquare; }
+
+// The value of a row of so many columns and itself; exactly 0 where it is a distance.
+double PairValueOfRow(PairValue value, const double* row, Index columns);
 
 // out[r * out_stride + c] = value of rows x[r] and z[c]. out_stride >= PaddedLength(z.rows()); the
 // padding is written with finite values. Stops early, with values of no use, once cancelled.

@@ -57,9 +57,9 @@ TEST(KernelSpecTest, SavedSpecsAreThoseOfTheFormat) {
 
 // Models and requests hold these numbers.
 TEST(KernelSpecTest, TheNumbersOfKernelsNeverChange) {
-  const std::vector<std::string_view> names = {"linear",      "polynomial", "gaussian",
-                                               "laplacian",   "chi_square", "euclidean",
-                                               "precomputed", "distance"};
+  const std::vector<std::string_view> names = {
+      "linear",    "polynomial",  "gaussian", "laplacian", "chi_square",
+      "euclidean", "precomputed", "distance", "hellinger", "intersection"};
   ASSERT_GE(AllFormulas().size(), names.size());
   for (size_t k = 0; k < names.size(); ++k) {
     EXPECT_EQ(KernelTypeName(static_cast<KernelType>(k)), names[k]);

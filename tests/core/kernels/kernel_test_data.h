@@ -77,7 +77,8 @@ inline std::vector<KernelSpec> MixedKernels() {
       MakeSpec(KernelType::kChiSquare, "h", 0.5), MakeSpec(KernelType::kGaussian, "wide", 9.0),
       MakeSpec(KernelType::kLinear, "wide"),      MakeSpec(KernelType::kPrecomputed, "K"),
       MakeSpec(KernelType::kDistance, "D", 2.0),  MakeSpec(KernelType::kPolynomial, "x"),
-      MakeSpec(KernelType::kGaussian, "x", 1.0),
+      MakeSpec(KernelType::kGaussian, "x", 1.0),  MakeSpec(KernelType::kHellinger, "h", 0.5),
+      MakeSpec(KernelType::kIntersection, "h"),
   };
   kernels[5].degree = 4;
   kernels[5].scale = 0.5;
@@ -103,6 +104,8 @@ inline long double RawKernel(const KernelSpec& spec, const PreparedData& a, Inde
   long double squared = 0;
   long double manhattan = 0;
   long double chi_square = 0;
+  long double hellinger = 0;
+  long double shared = 0;
   const PreparedBlock& block_a = *a.FindBlock(spec.block);
   for (Index c = 0; c < block_a.values.cols(); ++c) {
     const std::string& name = block_a.sources[static_cast<size_t>(c)];
@@ -116,6 +119,8 @@ inline long double RawKernel(const KernelSpec& spec, const PreparedData& a, Inde
     squared += (x - z) * (x - z);
     manhattan += std::abs(x - z);
     chi_square += x + z > 0 ? 0.5L * (x - z) * (x - z) / (x + z) : 0.0L;
+    hellinger += 0.5L * std::pow(std::sqrt(std::abs(x)) - std::sqrt(std::abs(z)), 2.0L);
+    shared += std::min(x, z);
   }
   switch (spec.type) {
     case KernelType::kLinear:
@@ -128,6 +133,10 @@ inline long double RawKernel(const KernelSpec& spec, const PreparedData& a, Inde
       return std::exp(-manhattan / spec.bandwidth);
     case KernelType::kChiSquare:
       return std::exp(-chi_square / spec.bandwidth);
+    case KernelType::kHellinger:
+      return std::exp(-hellinger / spec.bandwidth);
+    case KernelType::kIntersection:
+      return shared;
     default:
       return std::exp(-std::sqrt(squared) / spec.bandwidth);
   }

@@ -11,7 +11,9 @@ from mercer._model_file import KernelSpec
 
 Array = npt.NDArray[np.float64]
 
-LINEAR, POLYNOMIAL, GAUSSIAN, LAPLACIAN, CHI_SQUARE, EUCLIDEAN, PRECOMPUTED, DISTANCE = range(8)
+(
+    LINEAR, POLYNOMIAL, GAUSSIAN, LAPLACIAN, CHI_SQUARE, EUCLIDEAN, PRECOMPUTED, DISTANCE, HELLINGER, INTERSECTION,
+) = range(10)  # fmt: skip
 SQUARE_TYPES = (PRECOMPUTED, DISTANCE)
 
 # What rounding of distances may add to a decision value.
@@ -40,6 +42,13 @@ def _chi_square(x: Array, z: Array) -> Array:
         together = x[:, column, None] + z[None, :, column]
         total += np.divide(difference**2, together, out=np.zeros_like(total), where=together != 0)
     return 0.5 * total
+
+
+def _intersection(x: Array, z: Array) -> Array:
+    total: Array = np.zeros((x.shape[0], z.shape[0]))
+    for column in range(x.shape[1]):
+        total += np.minimum(x[:, column, None], z[None, :, column])
+    return total
 
 
 def _fast_squares(x: Array, z: Array) -> Array:
@@ -73,7 +82,7 @@ class PairValues:
     def kernel(self, spec: KernelSpec, amplification: float) -> Array:
         """Values k(x_i, z_j); `amplification` is what an error of all of them becomes in a decision value."""
         x, z = self._x, self._z
-        if spec.type in (LINEAR, POLYNOMIAL):
+        if spec.type in (LINEAR, POLYNOMIAL, INTERSECTION):
             return self._product(spec)
         if spec.type == GAUSSIAN:
             rate = 0.5 / spec.bandwidth / spec.bandwidth
@@ -87,16 +96,23 @@ class PairValues:
         elif spec.type == EUCLIDEAN:
             # The square root magnifies rounding near 0, so a matrix product will not do.
             distances = np.sqrt(self._shared("squares", lambda: _by_columns(x, z, np.square)))
+        elif spec.type == HELLINGER:
+            of_roots = self._shared("roots", lambda: _by_columns(np.sqrt(x), np.sqrt(z), np.square))
+            distances = 0.5 * of_roots
         else:
             distances = self._shared("chi square", lambda: _chi_square(x, z))
         return _exponential(distances, 1.0 / spec.bandwidth)
 
     def _product(self, spec: KernelSpec) -> Array:
-        values = _polynomial(spec, self._shared("product", lambda: self._x @ self._z.T))
+        if spec.type == INTERSECTION:
+            values = self._shared("intersection", lambda: _intersection(self._x, self._z))
+            x_diagonal, z_diagonal = self._x.sum(axis=1), self._z.sum(axis=1)
+        else:
+            values = _polynomial(spec, self._shared("product", lambda: self._x @ self._z.T))
+            x_diagonal = _polynomial(spec, _squares(self._x))
+            z_diagonal = _polynomial(spec, _squares(self._z))
         if not spec.unit_diagonal:
             return values
-        x_diagonal = _polynomial(spec, _squares(self._x))
-        z_diagonal = _polynomial(spec, _squares(self._z))
         if not (x_diagonal > 0).all():
             row = int(np.argmin(x_diagonal > 0))
             raise ValueError(f"row {row}: the kernel of the row with itself is not positive, so it has no norm")

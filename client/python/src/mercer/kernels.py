@@ -19,7 +19,7 @@ A kernel, or a family of them, is a text: a type and words ``name=value`` in any
 
 ``name`` is what the kernel is called in the place of ``gaussian(bandwidth=0.5)``; of several kernels each has what
 tells it from the others behind it. Learners that weigh groups of kernels read ``group``. The types are linear,
-polynomial, gaussian, laplacian, chi_square, euclidean, precomputed and distance.
+polynomial, gaussian, laplacian, chi_square, hellinger, intersection, euclidean, precomputed and distance.
 """
 
 from __future__ import annotations
@@ -48,6 +48,9 @@ _ELSEWHERE = {
     "squared_exponential": "gaussian",
     "poly": "polynomial",
     "chi2": "chi_square",
+    "bhattacharyya": "hellinger",
+    "histogram_intersection": "intersection",
+    "min": "intersection",
     "custom": "precomputed",
     "coef0": "offset",
     "sigma": "bandwidth",

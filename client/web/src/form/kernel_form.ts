@@ -34,6 +34,8 @@ export const KERNEL_TYPES = [
   { value: 'LAPLACIAN', text: 'Laplacian', formula: 'exp(−|x − z|₁ / b)' },
   { value: 'EUCLIDEAN', text: 'Euclidean', formula: 'exp(−|x − z| / b)' },
   { value: 'CHI_SQUARE', text: 'Chi-square', formula: 'exp(−χ²(x, z) / b)' },
+  { value: 'HELLINGER', text: 'Hellinger', formula: 'exp(−|√x − √z|² / 2b)' },
+  { value: 'INTERSECTION', text: 'Intersection', formula: 'Σ min(x, z)' },
   { value: 'PRECOMPUTED', text: 'Precomputed', formula: 'the entries of a square block' },
   { value: 'DISTANCE', text: 'Distance', formula: 'exp(−d / b), d from a square block' },
 ];
@@ -64,7 +66,7 @@ export function newKernel(change: Partial<KernelForm> = {}): KernelForm {
 }
 
 export function hasWidth(type: string): boolean {
-  return !['LINEAR', 'POLYNOMIAL', 'PRECOMPUTED'].includes(type);
+  return !['LINEAR', 'POLYNOMIAL', 'PRECOMPUTED', 'INTERSECTION'].includes(type);
 }
 
 export function isSquare(type: string): boolean {

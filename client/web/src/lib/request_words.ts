@@ -17,7 +17,7 @@ function widths(grid: KernelGrid): string {
   }
 }
 
-const WITHOUT_WIDTH = new Set(['KERNEL_TYPE_LINEAR', 'KERNEL_TYPE_POLYNOMIAL', 'KERNEL_TYPE_PRECOMPUTED']);
+const WITHOUT_WIDTH = new Set(['KERNEL_TYPE_LINEAR', 'KERNEL_TYPE_POLYNOMIAL', 'KERNEL_TYPE_PRECOMPUTED', 'KERNEL_TYPE_INTERSECTION']);
 
 export function describeKernel(grid: KernelGrid): string {
   const type = wordsOf(grid.type, 'KERNEL_TYPE_');
