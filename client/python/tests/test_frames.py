@@ -243,3 +243,43 @@ def test_what_is_no_kernel_is_refused(rings):
         fitted.predict(features)
     with pytest.raises(ValueError, match="not symmetric"):
         KernelSVC(kernels="precomputed").fit(np.triu(np.ones((240, 240))), labels)
+
+
+@pytest.mark.parametrize("text", ["precomputed", ["precomputed name=narrow", "precomputed name=wide"]])
+def test_several_matrices(rings, text):
+    features, labels = rings
+    grams = [rbf_kernel(features, gamma=gamma) for gamma in (0.1, 0.5)]
+    news = [rbf_kernel(features[:50] + 0.1, features, gamma=gamma) for gamma in (0.1, 0.5)]
+    ours = KernelSVC(C=3.0, kernels=text, tol=1e-7).fit(grams, labels)
+    theirs = SVC(C=3.0, kernel="precomputed", tol=1e-7).fit(grams[0] + grams[1], labels)
+    np.testing.assert_allclose(ours.decision_function(news), theirs.decision_function(news[0] + news[1]), atol=1e-3)
+    stack = np.stack(grams, axis=-1)
+    scores = cross_val_score(KernelSVC(C=3.0, kernels=text, tol=1e-6), stack, labels, cv=4)
+    expected = cross_val_score(SVC(C=3.0, kernel="precomputed"), grams[0] + grams[1], labels, cv=4)
+    np.testing.assert_allclose(scores, expected, atol=0.02)
+    with pytest.raises(ValueError, match="1 matrices, fit saw 2"):
+        ours.predict(news[0])
+    with pytest.raises(ValueError, match="along the last axis"):
+        KernelSVC(kernels=text).fit(np.stack(grams), labels)
+
+
+def test_distances_as_they_come(rings):
+    features, labels = rings
+    far = np.sqrt(((features[:, None, :] - features[None, :, :]) ** 2).sum(axis=2))
+    ours = KernelSVC(kernels="distance bandwidth=1.5", tol=1e-7).fit(far, labels)
+    theirs = KernelSVC(kernels="euclidean bandwidth=1.5", scaling="none", tol=1e-7).fit(features, labels)
+    np.testing.assert_allclose(ours.decision_function(far[:20]), theirs.decision_function(features[:20]), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (["precomputed", "precomputed", "precomputed"], "3 texts for 2 matrices"),
+        ("precomputed block=gram", "in their order"),
+    ],
+)
+def test_matrices_that_fit_no_text(rings, text, why):
+    features, labels = rings
+    gram = features @ features.T
+    with pytest.raises(ValueError, match=why):
+        KernelSVC(kernels=text).fit([gram, gram], labels)

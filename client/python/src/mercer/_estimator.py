@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
-import os
 import uuid
 import warnings
 from collections.abc import Iterator
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +21,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from mercer import errors
 from mercer._content import Part
 from mercer._proto import v1
-from mercer._shared_server import shared
+from mercer._shared_server import find_client
+from mercer._square_kernels import SquareKernels, check_square, refuse_leading_kernels, square_texts, stacked
 from mercer._tables import (
     Column,
     dense_part,
@@ -34,19 +33,17 @@ from mercer._tables import (
     is_sparse,
     matrix_column,
     sparse_part,
-    square_part,
     task_texts,
     way_out,
 )
 from mercer._temporary import delete_with
 from mercer._upload import Upload
-from mercer.client import Client, connect
+from mercer.client import Client
 from mercer.jobs import Job, Progress
 from mercer.local_model import load_model
 from mercer.models import Model
 
 Array = npt.NDArray[np.float64]
-Server = Union[None, str, Client]
 
 # What the user of an estimator is warned of; the model's own page tells all.
 _OF_DATA = (v1.WARNING_CODE_TEXT_COLUMN, v1.WARNING_CODE_UNBALANCED_CLASSES, v1.WARNING_CODE_SIMILAR_CATEGORIES)
@@ -56,29 +53,10 @@ WARNINGS = {
     **dict.fromkeys(_OF_DATA, UserWarning),
 }
 
-PRECOMPUTED = "precomputed"
-# Name of the matrix of a precomputed kernel on the server.
-_GRAM = "kernel"
 _FEWEST_ROWS = 2
 _LONGEST_LABEL = 200
 # A sparse matrix with weights or tasks is sent dense, because its format has no place for them.
 _MOST_DENSE_NUMBERS = 1 << 27
-
-
-@functools.lru_cache(maxsize=8)
-def _client(address: str, process: int) -> Client:
-    """One for each server; a fork of this process makes its own."""
-    return connect(address)
-
-
-def find_client(server: Server) -> Client:
-    """The client of an estimator's parameter `server`."""
-    if isinstance(server, Client):
-        return server
-    if server is not None and not isinstance(server, str):
-        raise TypeError(f"server must be a mercer.Client, an address or None, is {server!r}")
-    address = server or os.environ.get("MERCER_SERVER")
-    return _client(address, os.getpid()) if address else shared()
 
 
 def _by_output(weights: Array) -> Array:
@@ -106,9 +84,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _is_precomputed(self) -> bool:
-        """Whether `X` is a matrix of kernel values."""
-        kernels = getattr(self, "kernels", None)
-        return isinstance(kernels, str) and kernels.strip() == PRECOMPUTED
+        """Whether `X` is made of matrices of kernel values or distances."""
+        return bool(square_texts(getattr(self, "kernels", None)))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -135,7 +112,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _start(self, client: Client, dataset: str, target: str, class_weight: Any) -> Job:
         settings = {
-            "kernels": self.kernels if self._uses_kernels else None,
+            "kernels": self._kernel_texts() if self._uses_kernels else None,
             "target": target,
             "regression": self._regression,
             "target_scaling": getattr(self, "target_scaling", None),
@@ -162,6 +139,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 client.train(dataset, self._learner, options, **settings).cancel()
             raise
 
+    def _kernel_texts(self) -> Any:
+        return self._squares.texts if self._is_precomputed() else self.kernels
+
     def _seed(self) -> int:
         if self.random_state is None:
             return 0
@@ -170,7 +150,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     def _parts(self, features: Any, roles: list[Column]) -> list[Part]:
         missing = self.imputation != "refuse"
         if self._is_precomputed():
-            return [dense_part(roles, allow_missing=False), square_part(_GRAM, features, v1.SQUARE_KIND_KERNEL)]
+            return [dense_part(roles, allow_missing=False), *self._squares.parts(features)]
         if is_frame(features):
             return [dense_part([*frame_columns(features, {}), *roles], allow_missing=missing)]
         if is_sparse(features) and len(roles) == 1 and not roles[0].categories:
@@ -261,10 +241,14 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _decision_values(self, X: Any, tasks: Any = None) -> Array:
         check_is_fitted(self)
+        return self.model_.decision_values(*self._rows_of_model(X), tasks=tasks)
+
+    def _rows_of_model(self, X: Any) -> tuple[Any, Any]:
+        """Features, or None and the matrices that the model reads."""
         features = self._read_rows(X)
-        if self.model_.squares:
-            return self.model_.decision_values(None, {_GRAM: features}, tasks=tasks)
-        return self.model_.decision_values(features, tasks=tasks)
+        if not self._is_precomputed():
+            return features, None
+        return None, self._squares.of_model(features, self.model_.squares)
 
     def _read_training(self, X: Any, y: Any, y_numeric: bool) -> tuple[Any, Any]:
         """Features and targets of ``fit``, checked; errors of scikit-learn end with what helps here."""
@@ -286,14 +270,19 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"X has {len(X)} sample(s), {type(self).__name__} needs {_FEWEST_ROWS} or more")
             X, y = validate_data(self, X, y, skip_check_array=True)
             return self._named(X), y
+        if self._is_precomputed():
+            refuse_leading_kernels(X)
+            X = stacked(X)
         X, y = validate_data(self, X, y, y_numeric=y_numeric, ensure_min_samples=_FEWEST_ROWS, **self._checks())
-        if self._is_precomputed() and X.shape[0] != X.shape[1]:
-            raise ValueError(f"a precomputed kernel must be a square matrix, n_samples x n_samples; has {X.shape}")
+        if self._is_precomputed():
+            check_square(X)
+            self._squares = SquareKernels(square_texts(self.kernels), X.shape[2] if X.ndim == 3 else 1)
         return X, y
 
     def _read_rows(self, X: Any) -> Any:
         """Rows to predict, checked: a matrix, or a frame for a model that knows categories."""
         if not self.model_.categories:
+            X = stacked(X) if self._is_precomputed() else X
             return validate_data(self, X, reset=False, **self._checks())
         if not is_frame(X):
             raise ValueError("fit saw a DataFrame with categories: what is to be predicted must be one, too")
@@ -305,7 +294,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _checks(self) -> dict[str, Any]:
         if self._is_precomputed():
-            return {"dtype": np.float64}
+            return {"dtype": np.float64, "allow_nd": True}
         finite: Any = True if self.imputation == "refuse" else "allow-nan"
         return {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": finite}
 
@@ -436,10 +425,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
-        features = self._read_rows(X)
-        squares = {_GRAM: features} if self.model_.squares else None
+        features, squares = self._rows_of_model(X)
         model = find_client(self.server).model(self.model_name_)
-        prediction = model.predict_all(None if squares else features, squares=squares, probabilities=True)
+        prediction = model.predict_all(features, squares=squares, probabilities=True)
         order = [prediction.classes.index(label) for label in self._labels]
         return np.asarray(prediction.probabilities)[:, order]
 

@@ -116,7 +116,7 @@ class PairValues:
         if not (x_diagonal > 0).all():
             row = int(np.argmin(x_diagonal > 0))
             raise ValueError(f"row {row}: the kernel of the row with itself is not positive, so it has no norm")
-        return values / np.sqrt(x_diagonal)[:, None] / np.sqrt(z_diagonal)[None, :]
+        return np.asarray(values / np.sqrt(x_diagonal)[:, None] / np.sqrt(z_diagonal)[None, :])
 
 
 def _polynomial(spec: KernelSpec, products: Array) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import functools
 import multiprocessing
 import os
 import pathlib
@@ -14,15 +15,17 @@ import stat
 import tempfile
 import threading
 from collections.abc import Iterator
-from typing import Optional
+from typing import Optional, Union
 
 from mercer._channel import Connection
-from mercer.client import Client
+from mercer.client import Client, connect
 from mercer.local import Process, find_server, server_command, start_keeper
 
 # Files of a server in its folder: a pipe that every user of it holds open for writing, and where it listens.
 USERS = "users"
 ADDRESS = "address"
+
+Server = Union[None, str, Client]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,3 +161,19 @@ def _alone(folder: pathlib.Path) -> Iterator[None]:
     finally:
         fcntl.flock(descriptor, fcntl.LOCK_UN)  # a fork in the meantime has the file open still, and so the lock
         os.close(descriptor)
+
+
+@functools.lru_cache(maxsize=8)
+def _client(address: str, process: int) -> Client:
+    """One for each server; a fork of this process makes its own."""
+    return connect(address)
+
+
+def find_client(server: Server) -> Client:
+    """The client of an estimator's parameter `server`."""
+    if isinstance(server, Client):
+        return server
+    if server is not None and not isinstance(server, str):
+        raise TypeError(f"server must be a mercer.Client, an address or None, is {server!r}")
+    address = server or os.environ.get("MERCER_SERVER")
+    return _client(address, os.getpid()) if address else shared()

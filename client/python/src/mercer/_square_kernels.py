@@ -1,0 +1,97 @@
+"""Matrices of kernel values and distances in the place of features, as scikit-learn's users pass them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer._content import Part
+from mercer._proto import v1
+from mercer._tables import square_part
+
+Array = npt.NDArray[np.float64]
+
+KINDS = {"precomputed": v1.SQUARE_KIND_KERNEL, "distance": v1.SQUARE_KIND_DISTANCE}
+# Name of the matrix on the server where there is one; of several, with the number of each behind it.
+_NAME = "kernel"
+
+
+def _kind(text: Any) -> Optional[int]:
+    words = text.split() if isinstance(text, str) else []
+    return KINDS.get(words[0]) if words else None
+
+
+def square_texts(kernels: Any) -> list[str]:
+    """The texts of an estimator's parameter ``kernels`` where all of them read matrices; else none."""
+    texts = [kernels] if isinstance(kernels, str) else list(kernels or [])
+    return texts if texts and all(_kind(text) is not None for text in texts) else []
+
+
+def stacked(X: Any) -> Any:
+    """A sequence of matrices as one array with a last axis of kernels; anything else as it is."""
+    if isinstance(X, (list, tuple)) and X and all(np.ndim(matrix) == 2 for matrix in X):
+        shapes = {np.shape(matrix) for matrix in X}
+        if len(shapes) > 1:
+            raise ValueError(f"the matrices must have one shape; they have {', '.join(map(str, sorted(shapes)))}")
+        return np.stack([np.asarray(matrix, dtype=np.float64) for matrix in X], axis=-1)
+    return X
+
+
+def refuse_leading_kernels(X: Any) -> None:
+    """Says how to turn an array of ``fit`` whose kernels go along its first axis."""
+    if isinstance(X, np.ndarray) and X.ndim == 3 and X.shape[0] != X.shape[1] == X.shape[2]:
+        raise ValueError(f"the kernels go along the last axis: np.moveaxis(X, 0, -1); X has {X.shape}")
+
+
+def check_square(X: Array) -> None:
+    """Refuses what is not (n_samples, n_samples) or (n_samples, n_samples, n_kernels)."""
+    if X.ndim > 3 or X.shape[0] != X.shape[1]:
+        raise ValueError(
+            "a precomputed kernel must be a square matrix, n_samples x n_samples, several of them a list or an array "
+            f"n_samples x n_samples x n_kernels; has {X.shape}"
+        )
+
+
+class SquareKernels:
+    """Which matrix each text of ``kernels`` reads: its own, in their order, or all the only one.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        One, for all matrices; or as many as there are matrices; or several for the only matrix.
+    count : int
+        Number of matrices.
+    """
+
+    def __init__(self, texts: Sequence[str], count: int) -> None:
+        for text in texts:
+            if any(word.startswith("block=") for word in text.split()):
+                raise ValueError(f"kernel {text!r}: block: the matrices of X are taken in their order")
+        if count > 1 and len(texts) not in (1, count):
+            raise ValueError(f"kernels has {len(texts)} texts for {count} matrices: give one for all, or one for each")
+        self._names = [_NAME] if count == 1 else [f"{_NAME}{number}" for number in range(count)]
+        of_matrix = list(texts) * count if len(texts) == 1 else list(texts)
+        self._kinds = [_kind(text) for text in of_matrix[:count]]
+        if count == 1 and len({_kind(text) for text in texts}) > 1:
+            raise ValueError("one matrix holds kernel values or distances; kernels has texts of both")
+        self.texts = (
+            list(texts) if count == 1 else [f"{text} block={name}" for text, name in zip(of_matrix, self._names)]
+        )
+
+    def parts(self, X: Array) -> list[Part]:
+        """The matrices beside the table of an upload."""
+        return [square_part(name, X[..., k] if X.ndim == 3 else X, kind) for k, (name, kind) in self._all()]
+
+    def _all(self) -> Any:
+        return enumerate(zip(self._names, self._kinds))
+
+    def of_model(self, X: Array, names: Sequence[str]) -> dict[str, Array]:
+        """Those of the matrices between new and training rows that a model reads."""
+        count = X.shape[2] if X.ndim == 3 else 1
+        if count != len(self._names):
+            raise ValueError(f"X has {count} matrices, fit saw {len(self._names)}")
+        known = {name: X[..., k] if X.ndim == 3 else X for k, (name, _) in self._all()}
+        return {name: matrix for name, matrix in known.items() if name in names} or known
