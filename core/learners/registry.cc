@@ -1,10 +1,15 @@
 #include "core/learners/registry.h"
 
+// A program with further learners links this file compiled with a list of its own.
+#ifndef MERCER_LEARNERS
+#define MERCER_LEARNERS "core/learners/learners.inc"
+#endif
+
 #define MERCER_LEARNER(name) \
   namespace mercer::name {   \
   LearnerEntry Entry();      \
   }
-#include "core/learners/learners.inc"
+#include MERCER_LEARNERS
 #undef MERCER_LEARNER
 
 namespace mercer {
@@ -13,7 +18,7 @@ namespace {
 std::vector<const LearnerEntry*> MakeEntries() {
   std::vector<const LearnerEntry*> entries;
 #define MERCER_LEARNER(name) entries.push_back(new LearnerEntry(name::Entry()));
-#include "core/learners/learners.inc"
+#include MERCER_LEARNERS
 #undef MERCER_LEARNER
   return entries;
 }

@@ -14,6 +14,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/training/model/point_encoding.h"
 #include "core/training/model/predictor.h"
 #include "core/training/recipe/recipe.h"
 #include "core/training/run/run_training.h"
@@ -213,8 +214,7 @@ class LearnerConformance : public ::testing::TestWithParam<LearnerCase> {
   static std::string Bits(const TrainingOutcome& outcome) {
     ByteWriter writer;
     WriteFields(outcome.point.function, writer);
-    WriteFields(outcome.point.summary, writer);
-    writer.WriteString(SaveWitness(outcome.point.witness));
+    WritePoint(outcome.point, writer);
     WriteFields(outcome.certificate, writer);
     writer.WriteInt64(outcome.iterations);
     return std::move(writer).Take();

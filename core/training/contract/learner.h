@@ -130,6 +130,11 @@ struct LearnerEntry {
   // output (composite_learner.h).
   bool joint_outputs = false;
   bool several_tasks = false;  // takes problems of several tasks, one output each
+  // Whether groups of kernels decide what it learns; others do no more than tell them.
+  bool kernel_groups = false;
+  // True when its witness has dual variables and biases of the rows of each task, whose shapes are
+  // checked before it is verified; false when it is of another shape, which the verifier checks.
+  bool witness_of_rows = true;
   // True when it takes a list of kernels; an empty list means that of default_kernels.h.
   bool uses_kernels = true;
   // The path that a request with these options and without a path of its own is given; none, and

@@ -34,7 +34,7 @@ namespace mercer {
 
 // What the limits of saved fields depend on.
 struct StateSizes {
-  Index rows = 0;     // of the first task
+  Index rows = 0;     // of all tasks together
   Index kernels = 0;  // in the list of the problem
   Index outputs = 0;
 };
@@ -112,7 +112,7 @@ class ResumableLearner : public Learner {
 
  private:
   StateSizes Sizes() const {
-    return {problem_->tasks[0].targets.rows(), static_cast<Index>(problem_->kernels.size()),
+    return {problem_->num_rows(), static_cast<Index>(problem_->kernels.size()),
             problem_->num_outputs()};
   }
 

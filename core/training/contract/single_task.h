@@ -24,7 +24,7 @@ namespace mercer {
 absl::Status CheckTaskRows(const TrainingProblem& problem);
 // `status` as one about that task: its name is put before the message, if it has one.
 absl::Status InTask(const TaskData& task, const absl::Status& status);
-// Does CheckTaskRows for one output, and checks that there are kernels. Errors: also
+// Does CheckTaskRows, and checks that there are kernels. Errors: also
 // kInvalidArgument naming the field "kernels".
 absl::Status CheckSingleTask(const TrainingProblem& problem);
 // Checks that for every output both classes have a row of weight > 0. Errors: kInvalidArgument with

@@ -168,7 +168,7 @@ absl::Status VerifyParts(const LearnerEntry& entry, const OptionValues& options,
     const TrainingProblem split = composite ? SplitOutput(problem, p) : TrainingProblem();
     const TrainingProblem& part = composite ? split : problem;
     const Witness& of_part = composite ? witness.children[static_cast<size_t>(p)] : witness;
-    if (!FitsProblem(part, of_part)) {
+    if (entry.witness_of_rows && !FitsProblem(part, of_part)) {
       return Mismatch("the witness does not fit the training rows");
     }
     MERCER_ASSIGN_OR_RETURN(const Verification verified,

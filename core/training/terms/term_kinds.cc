@@ -1,10 +1,15 @@
 #include "core/training/terms/term_kinds.h"
 
+// A program with further kinds links this file compiled with a list of its own.
+#ifndef MERCER_TERMS
+#define MERCER_TERMS "core/training/terms/terms.inc"
+#endif
+
 namespace mercer {
 
 namespace terms {
 #define MERCER_TERM(Name) TermKind Name();
-#include "core/training/terms/terms.inc"
+#include MERCER_TERMS
 #undef MERCER_TERM
 }  // namespace terms
 
@@ -13,7 +18,7 @@ namespace {
 std::vector<TermKind> MakeKinds() {
   std::vector<TermKind> kinds;
 #define MERCER_TERM(Name) kinds.push_back(terms::Name());
-#include "core/training/terms/terms.inc"
+#include MERCER_TERMS
 #undef MERCER_TERM
   return kinds;
 }
