@@ -70,6 +70,12 @@ void SetOption(Message& message, const v1::LearnerDescription& learner,
                             DidYouMean(given.first, KnownNames(learner, flags)), KernelHint(name)));
     return;
   }
+  if (message.GetDescriptor() == v1::OtherLearner::descriptor()) {
+    const bool is_flag = option->type() == v1::OPTION_TYPE_BOOL && given.second.empty();
+    (*static_cast<v1::OtherLearner&>(message).mutable_options())[name] =
+        is_flag ? "true" : given.second;
+    return;
+  }
   if (field == nullptr) {
     violations.Add(shown, "the server is newer than this program, which does not know the option");
     return;
@@ -86,7 +92,7 @@ absl::Status AddKernels(Message& message, const v1::LearnerDescription& learner,
                         const std::vector<std::string>& kernels) {
   const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName("kernels");
   if (field == nullptr || !field->is_repeated() ||
-      field->message_type() != v1::KernelGrid::descriptor()) {
+      field->message_type() != v1::KernelGrid::descriptor() || !learner.uses_kernels()) {
     return kernels.empty() ? absl::OkStatus()
                            : absl::InvalidArgumentError(
                                  absl::StrCat(learner.name(), " takes no kernels (--kernel)"));
@@ -120,11 +126,10 @@ absl::StatusOr<v1::Learner> MakeLearner(const v1::LearnerDescription& descriptio
   v1::Learner learner;
   const FieldDescriptor* field = v1::Learner::descriptor()->FindFieldByName(description.name());
   if (field == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the server's learner '", description.name(),
-                     "' is newer than this program, which does not know it"));
+    learner.mutable_other()->set_name(description.name());
   }
-  Message& message = *learner.GetReflection()->MutableMessage(&learner, field);
+  Message& message = field == nullptr ? static_cast<Message&>(*learner.mutable_other())
+                                      : *learner.GetReflection()->MutableMessage(&learner, field);
   FieldViolations violations;
   std::set<std::string> seen;
   for (const auto& option : options) {

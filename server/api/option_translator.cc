@@ -1,5 +1,6 @@
 #include "server/api/option_translator.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <variant>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include <google/protobuf/descriptor.h>
 
+#include "core/base/status/shorten.h"
 #include "core/training/recipe/default_kernels.h"
 #include "server/api/whole_message.h"
 
@@ -17,6 +19,13 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
+
+constexpr size_t kMessageBytes = 300;  // of what is wrong with a text, which is quoted in it
+
+// The path of an option of a learner that is named.
+std::string OptionOfOther(std::string_view name) {
+  return absl::StrCat("learner.other.options['", std::string(name), "']");
+}
 
 // "OuterLoop" becomes OUTER_LOOP.
 std::string UpperSnake(const std::string& camel) {
@@ -169,6 +178,40 @@ OptionValues ReadOptions(const Message& learner) {
   return values;
 }
 
+OptionValues ReadOptionTexts(const v1::OtherLearner& learner, const LearnerEntry& entry,
+                             FieldViolations& violations) {
+  OptionValues values;
+  for (const auto& [name, text] : learner.options()) {
+    const auto field =
+        std::find_if(entry.fields.begin(), entry.fields.end(),
+                     [&name = name](const OptionField& each) { return each.name == name; });
+    absl::StatusOr<OptionValue> value =
+        field == entry.fields.end()
+            ? absl::StatusOr<OptionValue>(absl::InvalidArgumentError("unknown option"))
+            : ParseOptionText(*field, text);
+    if (value.ok()) {
+      values[name] = *std::move(value);
+    } else {
+      violations.Add(OptionOfOther(Shorten(name, kQuotedBytes)),
+                     Shorten(std::string(value.status().message()), kMessageBytes));
+    }
+  }
+  return values;
+}
+
+bool NeedsOther(const std::string& learner) {
+  return v1::Learner::descriptor()->FindFieldByName(learner) == nullptr;
+}
+
+std::string LearnerPath(const std::string& learner, std::string_view field) {
+  const bool is_other = NeedsOther(learner);
+  if (is_other && !field.empty() && !field.starts_with("kernels")) {
+    return OptionOfOther(field);
+  }
+  return absl::StrCat("learner.", is_other ? "other" : learner, field.empty() ? "" : ".",
+                      std::string(field));
+}
+
 std::vector<std::string> CompareOptions(const google::protobuf::Descriptor& message,
                                         const LearnerEntry& entry) {
   std::vector<std::string> differences;
@@ -222,6 +265,7 @@ v1::LearnerDescription DescribeLearner(const LearnerEntry& entry) {
   description.set_kernels_optional(entry.uses_kernels);
   description.set_default_kernels(entry.uses_kernels ? kDefaultKernelsText : "");
   description.set_several_tasks(entry.several_tasks);
+  description.set_needs_other(NeedsOther(entry.name));
   for (const OptionField& field : entry.fields) {
     v1::OptionDescription& option = *description.add_options();
     option.set_name(field.name);

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <google/protobuf/message.h>
 
+#include "core/base/status/errors.h"
 #include "core/base/status/options.h"
 #include "core/training/contract/learner.h"
 #include "mercer/v1/learner.pb.h"
@@ -19,6 +21,17 @@ namespace mercer::server {
 // option, so that OUTER_LOOP_NEWTON is "newton"; an enum at its zero value counts as absent. Fields
 // of types that no option has are left out.
 OptionValues ReadOptions(const google::protobuf::Message& learner);
+
+// The options of a learner that is named, read from their texts. Texts that cannot be read are
+// violations, and so are options that the learner does not have.
+OptionValues ReadOptionTexts(const v1::OtherLearner& learner, const LearnerEntry& entry,
+                             FieldViolations& violations);
+
+// Whether the message Learner has no field of that learner's own.
+bool NeedsOther(const std::string& learner);
+// Where a request has what the learner calls `field`, an option or "kernels[2].bandwidth":
+// "learner.svm.C", "learner.other.options['C']". Empty: all of its options, "learner.svm".
+std::string LearnerPath(const std::string& learner, std::string_view field);
 
 // "newton" for the value OUTER_LOOP_NEWTON of the enum OuterLoop; empty for the zero value.
 std::string ChoiceWord(const google::protobuf::EnumValueDescriptor& value);

@@ -1,5 +1,6 @@
 #include "server/api/recipe_translator.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
@@ -33,28 +34,24 @@ constexpr size_t kMaxLabels = 64;
 constexpr size_t kMaxTextBytes = 200;
 constexpr size_t kMaxRequestIdBytes = 36;
 
-const FieldDescriptor* ChosenField(const v1::TrainRequest& request) {
-  const v1::Learner& learner = request.learner();
-  return learner.GetReflection()->GetOneofFieldDescriptor(learner,
-                                                          learner.GetDescriptor()->oneof_decl(0));
-}
-
 void ReadLearner(const v1::TrainRequest& request, const LearnerLookup& find_learner,
                  TrainingRecipe& recipe, FieldViolations& violations) {
-  const FieldDescriptor* field = ChosenField(request);
+  const v1::Learner& learner = request.learner();
+  const FieldDescriptor* field = ChosenField(learner);
   if (field == nullptr) {
     violations.Add("learner", "is missing; set exactly one learner");
     return;
   }
-  if (find_learner(field->name()) == nullptr) {
-    violations.Add(absl::StrCat("learner.", field->name()),
-                   "this server does not have the learner");
+  const std::string path = absl::StrCat("learner.", field->name());
+  const LearnerEntry* const entry = find_learner(ChosenLearner(request));
+  if (entry == nullptr) {
+    violations.Add(path, "this server does not have the learner");
     return;
   }
-  recipe.learner = field->name();
-  const v1::Learner& learner = request.learner();
+  recipe.learner = entry->name;
   const Message& options = learner.GetReflection()->GetMessage(learner, field);
-  recipe.options = ReadOptions(options);
+  recipe.options = learner.has_other() ? ReadOptionTexts(learner.other(), *entry, violations)
+                                       : ReadOptions(options);
   const FieldDescriptor* kernels = options.GetDescriptor()->FindFieldByName("kernels");
   if (kernels == nullptr) {
     return;
@@ -63,10 +60,10 @@ void ReadLearner(const v1::TrainRequest& request, const LearnerLookup& find_lear
   for (int i = 0; i < reflection.FieldSize(options, kernels); ++i) {
     const auto& grid =
         static_cast<const v1::KernelGrid&>(reflection.GetRepeatedMessage(options, kernels, i));
-    recipe.kernels.push_back(ReadKernelGrid(
-        grid, absl::StrCat("learner.", field->name(), ".kernels[", i, "]"), violations));
+    recipe.kernels.push_back(
+        ReadKernelGrid(grid, absl::StrCat(path, ".kernels[", i, "]"), violations));
   }
-  if (recipe.kernels.empty()) {
+  if (recipe.kernels.empty() && entry->uses_kernels) {
     // RequestPlanner::Complete names the kernels of new requests. Those that were stored before it
     // did meant this one, and their models are verified with it.
     KernelGrid& one = recipe.kernels.emplace_back();
@@ -262,13 +259,12 @@ void CheckScalars(const v1::TrainRequest& request, FieldViolations& violations) 
   CheckModel(request, violations);
 }
 
-// The core's names of fields, and where they stand in a request; {learner} is learner.<name>.
+// The core's names of fields, and where they stand in a request, but for those of the learner.
 struct PathRule {
   std::string_view core;
   std::string_view request;
 };
-constexpr std::array<PathRule, 9> kPathRules = {{
-    {"kernels", "{learner}.kernels"},
+constexpr std::array<PathRule, 7> kPathRules = {{
     {"validation.fraction", "validation.hold_out.fraction"},
     {"validation.folds", "validation.folds.count"},
     {"limits.max_time", "stopping.time_limit"},
@@ -276,7 +272,6 @@ constexpr std::array<PathRule, 9> kPathRules = {{
     {"kind", "target_kind"},
     {"class_weighting", "class_weights.weighting"},
     {"class_weights[", "class_weights.weights["},
-    {"options", "{learner}"},
 }};
 
 // True when `path` is `prefix` or goes on below it.
@@ -297,18 +292,13 @@ std::string RequestPath(std::string_view path, const std::string& learner) {
     if (!IsBelow(path, rule.core) || IsBelow(path, rule.request)) {
       continue;
     }
-    std::string_view target = rule.request;
-    constexpr std::string_view kLearner = "{learner}";
-    std::string result = learner;
-    if (target.substr(0, kLearner.size()) == kLearner) {
-      target.remove_prefix(kLearner.size());
-    } else {
-      result.clear();
-    }
-    return absl::StrCat(result, std::string(target), std::string(path.substr(rule.core.size())));
+    return absl::StrCat(std::string(rule.request), std::string(path.substr(rule.core.size())));
   }
-  return IsRequestField(path) || path.empty() ? std::string(path)
-                                              : absl::StrCat(learner, ".", std::string(path));
+  constexpr std::string_view kOptions = "options";
+  if (IsBelow(path, kOptions)) {
+    return LearnerPath(learner, path.substr(std::min(path.size(), kOptions.size() + 1)));
+  }
+  return IsRequestField(path) || path.empty() ? std::string(path) : LearnerPath(learner, path);
 }
 
 }  // namespace
@@ -412,8 +402,16 @@ absl::StatusOr<v1::TrainRequest> DecodeTrainRequest(std::string_view bytes) {
   return request;
 }
 
+const FieldDescriptor* ChosenField(const v1::Learner& learner) {
+  return learner.GetReflection()->GetOneofFieldDescriptor(learner,
+                                                          learner.GetDescriptor()->oneof_decl(0));
+}
+
 std::string ChosenLearner(const v1::TrainRequest& request) {
-  const FieldDescriptor* field = ChosenField(request);
+  if (request.learner().has_other()) {
+    return request.learner().other().name();
+  }
+  const FieldDescriptor* field = ChosenField(request.learner());
   return field == nullptr ? "" : field->name();
 }
 
@@ -422,10 +420,9 @@ absl::Status WithRequestPaths(const absl::Status& status, std::string_view learn
   if (violations.empty()) {
     return status;
   }
-  const std::string prefix = absl::StrCat("learner.", std::string(learner));
   FieldViolations renamed;
   for (const FieldViolation& violation : violations) {
-    renamed.Add(RequestPath(violation.field, prefix), violation.description);
+    renamed.Add(RequestPath(violation.field, std::string(learner)), violation.description);
   }
   return WithReason(renamed.ToStatus(), GetReason(status), GetErrorMetadata(status));
 }

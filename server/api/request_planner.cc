@@ -29,11 +29,11 @@ absl::StatusOr<std::string> RequestPlanner::Complete(std::string_view request,
                           CompleteRecipe(*entry, plan.recipe, kind_is_open, dataset, context));
   WriteDecisions(completed, message);
   v1::Learner& learner = *message.mutable_learner();
-  google::protobuf::Message& options = *learner.GetReflection()->MutableMessage(
-      &learner, v1::Learner::descriptor()->FindFieldByName(plan.recipe.learner));
+  google::protobuf::Message& options =
+      *learner.GetReflection()->MutableMessage(&learner, ChosenField(learner));
   const google::protobuf::FieldDescriptor* field =
       options.GetDescriptor()->FindFieldByName("kernels");
-  if (field == nullptr) {
+  if (field == nullptr || !entry->uses_kernels) {
     return EncodeTrainRequest(message);
   }
   const google::protobuf::Reflection& reflection = *options.GetReflection();

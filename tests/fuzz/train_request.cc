@@ -60,6 +60,11 @@ void TestOneInput(std::string_view bytes) {
 
 std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
+  v1::TrainRequest named;
+  named.add_data()->set_dataset("datasets/clouds");
+  named.mutable_learner()->mutable_other()->set_name("svm");
+  (*named.mutable_learner()->mutable_other()->mutable_options())["C"] = "1e-3";
+  seeds.push_back(named.SerializeAsString());
   const google::protobuf::Descriptor& learners = *v1::Learner::descriptor();
   for (const LearnerEntry* entry : AllLearners()) {
     v1::TrainRequest request;

@@ -109,13 +109,17 @@ std::string KernelWords(const std::string& path) {
                       absl::StrReplaceAll(rest, {{".normalization.", " "}, {".", " "}}));
 }
 
-// "learner.lp_mkl.p" is "--p".
+// "learner.lp_mkl.p" and "learner.other.options['p']" are "--p".
 std::string LearnerWords(const std::string& path) {
   const size_t dot = path.find('.', sizeof("learner.") - 1);
   if (dot == std::string::npos) {
     return "LEARNER";
   }
-  const std::string option = path.substr(dot + 1);
+  std::string option = path.substr(dot + 1);
+  constexpr absl::string_view kEntry = "options['";
+  if (absl::StartsWith(option, kEntry) && absl::EndsWith(option, "']")) {
+    option = option.substr(kEntry.size(), option.size() - kEntry.size() - 2);
+  }
   return absl::StartsWith(option, "kernels") ? KernelWords(option) : absl::StrCat("--", option);
 }
 

@@ -294,8 +294,8 @@ def test_bad_data_are_told_before_or_by_the_server(client, rings):
             client.upload(data, target)
     with pytest.raises(ValueError, match="no option 'nu'"):
         client.train("datasets/x", "svm", {"nu": 1})
-    with pytest.raises(ValueError, match="unknown learner"):
-        client.train("datasets/x", "perceptron")
+    with pytest.raises(ValueError, match="does not have the learner"):
+        client.train("datasets/x", "perceptron", {"steps": 3})
     with pytest.raises(ValueError, match="unknown word"):
         client.train("datasets/x", "svm", kernels="gaussian width=1")
     with pytest.raises(mercer.NotFoundError):

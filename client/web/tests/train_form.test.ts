@@ -27,6 +27,19 @@ test('recorded requests come through the form unchanged', () => {
   }
 });
 
+test('a learner without a message of its own is named, its options as texts', () => {
+  const named: LearnerDescription = { ...svm, name: 'not_in_the_api', needsOther: true };
+  const form = { ...withLearner(emptyForm(), named), dataset: 'datasets/a', options: { C: '10' }, kernels: [newKernel()] };
+  const { request, violations } = toRequest(form, named);
+  assert.deepEqual(violations, []);
+  assert.equal(request.learner?.other?.name, 'not_in_the_api');
+  assert.deepEqual(request.learner?.other?.options, { C: '10' });
+  assert.equal(request.learner?.other?.kernels?.length, 1);
+  assert.deepEqual(fromRequest(request).options, { C: '10' });
+  assert.equal(fromRequest(request).learner, 'not_in_the_api');
+  assert.ok(pathsOf(form, named).has("learner.other.options['C']"));
+});
+
 test('a request with every field comes through the form unchanged', () => {
   const request: TrainRequest = {
     data: [{ dataset: 'datasets/a' }],

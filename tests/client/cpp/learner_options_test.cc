@@ -98,9 +98,22 @@ TEST(LearnerOptionsTest, UnknownLearnersAreListed) {
   EXPECT_EQ(FindLearner(learners, "lp-mkl")->name(), "lp_mkl");
   const auto missing = FindLearner(learners, "svm");
   EXPECT_EQ(missing.status().message(), "there is no learner 'svm'; the server has lp_mkl");
-  v1::LearnerDescription newer;
-  newer.set_name("not_in_this_program");
-  EXPECT_FALSE(MakeLearner(newer, {}, {}).ok());
+}
+
+TEST(LearnerOptionsTest, LearnersWithoutAMessageAreNamed) {
+  v1::LearnerDescription description = LpMklDescription();
+  description.set_name("not_in_this_program");
+  description.mutable_options(3)->set_type(v1::OPTION_TYPE_BOOL);
+  const auto learner = MakeLearner(description, {{"C", "1e-3"}, {"outer-loop", ""}}, {"gaussian"});
+  ASSERT_TRUE(learner.ok()) << learner.status();
+  EXPECT_EQ(learner->other().name(), "not_in_this_program");
+  EXPECT_EQ(learner->other().options_size(), 2);
+  EXPECT_EQ(learner->other().options().at("C"), "1e-3");
+  EXPECT_EQ(learner->other().options().at("outer_loop"), "true");
+  EXPECT_EQ(learner->other().kernels_size(), 1);
+  EXPECT_FALSE(MakeLearner(description, {{"gamma", "1"}}, {}).ok());
+  description.set_uses_kernels(false);
+  EXPECT_FALSE(MakeLearner(description, {}, {"gaussian"}).ok());
 }
 
 }  // namespace

@@ -99,8 +99,8 @@ class DefaultKernelsApiTest : public ApiTest {
   // The kernels that a stored request names.
   static std::vector<v1::KernelGrid> StoredKernels(const v1::TrainRequest& stored) {
     const v1::Learner& learner = stored.learner();
-    const google::protobuf::Message& options = learner.GetReflection()->GetMessage(
-        learner, v1::Learner::descriptor()->FindFieldByName(ChosenLearner(stored)));
+    const google::protobuf::Message& options =
+        learner.GetReflection()->GetMessage(learner, ChosenField(learner));
     const google::protobuf::Reflection& reflection = *options.GetReflection();
     const auto* field = options.GetDescriptor()->FindFieldByName("kernels");
     std::vector<v1::KernelGrid> kernels;

@@ -28,8 +28,10 @@ TEST(OptionTranslatorTest, EveryLearnerHasAMessageThatAgreesWithItsDescription) 
 
 TEST(OptionTranslatorTest, EveryMessageHasALearner) {
   for (int i = 0; i < v1::Learner::descriptor()->field_count(); ++i) {
-    const std::string& name = v1::Learner::descriptor()->field(i)->name();
-    EXPECT_NE(FindLearner(name), nullptr) << name;
+    const FieldDescriptor& field = *v1::Learner::descriptor()->field(i);
+    EXPECT_TRUE(FindLearner(field.name()) != nullptr ||
+                field.message_type() == v1::OtherLearner::descriptor())
+        << field.name();
   }
 }
 
@@ -79,6 +81,34 @@ TEST(OptionTranslatorTest, EveryOptionOfEveryLearnerRoundTripsThroughItsMessage)
       }
     }
   }
+}
+
+TEST(OptionTranslatorTest, OptionsOfANamedLearnerAreReadFromTheirTexts) {
+  const LearnerEntry& entry = *FindLearner("lp_mkl");
+  v1::OtherLearner learner;
+  auto& texts = *learner.mutable_options();
+  texts["p"] = "inf";
+  texts["outer_loop"] = "alternation";
+  texts["landmarks"] = "25";
+  texts["exact_certificate"] = "true";
+  FieldViolations violations;
+  EXPECT_THAT(ReadOptionTexts(learner, entry, violations),
+              UnorderedElementsAre(Pair("p", OptionValue(kInfinity)),
+                                   Pair("outer_loop", OptionValue(std::string("alternation"))),
+                                   Pair("landmarks", OptionValue(int64_t{25})),
+                                   Pair("exact_certificate", OptionValue(true))));
+  EXPECT_TRUE(violations.empty());
+  texts["C"] = "ten";
+  texts["gamma"] = "1";
+  EXPECT_EQ(ReadOptionTexts(learner, entry, violations).size(), 4U);
+  ASSERT_EQ(violations.violations().size(), 2U);
+}
+
+TEST(OptionTranslatorTest, LearnersWithoutAMessageAreToldToBeNamed) {
+  LearnerEntry entry;
+  entry.name = "not_in_the_api";
+  EXPECT_TRUE(DescribeLearner(entry).needs_other());
+  EXPECT_FALSE(DescribeLearner(*FindLearner("svm")).needs_other());
 }
 
 TEST(OptionTranslatorTest, DifferencesAreFound) {

@@ -52,6 +52,27 @@ auto IsViolation(const std::string& field, const std::string& part) {
                Field(&FieldViolation::description, HasSubstr(part)));
 }
 
+TEST(TrainRequestTest, ALearnerThatIsNamedIsTheOneOfItsMessage) {
+  const auto plan = Read(ParseRequest(R"(
+      data { dataset: "datasets/spam" }
+      learner { other { name: "lp_mkl" options { key: "p" value: "3" }
+                        kernels { type: KERNEL_TYPE_GAUSSIAN bandwidths: [1, 2, 4] } } })"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->recipe.learner, "lp_mkl");
+  EXPECT_EQ(plan->recipe.options.at("p"), OptionValue(3.0));
+  EXPECT_EQ(plan->recipe.kernels.at(0).bandwidths.size(), 3U);
+}
+
+TEST(TrainRequestTest, WhatIsWrongWithANamedLearnerIsToldByItsField) {
+  EXPECT_THAT(ViolationsOf("learner { other { name: \"perceptron\" } }"),
+              ElementsAre(IsViolation("learner.other", "does not have the learner")));
+  EXPECT_THAT(
+      ViolationsOf("learner { other { name: \"svm\" options { key: \"C\" value: \"-1\" } "
+                   "options { key: \"nu\" value: \"1\" } } }"),
+      testing::UnorderedElementsAre(IsViolation("learner.other.options['C']", "must be in"),
+                                    IsViolation("learner.other.options['nu']", "unknown option")));
+}
+
 TEST(UnknownFieldsTest, NamesNumbersAndEnumValuesAtAnyDepth) {
   v1::TrainRequest request = ParseRequest(kGoodRequest);
   v1::KernelGrid& grid = *request.mutable_learner()->mutable_lp_mkl()->mutable_kernels(0);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import numbers
 import uuid
 from typing import Any, Mapping, Optional, Sequence, Union
 
@@ -32,20 +33,31 @@ def choose(name: str, word: Optional[str], words: Mapping[str, int]) -> int:
 
 
 def learner_message(learner: str, options: Mapping[str, Any], kernels: Kernels) -> Any:
-    """The message Learner. A trailing underscore of an option (``lambda_``) is no part of its name."""
+    """The message Learner. A trailing underscore of an option (``lambda_``) is no part of its name.
+
+    A learner that the messages do not have is left to the server by its name.
+    """
     message = v1.Learner()
-    known = message.DESCRIPTOR.fields_by_name
-    if learner not in known:
-        raise ValueError(f"unknown learner {learner!r}; there are {', '.join(known)}")
-    chosen = getattr(message, learner)
+    named = learner not in message.DESCRIPTOR.fields_by_name
+    chosen = message.other if named else getattr(message, learner)
     chosen.SetInParent()
+    if named:
+        chosen.name = learner
     for name, value in options.items():
-        if value is not None:
+        if value is not None and named:
+            chosen.options[name.rstrip("_")] = _option_text(value)
+        elif value is not None:
             _set_option(chosen, name.rstrip("_"), value)
     grids = parse_all(kernels)
     if grids:
         chosen.kernels.extend(grids)
     return message
+
+
+def _option_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, (str, numbers.Real)) else ",".join(str(float(each)) for each in value)
 
 
 def _set_option(message: Any, name: str, value: Any) -> None:

@@ -184,6 +184,7 @@ export interface LearnerDescription {
   usesKernels?: boolean;
   defaultKernels?: string;
   severalTasks?: boolean;
+  needsOther?: boolean;
 }
 
 export interface CostEstimate {

@@ -2,8 +2,9 @@
 // leave the default to the server.
 import type { FieldViolation, LearnerDescription, LearnerOptions, OptionDescription, TrainRequest } from '../api/types.ts';
 import { parseDuration, textFromReal } from '../lib/numbers.ts';
+import { learnerOf } from '../lib/request_words.ts';
 import { type KernelForm, kernelFromMessage, kernelPaths, kernelToMessage } from './kernel_form.ts';
-import { camelCase, enumName, snakeCase } from './names.ts';
+import { camelCase, enumName, learnerPath, optionPath, snakeCase } from './names.ts';
 import { Reader, withoutEmpty } from './reader.ts';
 
 export interface TrainForm {
@@ -105,15 +106,17 @@ function optionValue(option: OptionDescription, text: string, path: string, read
 
 function learnerMessage(form: TrainForm, learner: LearnerDescription, reader: Reader): LearnerOptions {
   const message: LearnerOptions = {};
-  const path = `learner.${learner.name}`;
+  const path = learnerPath(learner);
   if (form.kernels.length > 0) {
     message.kernels = form.kernels.map((kernel, index) => kernelToMessage(kernel, `${path}.kernels[${index}]`, reader));
   }
   for (const option of learner.options ?? []) {
-    const value = optionValue(option, form.options[option.name] ?? '', `${path}.${option.name}`, reader);
+    const value = optionValue(option, form.options[option.name] ?? '', optionPath(learner, option.name), reader);
     if (value !== undefined) message[camelCase(option.name)] = value;
   }
-  return message;
+  if (!learner.needsOther) return message;
+  const texts = Object.entries(form.options).filter(([, text]) => text !== '');
+  return { name: learner.name, options: Object.fromEntries(texts), ...(message.kernels && { kernels: message.kernels }) };
 }
 
 function validationMessage(form: TrainForm, reader: Reader): TrainRequest['validation'] {
@@ -142,7 +145,7 @@ export function toRequest(form: TrainForm, learner: LearnerDescription): { reque
     targetKind: withPrefix('TARGET_KIND_', form.kind),
     targetScaling: form.kind !== 'CLASSIFICATION' ? withPrefix('TARGET_SCALING_', form.targetScaling) : undefined,
     coding: form.kind !== 'REGRESSION' ? withPrefix('CODING_CHOICE_', form.coding) : undefined,
-    learner: { [camelCase(learner.name)]: learnerMessage(form, learner, reader) },
+    learner: { [learner.needsOther ? 'other' : camelCase(learner.name)]: learnerMessage(form, learner, reader) },
     preprocessing: withoutEmpty({
       scaling: withPrefix('SCALING_', form.scaling),
       imputation: withPrefix('IMPUTATION_', form.imputation),
@@ -170,14 +173,14 @@ export function toRequest(form: TrainForm, learner: LearnerDescription): { reque
 
 /** Every path that the form has a field for, by which violations find it. */
 export function pathsOf(form: TrainForm, learner: LearnerDescription): Set<string> {
-  const path = `learner.${learner.name}`;
+  const path = learnerPath(learner);
   return new Set([
     'data', 'task', 'target', 'target_kind', 'learner', 'target_scaling', 'coding', 'class_weights', 'model', 'display_name', 'labels', 'seed', 'threads', 'priority',
     'validation', 'validation.hold_out.fraction', 'validation.folds.count', 'path.option', 'path.values',
     'preprocessing.scaling', 'preprocessing.imputation', 'preprocessing.unseen_category',
     'stopping.relative_gap', 'stopping.max_iterations', 'stopping.time_limit',
     ...form.tasks.map((_, index) => `data[${index + 1}]`),
-    ...(learner.options ?? []).map((option) => `${path}.${option.name}`),
+    ...(learner.options ?? []).map((option) => optionPath(learner, option.name)),
     `${path}.kernels`,
     ...form.kernels.flatMap((_, index) => kernelPaths(`${path}.kernels[${index}]`)),
   ]);
@@ -196,7 +199,7 @@ const without = (prefix: string, value: string | undefined) => {
 
 /** To train again: what a request was, but for its request_id. */
 export function fromRequest(request: TrainRequest): TrainForm {
-  const [camel = '', options = {} as LearnerOptions] = Object.entries(request.learner ?? {})[0] ?? [];
+  const { name: learner, options } = learnerOf(request);
   const named = Object.entries(options).filter(([name]) => name !== 'kernels').map(([name, value]) => [snakeCase(name), optionText(snakeCase(name), value)]);
   const limit = parseDuration(request.stopping?.timeLimit);
   return {
@@ -206,7 +209,7 @@ export function fromRequest(request: TrainRequest): TrainForm {
     task: request.task,
     target: request.target ?? '',
     kind: without('TARGET_KIND_', request.targetKind) as TrainForm['kind'],
-    learner: snakeCase(camel),
+    learner,
     options: Object.fromEntries(named) as Record<string, string>,
     kernels: (options.kernels ?? []).map(kernelFromMessage),
     validation: request.validation?.holdOut ? 'hold_out' : request.validation?.folds ? 'folds' : 'none',

@@ -34,7 +34,9 @@ export function describeKernel(grid: KernelGrid): string {
 /** The learner's name as in the description ("lp_mkl") and its options. */
 export function learnerOf(request: TrainRequest | undefined): { name: string; options: LearnerOptions } {
   const [camel, options] = Object.entries(request?.learner ?? {})[0] ?? ['', {}];
-  return { name: snakeCase(camel), options };
+  if (camel !== 'other') return { name: snakeCase(camel), options };
+  const { name = '', options: texts, kernels } = options as { name?: string; options?: Record<string, string>; kernels?: KernelGrid[] };
+  return { name, options: { ...texts, ...(kernels && { kernels }) } };
 }
 
 

@@ -2,6 +2,7 @@
 import type { Dataset } from '../api/dataset_types.ts';
 import type { LearnerDescription } from '../api/types.ts';
 import { hasWidth, isSpaced, isSquare, KERNEL_TYPES, kernelCount, type KernelForm, newKernel, type Rule, widthField } from '../form/kernel_form.ts';
+import { learnerPath } from '../form/names.ts';
 import { formatInteger } from '../lib/format.ts';
 import { CheckField, SelectField, TextField } from '../ui/field.tsx';
 import { Panel } from '../ui/parts.tsx';
@@ -36,7 +37,7 @@ export function KernelsEditor({ form, change, learner, dataset }: SectionProps &
           <KernelFields
             key={kernel.key}
             kernel={kernel}
-            path={`learner.${learner.name}.kernels[${index}]`}
+            path={`${learnerPath(learner)}.kernels[${index}]`}
             dataset={dataset}
             set={(part) => set(kernel, part)}
             remove={() => change({ kernels: form.kernels.filter((each) => each.key !== kernel.key) })}

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Dataset } from '../api/dataset_types.ts';
 import type { LearnerDescription } from '../api/types.ts';
+import { optionPath } from '../form/names.ts';
 import { pathText, standardText } from '../form/option_texts.ts';
 import type { TrainForm } from '../form/train_form.ts';
 import { formatInteger, idOf } from '../lib/format.ts';
@@ -96,7 +97,7 @@ export function OptionsSection({ form, change, learner }: SectionProps & { learn
           <OptionField
             key={option.name}
             option={option}
-            path={`learner.${learner.name}.${option.name}`}
+            path={optionPath(learner, option.name)}
             value={form.options[option.name] ?? ''}
             standard={standardText(option, learner, form)}
             note={pathText(option, learner, form)}
