@@ -32,8 +32,8 @@ function(mercer_test_libraries variable folder)
   set(libraries mercer_core)
   if(folder MATCHES "^core/(training|learners/_template)$")
     set(libraries mercer_template_learner mercer_io)
-  elseif(folder MATCHES "^conformance")
-    set(libraries mercer_template_learner mercer_core)
+  elseif(folder MATCHES "^(conformance|proof)")
+    set(libraries mercer_proof mercer_template_learner mercer_core)
   elseif(folder STREQUAL "core/data")
     set(libraries mercer_io)  # its tables are written and read back
   elseif(folder MATCHES "^core/learners")
@@ -172,12 +172,25 @@ endif()
 # The example learner is no part of the program, but it is compiled and tested like those that are.
 mercer_library(mercer_template_learner core/learners/_template LINK mercer_training)
 
+# The learner of the proof, of which CONTRIBUTING.md tells: a program that links these objects has it beside those that are shipped.
+mercer_glob(proof tests/support/proof/*.cc)
+add_library(mercer_proof OBJECT ${proof} core/learners/registry.cc core/training/terms/term_kinds.cc)
+target_compile_definitions(mercer_proof PRIVATE MERCER_LEARNERS="tests/support/proof/learners.inc" MERCER_TERMS="tests/support/proof/terms.inc")
+target_link_libraries(mercer_proof PUBLIC mercer_learners PRIVATE mercer_warnings)
+
 # mercer-solve: trains from a JSON file without a server; used by tests to compare results across processes.
 mercer_glob(solve tests/support/mercer_solve*.cc)
 if(solve)
   add_executable(mercer-solve ${solve})
   target_link_libraries(mercer-solve PRIVATE mercer_core nlohmann_json::nlohmann_json mercer_warnings)
   mercer_use_headers(mercer-solve mercer_headers)
+endif()
+
+# mercer-server-proof: the server with the learner of the proof; run by tests/e2e/proof_test.py.
+if(MERCER_BUILD_SERVER)
+  add_executable(mercer-server-proof server/app/main.cc)
+  set_target_properties(mercer-server-proof PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
+  target_link_libraries(mercer-server-proof PRIVATE mercer_proof mercer_app mercer_warnings)
 endif()
 
 # mercer-server-faulty: the server over files that end it before a chosen call; tests/fault/faulty.
@@ -190,6 +203,9 @@ endif()
 
 # ------------------------------------------------------------------------------------------------------- GoogleTest programs
 add_custom_target(mercer_tests)              # every test program
+if(TARGET mercer-server-proof)
+  add_dependencies(mercer_tests mercer-server-proof)
+endif()
 add_custom_target(mercer_sanitized_tests)    # those and the fuzz targets, which the asan preset runs
 add_custom_target(mercer_concurrency_tests)  # those with label 'concurrency'
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*_test.cc)
