@@ -11,11 +11,14 @@ import server_lib
 class CommandLineTest(unittest.TestCase):
     """Its tests share one server and one folder of files."""
 
+    program = "mercer-server"
+    flags = ()
+
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory(prefix="mercer-command-line.")
         cls.addClassCleanup(cls.folder.cleanup)
-        cls.server = server_lib.Server()
+        cls.server = server_lib.Server(*cls.flags, program=cls.program)
         cls.server.start()
         cls.addClassCleanup(cls.server.__exit__)
 

@@ -14,9 +14,10 @@ COMMAND_SECONDS = 120
 
 
 class Server:
-    """Listens on a free port of loopback; use with `with`."""
+    """Listens on a free port of loopback; use with `with`. `program` lies in BIN."""
 
-    def __init__(self, *flags):
+    def __init__(self, *flags, program="mercer-server"):
+        self.program = program
         self.flags = flags
         self.folder = tempfile.mkdtemp(prefix="mercer-e2e.")
         self.address = "127.0.0.1:0"
@@ -26,7 +27,7 @@ class Server:
         """Starts it, or starts it again on the same port and data."""
         with open(os.path.join(self.folder, "server.log"), "ab") as log:
             self.process = subprocess.Popen(
-                [BIN / "mercer-server", "--data-dir", os.path.join(self.folder, "data"), "--listen", self.address, *self.flags],
+                [BIN / self.program, "--data-dir", os.path.join(self.folder, "data"), "--listen", self.address, *self.flags],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
