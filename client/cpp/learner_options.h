@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 
 #include "mercer/v1/learner.pb.h"
+#include "mercer/v1/learner_description.pb.h"
 #include "mercer/v1/training_service.pb.h"
 
 namespace mercer::client {

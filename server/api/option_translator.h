@@ -13,6 +13,7 @@
 #include "core/base/status/options.h"
 #include "core/training/contract/learner.h"
 #include "mercer/v1/learner.pb.h"
+#include "mercer/v1/learner_description.pb.h"
 #include "mercer/v1/model.pb.h"
 
 namespace mercer::server {
