@@ -1,0 +1,56 @@
+// For verifiers of learners that learn weights of kernels: bounds of
+//
+//   min_f 1/2 |f|^2 + sum_i costs(i) l(targets(i), f(x_i) + b),   f = sum_k f_k
+//
+// at f_k = weights(k) K_k dual, recomputed from kernels and dual alone; it shares nothing with the
+// solvers. A learner says its norm by norms(k) = |f_k|, and the dual one by energies(k) = a'K_k a.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/process/run_context.h"
+#include "core/kernels/gram/kernel_family.h"
+#include "core/objectives/loss.h"
+#include "core/training/contract/problem.h"
+#include "core/training/model/certificate.h"
+#include "core/training/model/witness.h"
+
+namespace mercer {
+
+struct WeightedKernelPoint {
+  Vector targets;
+  Vector costs;
+  Vector weights;
+  Vector dual;
+  double bias = 0;
+};
+
+// Reads dual, bias and the array "weights" of the witness; costs are those of the task times C.
+// Errors: kFailedPrecondition when the witness is not of these rows, or holds no weights >= 0 of
+// these kernels.
+absl::StatusOr<WeightedKernelPoint> ReadWeightedKernelPoint(const TrainingProblem& problem,
+                                                            double C, const Witness& witness);
+
+struct KernelNorms {
+  std::function<double(const Vector& norms)> half_squared_norm;
+  std::function<double(const Vector& energies)> support;  // the squared dual norm
+};
+
+struct BoundedKernelPoint {
+  Certificate certificate;
+  Vector scores;  // at the training rows, without the bias
+  double half_squared_norm = 0;
+};
+
+// The upper bound is the value at the point, the lower one the best of the dual on its ray, after
+// it was made feasible. Errors: kInvalidArgument with reason NOT_PSD, kCancelled.
+absl::StatusOr<BoundedKernelPoint> BoundKernelPoint(const KernelNorms& norms, const Loss& loss,
+                                                    const WeightedKernelPoint& point,
+                                                    const std::vector<KernelSpec>& kernels,
+                                                    const KernelFamily& family,
+                                                    RunContext& context);
+
+}  // namespace mercer
