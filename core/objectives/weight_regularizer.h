@@ -13,8 +13,9 @@
 // Weights may have a part that maximises where the others minimise, as the groups of a mixed norm
 // do: with weights(k) = inner(k) / outer(group of k), inner and outer of sum 1 in a group and over
 // the groups, the optimum is convex in `inner` and concave in `outer`, and |f| is the largest sum
-// of the norms of a group; the support is the least over `outer` of the largest over `inner`. Such weights say so in has_maximisers(): what a step must not raise is
-// then the gap, since the optimum of a machine bounds nothing.
+// of the norms of a group; the support is the least over `outer` of the largest over `inner`. Such
+// weights say so in has_maximisers(): what a step must not raise is then the gap, since the optimum
+// of a machine bounds nothing.
 #pragma once
 
 #include <optional>
