@@ -33,11 +33,15 @@ struct BestPoint {
       return false;
     }
     const bool clearly = found < kClearly * gap;
-    gap = found;
+    Take(bounds, of_weights, of_dual);
+    return clearly;
+  }
+  // Puts a point in the place of the best one; the bounds stay.
+  void Take(const PointBounds& bounds, const Vector& of_weights, const Vector& of_dual) {
+    gap = bounds.RelativeGap();
     weights = of_weights;
     dual = bounds.function_scale * of_dual;
     bias = bounds.bias;
-    return clearly;
   }
 
   static void VisitArrays(auto& visit, auto& self, const MklSizes& of) {

@@ -28,7 +28,8 @@ struct PointBounds {
   double primal = kInfinity;
   double dual = -kInfinity;
   double dual_scale = 1;  // the multiple of the dual that attains the lower bound
-  // The multiple of the function that attains the upper bound: 1 or PointView::function_scale.
+  // The multiple of the function that attains the upper bound: 1, PointView::function_scale, or for
+  // a regulariser with maximisers the best one of the function with the bias found before.
   double function_scale = 1;
   double bias = 0;  // for that function
   // 1/2 (support - weights'energies) >= 0: the part of the gap that is due to the weights; and
@@ -39,7 +40,7 @@ struct PointBounds {
   double RelativeGap() const;
 };
 
-// Upper bound, of the better of two multiples of the function: 1/2 |f|^2 + risk at the best bias,
+// Upper bound, of the best of a few multiples of the function: 1/2 |f|^2 + risk at the best bias,
 // |f_k| = weights(k) sqrt(energies(k)). Lower bound: that of the dual on the ray through `dual`.
 // Errors: kCancelled.
 absl::StatusOr<PointBounds> BoundPoint(const PointView& point, const RunContext& context);

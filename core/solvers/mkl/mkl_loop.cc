@@ -24,6 +24,7 @@ constexpr double kRetreat = 0.4;
 constexpr int64_t kMaxReductions = 3;
 constexpr int64_t kOverRelaxedSteps = 2;
 constexpr int64_t kMaxFruitless = 30;
+constexpr int64_t kMaxFruitlessOfMethod = 300;  // many short steps, each for less
 constexpr int64_t kSlow = 6;  // machines without a better gap, after which another step is tried
 constexpr double kFastRate = 1.0 / 8;  // below, over-relaxed steps do as well as Newton's for less
 
@@ -73,7 +74,8 @@ absl::StatusOr<MklProgress> MklLoop::Solve(RunContext& context) {
   if (state_.best.primal <= 1e-300) {
     return MklProgress::kObjectiveZero;
   }
-  const bool exhausted = state_.fruitless >= kMaxFruitless;
+  const bool exhausted =
+      state_.fruitless >= (options_.method != nullptr ? kMaxFruitlessOfMethod : kMaxFruitless);
   return exhausted || (HasFixedWeights() && inner_.stuck()) ? MklProgress::kNumericalLimit
                                                             : MklProgress::kSolved;
 }
@@ -95,12 +97,66 @@ absl::Status MklLoop::BoundSolution(RunContext& context) {
   return absl::OkStatus();
 }
 
-// The optimum of a machine is known between its bounds. Where some weights maximise it, it bounds
-// nothing: there the gap has to shrink.
+// The optimum of a machine is known between its bounds.
 absl::Status MklLoop::MoveWeights(double target, RunContext& context) {
-  const double value =
-      regularizer_.has_maximisers() ? bounds_.RelativeGap() : inner_.certificate().dual;
+  if (options_.method != nullptr && !HasFixedWeights()) {
+    return FollowMethod(target, context);
+  }
+  double value = inner_.certificate().dual;
+  if (regularizer_.has_maximisers() && state_.last.upper < kInfinity) {
+    MERCER_ASSIGN_OR_RETURN(value, GapWithout(state_.last.weights, context));
+  }
   return value > state_.last.upper * (1.0 + 1e-12) ? Retreat(context) : Advance(target, context);
+}
+
+// Where some weights maximise the optimum of a machine, it bounds nothing: there the gap has to
+// shrink, of the problem without the kernels that have no weight here nor in `others`. Kernels that
+// a step is not about may open the gap of the whole.
+absl::StatusOr<double> MklLoop::GapWithout(const Vector& others, const RunContext& context) const {
+  const Vector energies = (state_.weights.array() > 0 || others.array() > 0).select(energies_, 0.0);
+  MERCER_ASSIGN_OR_RETURN(const DualRay ray,
+                          MaximizeOnDualRay(*problem_.loss, problem_.targets, problem_.costs,
+                                            state_.dual, regularizer_.Support(energies), context));
+  PointBounds bounds = bounds_;
+  bounds.dual = ray.value;
+  return bounds.RelativeGap();
+}
+
+// Weights that stay where they are, and gaps that the accuracy of the machine alone leaves, ask for
+// a more exact one.
+absl::Status MklLoop::FollowMethod(double target, RunContext& context) {
+  const double share = options_.method->inner_gap_share();
+  const double least = share / kInnerGapShare * kLeastInnerGapShare * target;
+  MERCER_ASSIGN_OR_RETURN(
+      const double linear,
+      problem_.loss->DualValue(problem_.targets, problem_.costs, state_.dual, context));
+  Vector weights = options_.method->Next(
+      {state_.weights, energies_, bounds_, inner_.certificate().dual, linear}, target);
+  const double gap =
+      weights == state_.weights ? 0.5 * state_.inner_gap / share : bounds_.RelativeGap();
+  state_.inner_gap = std::max(std::min(state_.inner_gap, share * gap), least);
+  state_.weights = std::move(weights);
+  ++state_.outer;
+  return RescaleDual(energies_, context);
+}
+
+absl::Status MklLoop::TryWeights(const Vector& weights, double target, RunContext& context) {
+  const MklState before = state_;
+  state_.weights = weights;
+  state_.inner_gap = std::min(state_.inner_gap, kInnerGapShare * target);
+  MklProgress progress = MklProgress::kSolving;
+  while (progress == MklProgress::kSolving) {
+    MERCER_ASSIGN_OR_RETURN(progress, Solve(context));
+  }
+  const BestPoint tried = state_.best;
+  const Vector dual = state_.dual;
+  state_ = before;
+  state_.best.primal = tried.primal;
+  state_.best.lower = tried.lower;
+  if (bounds_.RelativeGap() <= target) {
+    state_.best.Take(bounds_, weights, dual);
+  }
+  return absl::OkStatus();
 }
 
 // The last step of the weights raised the optimum. A step of Newton's method is shortened, three
@@ -162,10 +218,16 @@ absl::Status MklLoop::Advance(double target, RunContext& context) {
     return absl::OkStatus();
   }
   state_.inner_gap = NextInnerGap(std::min(weight_gap, bounds_.RelativeGap()), target);
-  const double upper =
-      regularizer_.has_maximisers() ? bounds_.RelativeGap() : inner_.certificate().primal;
-  LastWeights from{state_.weights, state_.dual, energies_, upper, false, 0};
-  MERCER_ASSIGN_OR_RETURN(state_.weights, NextWeights(from, context));
+  LastWeights from{state_.weights, state_.dual, energies_, inner_.certificate().primal, false, 0};
+  MERCER_ASSIGN_OR_RETURN(Vector weights, NextWeights(from, context));
+  if (regularizer_.has_maximisers()) {
+    // Of the other steps none is known to lower the gap.
+    from.upper = kInfinity;
+    if (from.newton) {
+      MERCER_ASSIGN_OR_RETURN(from.upper, GapWithout(weights, context));
+    }
+  }
+  state_.weights = std::move(weights);
   state_.last = std::move(from);
   ++state_.outer;
   return RescaleDual(energies_, context);
@@ -191,6 +253,7 @@ absl::StatusOr<Vector> MklLoop::NextWeights(LastWeights& from, RunContext& conte
     if (weights.has_value()) {
       return *std::move(weights);
     }
+    from.newton = regularizer_.has_maximisers() ? false : from.newton;
   }
   return regularizer_.OverRelaxed(state_.weights, energies_);
 }

@@ -38,6 +38,7 @@
 #include "core/solvers/mkl/best_point.h"
 #include "core/solvers/mkl/inner_solver.h"
 #include "core/solvers/mkl/mkl_bounds.h"
+#include "core/solvers/mkl/weight_method.h"
 #include "core/solvers/svm/curved_samples.h"
 #include "core/solvers/svm/svm_problem.h"
 
@@ -52,6 +53,7 @@ enum class WeightSteps : uint8_t { kNewton, kOverRelaxed, kAlternation };
 struct MklLoopOptions {
   InnerSolverChoice inner_solver = InnerSolverChoice::kAuto;
   WeightSteps steps = WeightSteps::kNewton;
+  WeightMethod* method = nullptr;  // in place of the steps; must outlive the loop
 };
 
 // What the next weights came from, for when they turn out worse.
@@ -125,6 +127,9 @@ class MklLoop {
   absl::StatusOr<MklProgress> Solve(RunContext& context);
   // After kSolved: new weights, and the dual that their machine starts from. Errors: kCancelled.
   absl::Status MoveWeights(double target, RunContext& context);
+  // Between machines: solves that of these weights, and takes its point for the best one where its
+  // gap is at most `target`. The run goes on where it was. Errors: those of Solve.
+  absl::Status TryWeights(const Vector& weights, double target, RunContext& context);
 
   const InnerSolver& inner() const { return inner_; }
   // Of all kernels, at the machine that was solved last.
@@ -142,6 +147,8 @@ class MklLoop {
   absl::Status BoundSolution(RunContext& context);
   absl::Status Retreat(const RunContext& context);
   absl::Status Advance(double target, RunContext& context);
+  absl::Status FollowMethod(double target, RunContext& context);
+  absl::StatusOr<double> GapWithout(const Vector& others, const RunContext& context) const;
   absl::StatusOr<Vector> NextWeights(LastWeights& from, RunContext& context);
   absl::StatusOr<std::optional<Vector>> NewtonWeights(RunContext& context) const;
   void PostponeNewton();

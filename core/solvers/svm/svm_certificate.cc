@@ -52,34 +52,6 @@ void AddRay(const Loss& loss, double target, double cost, double g, double& slop
   add_jump((target + loss.epsilon()) / g, steep);
 }
 
-// argmin_{s >= 0} 1/2 s^2 quadratic + sum_i c(i) l(y(i), s values(i)): the slope of this function,
-// s quadratic + (a step function of s), never falls; the minimum is where it crosses zero, at a
-// jump or between two.
-absl::StatusOr<double> BestPrimalScale(const Loss& loss, ConstVectorRef targets,
-                                       ConstVectorRef costs, ConstVectorRef values,
-                                       double quadratic, const RunContext& context) {
-  double slope = 0;
-  std::vector<RayJump> jumps;
-  jumps.reserve(static_cast<size_t>(targets.size()) * (loss.is_margin_loss() ? 1 : 2));
-  PacedCheck check(context);
-  for (Index i = 0; i < targets.size(); ++i) {
-    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerRay));
-    AddRay(loss, targets(i), costs(i), values(i), slope, jumps);
-  }
-  const auto less = [](const RayJump& a, const RayJump& b) { return a.at < b.at; };
-  MERCER_RETURN_IF_ERROR(SortPolled(jumps, less, context));
-  double last = 0;
-  for (const RayJump& jump : jumps) {
-    MERCER_RETURN_IF_ERROR(check.After(1));
-    if (slope + quadratic * jump.at >= 0) {
-      break;
-    }
-    slope += jump.jump;
-    last = jump.at;
-  }
-  return quadratic > 0 ? std::max(last, -slope / quadratic) : last;
-}
-
 // The largest s with s dual in the boxes, at least 1.
 absl::StatusOr<double> BoxScale(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
                                 ConstVectorRef dual, const RunContext& context) {
@@ -127,6 +99,33 @@ absl::Status ScalePrimal(const Loss& loss, ConstVectorRef targets, ConstVectorRe
 }
 
 }  // namespace
+
+// The slope of the function, s quadratic + (a step function of s), never falls; the minimum is where
+// it crosses zero, at a jump or between two.
+absl::StatusOr<double> BestPrimalScale(const Loss& loss, ConstVectorRef targets,
+                                       ConstVectorRef costs, ConstVectorRef values,
+                                       double quadratic, const RunContext& context) {
+  double slope = 0;
+  std::vector<RayJump> jumps;
+  jumps.reserve(static_cast<size_t>(targets.size()) * (loss.is_margin_loss() ? 1 : 2));
+  PacedCheck check(context);
+  for (Index i = 0; i < targets.size(); ++i) {
+    MERCER_RETURN_IF_ERROR(check.After(kNumbersPerRay));
+    AddRay(loss, targets(i), costs(i), values(i), slope, jumps);
+  }
+  const auto less = [](const RayJump& a, const RayJump& b) { return a.at < b.at; };
+  MERCER_RETURN_IF_ERROR(SortPolled(jumps, less, context));
+  double last = 0;
+  for (const RayJump& jump : jumps) {
+    MERCER_RETURN_IF_ERROR(check.After(1));
+    if (slope + quadratic * jump.at >= 0) {
+      break;
+    }
+    slope += jump.jump;
+    last = jump.at;
+  }
+  return quadratic > 0 ? std::max(last, -slope / quadratic) : last;
+}
 
 double SvmCertificate::RelativeGap() const {
   return (primal - dual) / std::max({std::abs(primal), std::abs(dual), 1e-300});

@@ -47,4 +47,10 @@ absl::StatusOr<SvmCertificate> CertifySvm(const Loss& loss, ConstVectorRef targe
                                           ConstVectorRef scores, bool with_bias = true,
                                           const RunContext& context = RunContext());
 
+// argmin_{s >= 0} 1/2 s^2 quadratic + sum_i c(i) l(y(i), s values(i)) for a piecewise linear loss:
+// the best multiple of a function with these values, bias included. Errors: kCancelled.
+absl::StatusOr<double> BestPrimalScale(const Loss& loss, ConstVectorRef targets,
+                                       ConstVectorRef costs, ConstVectorRef values,
+                                       double quadratic, const RunContext& context);
+
 }  // namespace mercer

@@ -1,0 +1,162 @@
+#include "core/solvers/mkl/reduced_gradient.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace mercer {
+namespace {
+
+constexpr double kGolden = 0.6180339887498949;
+constexpr double kZeroWeight = 1e-12;
+constexpr double kFineSection = 1e-3;  // of the longest step
+constexpr double kCoarseSection = 0.1;
+
+}  // namespace
+
+Vector ReducedGradientMethod::Next(const SolvedMachine& machine, double target) {
+  const double section = machine.bounds.RelativeGap() > 10 * target ? kCoarseSection : kFineSection;
+  switch (state_.phase) {
+    case Phase::kPoint:
+      Accept(machine);
+      return BeginSearch();
+    case Phase::kExtension:
+      if (machine.optimum < state_.optimum) {
+        Accept(machine);
+        const Vector next = Extend();
+        return state_.phase == Phase::kExtension ? next : BeginSearch();
+      }
+      state_.low = 0;
+      state_.high = state_.longest;
+      state_.best = {0, state_.optimum};
+      return TryLower();
+    case Phase::kLower:
+      state_.lower.optimum = machine.optimum;
+      break;
+    case Phase::kUpper:
+      state_.upper.optimum = machine.optimum;
+      break;
+  }
+  if (machine.optimum < state_.best.optimum) {
+    state_.best = state_.phase == Phase::kLower ? state_.lower : state_.upper;
+    state_.best_energies = machine.energies;
+  }
+  return Section(section);
+}
+
+void ReducedGradientMethod::Accept(const SolvedMachine& machine) {
+  state_.point = machine.weights;
+  state_.optimum = machine.optimum;
+  state_.energies = machine.energies;
+}
+
+// The reduced gradient at the point: nothing is changed where no weight may move.
+Vector ReducedGradientMethod::BeginSearch() {
+  Index mu = 0;
+  state_.point.maxCoeff(&mu);
+  const Vector slopes = -0.5 * state_.energies;
+  state_.direction = Vector::Zero(num_kernels_);
+  double sum = 0;
+  for (Index k = 0; k < num_kernels_; ++k) {
+    const double reduced = slopes(k) - slopes(mu);
+    if (k != mu && (state_.point(k) > 0 || reduced < 0)) {
+      state_.direction(k) = -reduced;
+      sum -= reduced;
+    }
+  }
+  state_.direction(mu) = -sum;
+  return Extend();
+}
+
+// Weights at 0 that the direction would lower are left out, and the largest one makes up for them.
+// The search is over where no weight becomes smaller.
+Vector ReducedGradientMethod::Extend() {
+  Index mu = 0;
+  state_.point.maxCoeff(&mu);
+  Vector& direction = state_.direction;
+  double sum = 0;
+  for (Index k = 0; k < num_kernels_; ++k) {
+    if (state_.point(k) <= kZeroWeight && direction(k) < 0) {
+      direction(k) = 0;
+    }
+    sum += k == mu ? 0.0 : direction(k);
+  }
+  direction(mu) = -sum;
+  Index nu = -1;
+  for (Index k = 0; k < num_kernels_; ++k) {
+    if (direction(k) < 0) {
+      const double step = -state_.point(k) / direction(k);
+      if (nu < 0 || step < state_.longest) {
+        nu = k;
+        state_.longest = step;
+      }
+    }
+  }
+  if (nu < 0) {
+    state_.phase = Phase::kPoint;
+    return state_.point;
+  }
+  state_.phase = Phase::kExtension;
+  Vector end = At(state_.longest);
+  end(nu) = 0;
+  return end / end.sum();
+}
+
+Vector ReducedGradientMethod::At(double step) const {
+  const Vector moved = (state_.point + step * state_.direction).cwiseMax(0.0);
+  return moved / moved.sum();
+}
+
+Vector ReducedGradientMethod::TryLower() {
+  state_.phase = Phase::kLower;
+  state_.lower = {state_.high - kGolden * (state_.high - state_.low), kInfinity};
+  state_.upper = {};
+  return At(state_.lower.step);
+}
+
+Vector ReducedGradientMethod::TryUpper() {
+  state_.phase = Phase::kUpper;
+  state_.upper = {state_.low + kGolden * (state_.high - state_.low), kInfinity};
+  return At(state_.upper.step);
+}
+
+// The bracket loses the part beyond the worse of its two trials; the other one stays.
+Vector ReducedGradientMethod::Section(double share) {
+  if (state_.upper.optimum == kInfinity) {
+    return TryUpper();
+  }
+  const bool keeps_low = state_.lower.optimum <= state_.upper.optimum;
+  (keeps_low ? state_.high : state_.low) = keeps_low ? state_.upper.step : state_.lower.step;
+  if (state_.high - state_.low <= share * state_.longest) {
+    return EndSearch();
+  }
+  if (keeps_low) {
+    state_.upper = state_.lower;
+    state_.phase = Phase::kLower;
+    state_.lower = {state_.high - kGolden * (state_.high - state_.low), kInfinity};
+    return At(state_.lower.step);
+  }
+  state_.lower = state_.upper;
+  return TryUpper();
+}
+
+Vector ReducedGradientMethod::EndSearch() {
+  if (!(state_.best.step > 0)) {
+    state_.phase = Phase::kPoint;
+    return state_.point;
+  }
+  state_.point = At(state_.best.step);
+  state_.optimum = state_.best.optimum;
+  state_.energies = state_.best_energies;
+  return BeginSearch();
+}
+
+absl::Status ReducedGradientMethod::Load(ByteReader& reader) {
+  State state;
+  if (!ReadFields(reader, state, num_kernels_)) {
+    return absl::InvalidArgumentError("not a state of the method of weights");
+  }
+  state_ = std::move(state);
+  return absl::OkStatus();
+}
+
+}  // namespace mercer
