@@ -264,7 +264,7 @@ TEST_P(LearnerConformance, PermutingRowsPermutesTheFunction) {
 }
 
 // Options under which one kernel, and the same kernel twice, have the same solution: sums double
-// the kernel, so the cost is halved (a ridge doubled); the simplex of p = 1 divides the weight.
+// the kernel, so the cost is halved (a ridge doubled); a simplex divides the weight.
 struct TwinOptions {
   OptionValues once;
   OptionValues twice;
@@ -272,6 +272,7 @@ struct TwinOptions {
 
 inline std::optional<TwinOptions> TwinsOf(const LearnerEntry& entry) {
   const std::vector<std::pair<std::string, TwinOptions>> rules = {
+      {"regularization", {}},
       {"p", {{{"p", 1.0}}, {{"p", 1.0}}}},
       {"C", {{{"C", 2.0}}, {{"C", 1.0}}}},
       {"lambda", {{{"lambda", 1.0}}, {{"lambda", 2.0}}}}};

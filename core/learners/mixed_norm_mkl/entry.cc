@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/status/byte_count.h"
+#include "core/base/status/status_macros.h"
+#include "core/learners/mixed_norm_mkl/mixed_norm_mkl.h"
+#include "core/learners/mixed_norm_mkl/tables.h"
+#include "core/learners/mixed_norm_mkl/verify.h"
+#include "core/solvers/svm/smo.h"
+#include "core/training/contract/learner_entry.h"
+#include "core/training/contract/single_task.h"
+
+namespace mercer::mixed_norm_mkl {
+namespace {
+
+// Learner's and verifier's kernels, a Newton system of all rows or SMO's columns, products of the
+// free rows, vectors, and the tables with copies.
+size_t EstimateMemory(const MixedNormMklOptions& /*options*/, const ProblemShape& shape) {
+  constexpr size_t kVectors = 60;
+  const ByteCount rows(shape.rows);
+  const ByteCount kernels(shape.kernels);
+  const ByteCount number(sizeof(double));
+  const ByteCount solver = std::max(rows * rows * number, SmoColumnBytes(shape.rows, SmoOptions()));
+  const ByteCount of_model = std::min(kernels, ByteCount(kMaxModelKernels));
+  const ByteCount columns = ByteCount(3) * of_model + ByteCount(kVectors);
+  const ByteCount model = ByteCount(16) * of_model * of_model + ByteCount(20) * kernels;
+  return (LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape) + solver +
+          number * (rows * columns + model) + ByteCount(4) * TableBytes(shape))
+      .value();
+}
+
+// SVMs of a run to 1e-3 with grouped Gaussian kernels.
+double CountSvms(const MixedNormMklOptions& options, const ProblemShape& shape) {
+  if (options.regularization == Regularization::kSum || shape.kernels == 1) {
+    return 1;
+  }
+  const double newton = 4 + 2 * std::log2(static_cast<double>(shape.kernels));
+  return options.method == Method::kNewton ? newton : 5 * newton;
+}
+
+LearnerWork EstimateWork(const MixedNormMklOptions& options, const ProblemShape& shape) {
+  const double kernels = static_cast<double>(shape.kernels);
+  LearnerWork work{WorkCount(), KernelSumWork(shape)};
+  work.verification[WorkKind::kEntries] = 0;  // its products form no matrix
+  work.training[WorkKind::kFamilies] = 1;
+  const double svms = CountSvms(options, shape);
+  // A combination of few kernels, and the energies of all on the support vectors.
+  const double values = 1.3 * svms * CountPassValues(shape, kernels) * SupportShare(shape);
+  const double lone = static_cast<double>(shape.lone_kernels) / std::max(kernels, 1.0);
+  work.training[WorkKind::kSearchValues] = values * (1 - lone);
+  work.training[WorkKind::kKernelValues] = values * lone;
+  work.training[WorkKind::kEntries] = svms * 2 * CountPairs(shape);
+  const double sum = options.regularization == Regularization::kSum ? kernels : 1.0;
+  WorkCount smo = SmoWork(shape, options.C, sum);
+  smo[WorkKind::kPairSteps] *= svms > 1 ? 2 : 1;
+  smo[WorkKind::kEntries] *= svms;
+  work.training += smo;
+  return work;
+}
+
+size_t EstimateTables(const MixedNormMklOptions& /*options*/, const ProblemShape& shape) {
+  return TableBytes(shape).value();
+}
+
+absl::StatusOr<std::unique_ptr<Learner>> Create(const MixedNormMklOptions& options) {
+  MERCER_RETURN_IF_ERROR(CheckOptions(options));
+  return std::make_unique<MixedNormMklLearner>(options);
+}
+
+}  // namespace
+
+LearnerEntry Entry() {
+  return MakeEntry<MixedNormMklOptions>(
+      {.name = "mixed_norm_mkl",
+       .title = "Mixed-norm multiple kernel learning",
+       .summary =
+           "Learns a support vector machine together with weights of kernels that come in groups: "
+           "descriptors of images with several bandwidths each, for example. Every group is used, "
+           "each with the same norm, and few kernels of each group are. With one group, or "
+           "regularization=l1, it is SimpleMKL's problem; with regularization=sum the plain SVM of "
+           "the sum. Memory grows with the square of the rows; a run costs 5 to 30 SVM solutions. "
+           "Source: Nath, Dinesh, Raman, Bhattacharyya, Ben-Tal, Ramakrishnan: On the algorithmics "
+           "and applications of a mixed-norm based kernel learning formulation. NIPS 22 (2009) "
+           "844-852."},
+      {.create = Create,
+       .verify = Verify,
+       .estimate_memory = EstimateMemory,
+       .estimate_work = EstimateWork,
+       .table_bytes = EstimateTables});
+}
+
+}  // namespace mercer::mixed_norm_mkl

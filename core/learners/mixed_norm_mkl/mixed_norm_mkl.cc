@@ -1,0 +1,243 @@
+#include "core/learners/mixed_norm_mkl/mixed_norm_mkl.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/learners/mixed_norm_mkl/problem.h"
+#include "core/learners/mixed_norm_mkl/tables.h"
+#include "core/objectives/lp_weights.h"
+#include "core/solvers/mkl/mixed_norm_methods.h"
+#include "core/solvers/mkl/reduced_gradient.h"
+#include "core/training/contract/single_task.h"
+
+namespace mercer::mixed_norm_mkl {
+namespace {
+
+constexpr double kFirstInnerGap = 0.1;
+constexpr int64_t kMostNewtonSolves = 200;
+constexpr int64_t kMostFirstOrderSolves = 2000;
+
+}  // namespace
+
+absl::Status MixedNormMklLearner::Begin(const WarmStart* warm_start) {
+  MERCER_RETURN_IF_ERROR(MakeRegularizer());
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeLoss(LossKind::kHinge));
+  MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(*problem_, std::move(loss), options_.C));
+  state_.mkl.dual = Vector::Zero(svm_.targets.size());
+  const Vector carried = CarriedDual(*problem_, warm_start);
+  if (carried.size() > 0) {
+    state_.mkl.dual = carried;
+    svm_.loss->RepairDual(svm_.targets, svm_.costs, true, state_.mkl.dual);
+  }
+  MakeMethod();
+  MakeLoop();
+  loop_->Begin(StartWeights(warm_start), kFirstInnerGap, target_);
+  family_ = nullptr;
+  return absl::OkStatus();
+}
+
+absl::Status MixedNormMklLearner::MakeRegularizer() {
+  norm_ = nullptr;
+  if (options_.regularization == Regularization::kSum) {
+    regularizer_ = std::make_unique<LpBall>(kInfinity);
+    return absl::OkStatus();
+  }
+  SimplexGroups groups = GroupsFor(options_, *problem_);
+  const Index count = groups.num_groups;
+  FieldViolations violations;
+  violations.Check(options_.method != Method::kSimpleMkl || count == 1, "method",
+                   absl::StrCat("simple_mkl is for one group of kernels, or regularization=l1; ",
+                                "these kernels have ", count, " groups"));
+  violations.Check(options_.gamma_floor * static_cast<double>(count) < 1, "gamma_floor",
+                   absl::StrCat("must be below 1 over the number of groups, ", count));
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  const double floor =
+      options_.gamma_floor > 0 ? options_.gamma_floor : GroupFloor(problem_->relative_gap, count);
+  auto norm = std::make_unique<MixedNorm>(std::move(groups), floor);
+  norm_ = norm.get();
+  regularizer_ = std::move(norm);
+  return absl::OkStatus();
+}
+
+void MixedNormMklLearner::MakeMethod() {
+  method_ = nullptr;
+  if (norm_ == nullptr) {
+    return;
+  }
+  switch (options_.method) {
+    case Method::kNewton:
+      break;
+    case Method::kClosedForm:
+      method_ = std::make_unique<ClosedFormMethod>(*norm_, options_.power);
+      break;
+    case Method::kMirrorDescent:
+    case Method::kAlternatingMirrorDescent:
+      method_ = std::make_unique<MirrorDescentMethod>(
+          *norm_, options_.kappa, options_.method == Method::kAlternatingMirrorDescent);
+      break;
+    case Method::kSimpleMkl:
+      method_ =
+          std::make_unique<ReducedGradientMethod>(static_cast<Index>(problem_->kernels.size()));
+      break;
+  }
+}
+
+void MixedNormMklLearner::MakeLoop() {
+  loop_.emplace(*regularizer_, svm_,
+                MklLoopOptions{InnerSolverChoice::kAuto, WeightSteps::kNewton, method_.get()},
+                state_.mkl);
+}
+
+// Those of the solution to start from, where it has any for as many kernels, else equal ones. A
+// small share of equal weights is mixed in, so that no kernel starts at zero.
+Vector MixedNormMklLearner::StartWeights(const WarmStart* warm_start) const {
+  const Vector first = FirstWeights(options_, *problem_);
+  if (regularizer_->AreFixed(first.size()) || warm_start == nullptr ||
+      warm_start->point == nullptr) {
+    return first;
+  }
+  const Matrix* weights = warm_start->point->witness.FindArray("weights");
+  if (weights == nullptr || weights->rows() != first.size() || weights->cols() != 1 ||
+      !weights->allFinite() || weights->minCoeff() < 0) {
+    return first;
+  }
+  return regularizer_->Normalized(0.99 * weights->col(0) + 0.01 * first);
+}
+
+// With the kernels the unit of C is known, so the loop is made anew for its costs.
+absl::Status MixedNormMklLearner::Prepare(RunContext& context) {
+  if (family_ != nullptr) {
+    return absl::OkStatus();
+  }
+  const TaskData& task = problem_->tasks[0];
+  context.ReportStage("kernels");
+  MERCER_ASSIGN_OR_RETURN(
+      std::shared_ptr<const KernelFamily> family,
+      MakeExactKernelFamily(task.inputs, task.rows, problem_->kernels, context));
+  MERCER_ASSIGN_OR_RETURN(const double factor, CostFactor(options_, *problem_, *family, context));
+  MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(*problem_, svm_.loss, options_.C * factor));
+  family_ = std::move(family);
+  MakeLoop();
+  loop_->SetKernels(family_.get());
+  return absl::OkStatus();
+}
+
+int64_t MixedNormMklLearner::MostSolves() const {
+  if (options_.max_svm_solves > 0) {
+    return options_.max_svm_solves;
+  }
+  return options_.method == Method::kNewton ? kMostNewtonSolves : kMostFirstOrderSolves;
+}
+
+absl::Status MixedNormMklLearner::Advance(RunContext& context) {
+  MERCER_RETURN_IF_ERROR(Prepare(context));
+  if (state_.stop.has_value()) {
+    return absl::OkStatus();
+  }
+  MERCER_ASSIGN_OR_RETURN(const MklProgress progress, loop_->Solve(context));
+  if (progress == MklProgress::kSolving) {
+    return absl::OkStatus();
+  }
+  ++state_.svm_solves;
+  if (state_.mkl.best.gap <= target_) {
+    return TakeOutSmallWeights(context);
+  }
+  if (progress != MklProgress::kSolved) {
+    state_.stop = progress == MklProgress::kObjectiveZero ? StopReason::kObjectiveZero
+                                                          : StopReason::kNumericalLimit;
+    return absl::OkStatus();
+  }
+  if (state_.svm_solves >= MostSolves()) {
+    state_.stop = StopReason::kIterationLimit;
+    return absl::OkStatus();
+  }
+  return loop_->MoveWeights(target_, context);
+}
+
+absl::Status MixedNormMklLearner::TakeOutSmallWeights(RunContext& context) {
+  if (norm_ == nullptr) {
+    return absl::OkStatus();
+  }
+  const Vector kept = norm_->Thresholded(state_.mkl.best.weights, options_.weight_threshold);
+  if (kept == state_.mkl.best.weights) {
+    return absl::OkStatus();
+  }
+  ++state_.svm_solves;
+  return loop_->TryWeights(kept, target_, context);
+}
+
+StepReport MixedNormMklLearner::Report() const {
+  const MklState& mkl = state_.mkl;
+  StepReport report;
+  report.stage = mkl.solving ? "solve" : "weights";
+  report.primal = mkl.best.primal;
+  report.dual = mkl.best.lower;
+  report.accuracy = mkl.best.gap;
+  report.has_model = std::isfinite(mkl.best.gap) || loop_->inner().has_point();
+  report.fraction = FractionOfGap(report.accuracy, problem_->relative_gap);
+  report.active_kernels = (mkl.weights.array() > 0).count();
+  report.support_vectors = ((mkl.solving ? loop_->inner().dual() : mkl.dual).array() != 0).count();
+  report.inner_iterations = loop_->inner().iterations();
+  report.stop = state_.stop;
+  return report;
+}
+
+absl::StatusOr<TrainedPoint> MixedNormMklLearner::CurrentModel(RunContext& context) const {
+  const BestPoint& best = state_.mkl.best;
+  if (std::isfinite(best.gap)) {
+    return PointAt(best.weights, best.dual, best.bias, context);
+  }
+  if (!loop_.has_value() || family_ == nullptr) {
+    return absl::FailedPreconditionError("no machine has been begun yet");
+  }
+  MERCER_ASSIGN_OR_RETURN(const double bias, loop_->BiasSoFar(context));
+  return PointAt(state_.mkl.weights, loop_->inner().dual(), bias, context);
+}
+
+absl::StatusOr<TrainedPoint> MixedNormMklLearner::PointAt(const Vector& weights, const Vector& dual,
+                                                          double bias, RunContext& context) const {
+  const TaskData& task = problem_->tasks[0];
+  TrainedPoint point;
+  point.function = MakeKernelFunction(*task.inputs, task.rows, problem_->kernels,
+                                      weights.cwiseProduct(family_->scales()), dual, bias);
+  point.witness.tasks.push_back({dual, Vector::Constant(1, bias)});
+  point.witness.arrays.emplace_back("weights", weights);
+  point.summary.SetKernels(problem_->kernels);
+  point.summary.kernel_weights = weights;
+  point.summary.num_support_vectors = (dual.array() != 0).count();
+  MERCER_ASSIGN_OR_RETURN(point.summary.tables,
+                          TablesOf(problem_->kernels, *family_, weights, dual, context));
+  return point;
+}
+
+absl::StatusOr<TrainedPoint> MixedNormMklLearner::ConstantModel(RunContext& context) {
+  const Vector zeros = Vector::Zero(svm_.targets.size());
+  MERCER_ASSIGN_OR_RETURN(const BiasInterval bias,
+                          svm_.loss->ExactBias(svm_.targets, svm_.costs, zeros, context));
+  const Vector weights = FirstWeights(options_, *problem_);
+  TrainedPoint point = MakeConstantPoint(*problem_, weights, bias.chosen);
+  point.witness.arrays.emplace_back("weights", weights);
+  return point;
+}
+
+void MixedNormMklLearner::SaveParts(ByteWriter& writer) const {
+  if (method_ != nullptr) {
+    method_->Save(writer);
+  }
+  loop_->Save(writer);
+}
+
+absl::Status MixedNormMklLearner::LoadParts(ByteReader& reader, RunContext& context) {
+  MERCER_RETURN_IF_ERROR(Prepare(context));
+  if (method_ != nullptr) {
+    MERCER_RETURN_IF_ERROR(OfPart(method_->Load(reader)));
+  }
+  return OfPart(loop_->Load(reader, context));
+}
+
+}  // namespace mercer::mixed_norm_mkl

@@ -1,0 +1,115 @@
+#include "core/learners/mixed_norm_mkl/options.h"
+
+namespace mercer::mixed_norm_mkl {
+namespace {
+
+constexpr char kMeasured[] = "measured on random kernels, docs/mathematics/mixed_norm_mkl.md";
+constexpr char kOfProblem[] = "docs/mathematics/mixed_norm_mkl.md";
+
+void AddProblemOptions(OptionSchema<MixedNormMklOptions>& schema) {
+  schema.Real(
+      "C", &MixedNormMklOptions::C,
+      {.meaning = "Cost of one unit of loss at one sample against half the squared norm of the "
+                  "function; cost_scale says in which unit. Larger fits the training rows more "
+                  "closely and takes longer.",
+       .min = 0.0,
+       .min_open = true,
+       .max_open = true,
+       .source = "LIBSVM's default"});
+  schema.Choice(
+      "cost_scale", &MixedNormMklOptions::cost_scale,
+      {{"plain", CostScale::kPlain}, {"comparable", CostScale::kComparable}},
+      {.meaning =
+           "plain: a row costs C times its weight. comparable: C times the number of rows over the "
+           "trace of the kernel that training begins with, so that the same C regularizes alike "
+           "whatever the regularization, the number of kernels and groups, and their "
+           "normalization; the useful values are then about 1, 10 and 100.",
+       .source = kOfProblem});
+  schema.Choice(
+      "regularization", &MixedNormMklOptions::regularization,
+      {{"mixed_norm", Regularization::kMixedNorm},
+       {"l1", Regularization::kL1},
+       {"sum", Regularization::kSum}},
+      {.meaning =
+           "mixed_norm: the largest of the groups' sums of norms, which uses every group and few "
+           "kernels of each. l1: the sum of all norms, whatever the groups (SimpleMKL), which uses "
+           "few kernels of few groups. sum: every kernel with the weight 1, a plain SVM.",
+       .source = kOfProblem});
+}
+
+void AddMethodOptions(OptionSchema<MixedNormMklOptions>& schema) {
+  schema.Choice(
+      "method", &MixedNormMklOptions::method,
+      {{"newton", Method::kNewton},
+       {"closed_form", Method::kClosedForm},
+       {"mirror_descent", Method::kMirrorDescent},
+       {"alternating_mirror_descent", Method::kAlternatingMirrorDescent},
+       {"simple_mkl", Method::kSimpleMkl}},
+      {.meaning =
+           "How weights follow from the SVM's solution. newton: the saddle point of a second-order "
+           "model, on the kernels in use and those that would come in. closed_form: block updates. "
+           "mirror_descent: multiplicative steps, of the groups' weights after every SVM; "
+           "alternating_mirror_descent: after the weights within groups are found, the paper's "
+           "algorithm. simple_mkl: reduced gradient with a line search, for one group or "
+           "regularization=l1 only. No matter for regularization=sum. Changes time only.",
+       .source = kMeasured});
+  schema.Integer("max_svm_solves", &MixedNormMklOptions::max_svm_solves,
+                 {.meaning = "The most SVMs of fixed weights that are solved; the best point then "
+                             "is the result, with its gap. 0: 200 with newton, else 2000.",
+                  .min = 0,
+                  .max = 1'000'000,
+                  .source = kMeasured});
+  schema.Real("kappa", &MixedNormMklOptions::kappa,
+              {.meaning = "Mirror descent: the step against the one that its analysis asks for. "
+                          "Larger is faster, and oscillates from about 20 on.",
+               .min = 0,
+               .max = 20,
+               .min_open = true,
+               .source = kMeasured});
+  schema.Real("power", &MixedNormMklOptions::power,
+              {.meaning = "closed_form: the power of the energies by which weights are multiplied, "
+                          "in [0.5, 2]. 0.5 never raises the optimum of one group; 2 is about four "
+                          "times as fast and may cycle. 0: begins with 2 and halves it when the "
+                          "gap stalls.",
+               .min = 0,
+               .max = 2,
+               .source = kMeasured});
+  schema.Real(
+      "gamma_floor", &MixedNormMklOptions::gamma_floor,
+      {.meaning =
+           "The least weight of a group among the groups, below 1 over their number. A group of "
+           "kernels of low rank may need the weight 0, which leaves its function undetermined; the "
+           "floor bends the optimum by at most itself times the number of groups, and smaller ones "
+           "make the SVMs harder. 0: half the gap asked for, at most 0.1 over the number of "
+           "groups.",
+       .min = 0,
+       .max = 0.5,
+       .source = kOfProblem});
+  schema.Real("weight_threshold", &MixedNormMklOptions::weight_threshold,
+              {.meaning = "Kernels with less than this share of the largest weight of their group "
+                          "are taken out at the end, when an SVM without them still has the gap "
+                          "asked for.",
+               .min = 0,
+               .max = 0.1,
+               .source = kOfProblem});
+}
+
+}  // namespace
+
+const OptionSchema<MixedNormMklOptions>& MixedNormMklOptions::Fields() {
+  static const auto& schema = *[] {
+    auto* made = new OptionSchema<MixedNormMklOptions>();
+    AddProblemOptions(*made);
+    AddMethodOptions(*made);
+    return made;
+  }();
+  return schema;
+}
+
+absl::Status CheckOptions(const MixedNormMklOptions& options) {
+  FieldViolations violations;
+  violations.Check(options.power == 0 || options.power >= 0.5, "power", "must be 0 or in [0.5, 2]");
+  return violations.ToStatus();
+}
+
+}  // namespace mercer::mixed_norm_mkl

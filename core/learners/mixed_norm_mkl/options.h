@@ -1,0 +1,37 @@
+// Options of mixed-norm multiple kernel learning.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/status/options.h"
+
+namespace mercer::mixed_norm_mkl {
+
+enum class Regularization : uint8_t { kMixedNorm, kL1, kSum };
+enum class Method : uint8_t {
+  kNewton,
+  kClosedForm,
+  kMirrorDescent,
+  kAlternatingMirrorDescent,
+  kSimpleMkl
+};
+enum class CostScale : uint8_t { kPlain, kComparable };
+
+struct MixedNormMklOptions {
+  double C = 1.0;
+  CostScale cost_scale = CostScale::kPlain;
+  Regularization regularization = Regularization::kMixedNorm;
+  Method method = Method::kNewton;
+  int64_t max_svm_solves = 0;
+  double kappa = 5.0;
+  double power = 0;
+  double gamma_floor = 0;
+  double weight_threshold = 1e-4;
+
+  static const OptionSchema<MixedNormMklOptions>& Fields();
+};
+
+// What options can contradict without any data. Errors: kInvalidArgument naming the field "power".
+absl::Status CheckOptions(const MixedNormMklOptions& options);
+
+}  // namespace mercer::mixed_norm_mkl

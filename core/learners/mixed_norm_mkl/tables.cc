@@ -1,0 +1,91 @@
+#include "core/learners/mixed_norm_mkl/tables.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status/status_macros.h"
+#include "core/kernels/spec/kernel_labels.h"
+
+namespace mercer::mixed_norm_mkl {
+namespace {
+
+// |f_k| = weights(k) sqrt(dual'K_k dual), of kernels with a weight.
+absl::StatusOr<Vector> NormsOfParts(const KernelFamily& family, const Vector& weights,
+                                    const Vector& dual, RunContext& context) {
+  std::vector<Index> selected;
+  for (Index k = 0; k < weights.size(); ++k) {
+    if (weights(k) > 0) {
+      selected.push_back(k);
+    }
+  }
+  Vector norms = Vector::Zero(weights.size());
+  if (selected.empty()) {
+    return norms;
+  }
+  Matrix energies(static_cast<Index>(selected.size()), 1);
+  MERCER_RETURN_IF_ERROR(family.QuadraticFormsForSearch(dual, selected, energies, context));
+  norms(selected) = weights(selected).cwiseProduct(energies.col(0).cwiseMax(0.0).cwiseSqrt());
+  return norms;
+}
+
+std::string GroupName(const std::string& group) { return group.empty() ? "without group" : group; }
+
+// Descriptions may name thousands of columns: kernels without names have numbers, from 1.
+std::string RowName(const KernelSpec& kernel, size_t k) {
+  return kernel.labels.name.empty()
+             ? absl::StrCat(std::string(KernelTypeName(kernel.type)), " ", k + 1)
+             : kernel.labels.name;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ModelTable>> TablesOf(const std::vector<KernelSpec>& kernels,
+                                                 const KernelFamily& family, const Vector& weights,
+                                                 const Vector& dual, RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const Vector norms, NormsOfParts(family, weights, dual, context));
+  const KernelGroups groups = GroupsOf(kernels);
+  ModelTable of_groups;
+  of_groups.name = "kernel_groups";
+  of_groups.title = "groups of kernels by their weights and norms";
+  of_groups.row_axis = "groups";
+  of_groups.column_axis = "properties";
+  of_groups.columns = {"weight", "norm", "kernels", "selected"};
+  of_groups.values = Matrix::Zero(groups.num_groups(), 4);
+  for (const std::string& group : groups.names) {
+    of_groups.rows.push_back(GroupName(group));
+  }
+  for (Index k = 0; k < weights.size(); ++k) {
+    auto row = of_groups.values.row(groups.group_of[static_cast<size_t>(k)]);
+    row(0) += weights(k);
+    row(1) += norms(k);
+    row(2) += 1;
+    row(3) += weights(k) > 0 ? 1 : 0;
+  }
+  ModelTable of_kernels;
+  of_kernels.name = "kernels_in_groups";
+  of_kernels.title = "kernels by their weights and norms in their groups";
+  of_kernels.row_axis = "kernels";
+  of_kernels.column_axis = "properties";
+  of_kernels.columns = {"group", "weight", "share of the group", "norm", "selected"};
+  of_kernels.values = Matrix::Zero(weights.size(), 5);
+  for (Index k = 0; k < weights.size(); ++k) {
+    const Index group = groups.group_of[static_cast<size_t>(k)];
+    const double of_group = of_groups.values(group, 0);
+    of_kernels.rows.push_back(RowName(kernels[static_cast<size_t>(k)], static_cast<size_t>(k)));
+    of_kernels.values.row(k) << static_cast<double>(group + 1), weights(k),
+        of_group > 0 ? weights(k) / of_group : 0.0, norms(k), weights(k) > 0 ? 1.0 : 0.0;
+  }
+  return std::vector<ModelTable>{std::move(of_groups), std::move(of_kernels)};
+}
+
+ByteCount TableBytes(const ProblemShape& shape) {
+  constexpr size_t kWords = 2000;  // titles and columns
+  constexpr size_t kRow = kMaxLabelBytes + 2 * sizeof(std::string) + 5 * sizeof(double);
+  return ByteCount(std::max<Index>(shape.outputs, 1)) *
+         (ByteCount(kWords) + ByteCount(2) * ByteCount(shape.kernels) * ByteCount(kRow));
+}
+
+}  // namespace mercer::mixed_norm_mkl
