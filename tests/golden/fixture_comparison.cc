@@ -296,6 +296,57 @@ void CompareSvm(const json& fixture, const json& answer) {
   }
 }
 
+void CompareMixedNorm(const json& fixture, const json& answer) {
+  const json& expected = fixture.at("expected");
+  const json& result = answer.at("result");
+  const json& tolerance = fixture.at("tolerance");
+  const json& unique = fixture.at("unique");
+  const double objective = expected.at("objective");
+  ExpectBounds(objective, result, tolerance.at("objective_rel"));
+  if (IsUnique(unique, "eta")) {
+    const double close = tolerance.at("eta_rel_to_max");
+    for (const char* name : {"eta", "lambda", "gamma"}) {
+      ExpectNear(expected.at(name), result.at(name), close * LargestMagnitude(expected.at(name)),
+                 name);
+    }
+  }
+  if (IsUnique(unique, "decision")) {
+    const json& close = tolerance.at("decision_abs");
+    ExpectNear(expected.at("decision_train"), result.at("decision_train"), close, "training rows");
+    if (expected.contains("decision_test")) {
+      ExpectNear(expected.at("decision_test"), result.at("decision_test"), close, "test rows");
+    }
+    ExpectInside(expected.at("b_interval"), result.at("b"), close);
+  }
+}
+
+void CompareMixedNormPairs(const json& fixture, const json& answer) {
+  const json& expected = fixture.at("expected");
+  const json& result = answer.at("result");
+  const json& tolerance = fixture.at("tolerance");
+  const double close = tolerance.at("decision_abs");
+  ASSERT_EQ(result.at("pairs").size(), expected.at("pairs").size());
+  for (size_t o = 0; o < expected.at("pairs").size(); ++o) {
+    const json& pair = expected.at("pairs").at(o);
+    const json& found = result.at("pairs").at(o);
+    EXPECT_EQ(found.at("positive"), pair.at("positive"));
+    EXPECT_EQ(found.at("negative"), pair.at("negative"));
+    const double objective = pair.at("objective");
+    ExpectNear(objective, found.at("objective"),
+               tolerance.at("objective_rel").get<double>() * objective, "objective");
+    if (pair.at("eta_unique").get<bool>()) {
+      ExpectNear(pair.at("eta"), found.at("eta"),
+                 tolerance.at("eta_rel_to_max").get<double>() * LargestMagnitude(pair.at("eta")),
+                 "eta");
+    }
+    ExpectNear(pair.at("decision_test"), found.at("decision_test"), close, "test rows");
+  }
+  ExpectNear(expected.at("votes"), result.at("votes"), 0.0, "votes");
+  // Each is the sum of two decision values.
+  ExpectNear(expected.at("margin_sum"), result.at("margin_sum"), 2 * close, "margin sums");
+  EXPECT_EQ(result.at("label_test"), expected.at("label_test"));
+}
+
 void CompareGroupProblem(const json& fixture, const json& answer) {
   CompareGroupPoint(fixture, answer.at("result"));
   for (const char* solver : {"newton", "admm", "fista"}) {

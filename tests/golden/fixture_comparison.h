@@ -16,6 +16,8 @@ void CompareCertificate(const nlohmann::json& fixture, const nlohmann::json& ans
 void CompareWeightUpdate(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareNormalisation(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareSvm(const nlohmann::json& fixture, const nlohmann::json& answer);
+void CompareMixedNorm(const nlohmann::json& fixture, const nlohmann::json& answer);
+void CompareMixedNormPairs(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareGroupProblem(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareProxAndLosses(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareFeatures(const nlohmann::json& fixture, const nlohmann::json& answer);

@@ -27,8 +27,7 @@ std::string Fixtures() { return SourceFolder() / "tests/fixtures"; }
 // Kinds that mercer-solve does not answer.
 const std::set<std::string>& UnsupportedKinds() {
   static const auto& kinds =
-      *new std::set<std::string>{"mixed_norm_mkl", "mixed_norm_mkl_one_vs_one",
-                                 // sparse multi-task SVM
+      *new std::set<std::string>{// sparse multi-task SVM
                                  "linear", "kernel", "scores",
                                  // gradients with coordinate weights
                                  "grad", "gradkl", "hessian", "svm_rfe", "errors",
@@ -80,22 +79,24 @@ json ReadJson(const std::string& path) {
 
 void CompareFixture(const json& fixture, const json& answer) {
   using Compare = void (*)(const json&, const json&);
-  static const auto& comparisons =
-      *new std::map<std::string, Compare>{{"mkl_lowrank", golden::CompareMkl},
-                                          {"mkl_gaussian", golden::CompareGaussian},
-                                          {"mkl_tikhonov", golden::CompareTikhonov},
-                                          {"edge_cases", golden::CompareEdgeCases},
-                                          {"multiclass", golden::CompareMulticlass},
-                                          {"certificate", golden::CompareCertificate},
-                                          {"weight_update", golden::CompareWeightUpdate},
-                                          {"normalisation", golden::CompareNormalisation},
-                                          {"svm", golden::CompareSvm},
-                                          {"master", golden::CompareGroupProblem},
-                                          {"prox", golden::CompareProxAndLosses},
-                                          {"features", golden::CompareFeatures},
-                                          {"grfl", golden::CompareFiniteFeatures},
-                                          {"ikl", golden::CompareInfiniteKernels},
-                                          {"csi", golden::CompareCsi}};
+  static const auto& comparisons = *new std::map<std::string, Compare>{
+      {"mkl_lowrank", golden::CompareMkl},
+      {"mkl_gaussian", golden::CompareGaussian},
+      {"mkl_tikhonov", golden::CompareTikhonov},
+      {"edge_cases", golden::CompareEdgeCases},
+      {"multiclass", golden::CompareMulticlass},
+      {"certificate", golden::CompareCertificate},
+      {"weight_update", golden::CompareWeightUpdate},
+      {"normalisation", golden::CompareNormalisation},
+      {"svm", golden::CompareSvm},
+      {"mixed_norm_mkl", golden::CompareMixedNorm},
+      {"mixed_norm_mkl_one_vs_one", golden::CompareMixedNormPairs},
+      {"master", golden::CompareGroupProblem},
+      {"prox", golden::CompareProxAndLosses},
+      {"features", golden::CompareFeatures},
+      {"grfl", golden::CompareFiniteFeatures},
+      {"ikl", golden::CompareInfiniteKernels},
+      {"csi", golden::CompareCsi}};
   const std::string kind = fixture.value("kind", fixture.value("model", "unknown"));
   if (UnsupportedKinds().count(kind) > 0) {
     EXPECT_EQ(answer.value("unsupported", ""), kind) << answer.dump().substr(0, 300);

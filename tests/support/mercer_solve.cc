@@ -28,6 +28,8 @@ const std::map<std::string, Solver>& Solvers() {
       {"weight_update", SolveWeightUpdate},
       {"normalisation", SolveNormalisation},
       {"svm", SolveSvm},
+      {"mixed_norm_mkl", SolveMixedNorm},
+      {"mixed_norm_mkl_one_vs_one", SolveMixedNormPairs},
       {"mkl_tikhonov", SolveTikhonov},
       {"master", SolveGroupProblem},
       {"prox", SolveProxAndLosses},

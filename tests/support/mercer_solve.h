@@ -28,6 +28,8 @@ absl::StatusOr<Answer> SolveCertificate(const nlohmann::json& fixture);
 absl::StatusOr<Answer> SolveWeightUpdate(const nlohmann::json& fixture);
 absl::StatusOr<Answer> SolveNormalisation(const nlohmann::json& fixture);
 absl::StatusOr<Answer> SolveSvm(const nlohmann::json& fixture);
+absl::StatusOr<Answer> SolveMixedNorm(const nlohmann::json& fixture);
+absl::StatusOr<Answer> SolveMixedNormPairs(const nlohmann::json& fixture);
 // Learning with infinitely many features, and what its paper compares it with.
 absl::StatusOr<Answer> SolveGroupProblem(const nlohmann::json& fixture);
 absl::StatusOr<Answer> SolveProxAndLosses(const nlohmann::json& fixture);

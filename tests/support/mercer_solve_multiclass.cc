@@ -6,9 +6,6 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status/status_macros.h"
-#include "core/learners/registry.h"
-#include "core/training/model/predictor.h"
-#include "core/training/recipe/recipe.h"
 #include "tests/support/mercer_solve.h"
 #include "tests/support/mercer_solve_json.h"
 #include "tests/support/mercer_solve_training.h"
@@ -30,12 +27,7 @@ Dataset MakeDataset(const Matrix& values) {
   return dataset;
 }
 
-struct Coded {
-  Model model;
-  Prediction test;
-};
-
-absl::StatusOr<Coded> TrainCoded(const json& fixture, CodingChoice coding) {
+absl::StatusOr<Coded> TrainCodedFixture(const json& fixture, CodingChoice coding) {
   const json& input = fixture.at("input");
   Dataset dataset = MakeDataset(ToMatrix(input.at("X")));
   dataset.role_columns.push_back(
@@ -46,19 +38,9 @@ absl::StatusOr<Coded> TrainCoded(const json& fixture, CodingChoice coding) {
   KernelGrid& grid = recipe.kernels.emplace_back();
   grid.bandwidths = input.at("sigma").get<std::vector<double>>();
   recipe.coding = coding;
-  recipe.preprocessing.scaling = Scaling::kNone;
   recipe.limits.relative_gap =
       kTighter * fixture.at("tolerance").at("solve_to_gap_rel").get<double>();
-  RunContext context;
-  QuietObserver observer;
-  const RecipeRun run{FindLearner("lp_mkl"), &recipe, &dataset, "", "mercer-solve"};
-  MERCER_ASSIGN_OR_RETURN(TrainedModel trained, RunRecipe(run, {}, context, observer));
-  Coded coded{std::move(trained.model), {}};
-  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
-                          Predictor::Make(std::make_shared<const Model>(coded.model)));
-  MERCER_ASSIGN_OR_RETURN(
-      coded.test, predictor->Predict(MakeDataset(ToMatrix(input.at("X_test"))), {}, context));
-  return coded;
+  return TrainCoded(recipe, dataset, MakeDataset(ToMatrix(input.at("X_test"))));
 }
 
 json Label(const OutputCoding& coding, int class_index) {
@@ -99,8 +81,8 @@ json Predicted(const Coded& coded) {
 }  // namespace
 
 absl::StatusOr<Answer> SolveMulticlass(const json& fixture) {
-  MERCER_ASSIGN_OR_RETURN(const Coded all, TrainCoded(fixture, CodingChoice::kOneVsAll));
-  MERCER_ASSIGN_OR_RETURN(const Coded pairs, TrainCoded(fixture, CodingChoice::kOneVsOne));
+  MERCER_ASSIGN_OR_RETURN(const Coded all, TrainCodedFixture(fixture, CodingChoice::kOneVsAll));
+  MERCER_ASSIGN_OR_RETURN(const Coded pairs, TrainCodedFixture(fixture, CodingChoice::kOneVsOne));
   Matrix votes;
   Matrix margin_sums;
   pairs.model.coding.Vote(pairs.test.decision_values, &votes, &margin_sums);

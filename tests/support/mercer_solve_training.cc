@@ -85,6 +85,20 @@ absl::StatusOr<Solution> Train(const std::string& learner, const OptionValues& o
                   std::move(outcome.metrics)};
 }
 
+absl::StatusOr<Coded> TrainCoded(TrainingRecipe recipe, const Dataset& dataset,
+                                 const Dataset& test) {
+  recipe.preprocessing.scaling = Scaling::kNone;
+  RunContext context;
+  QuietObserver observer;
+  const RecipeRun run{FindLearner(recipe.learner), &recipe, &dataset, "", "mercer-solve"};
+  MERCER_ASSIGN_OR_RETURN(TrainedModel trained, RunRecipe(run, {}, context, observer));
+  Coded coded{std::move(trained.model), {}};
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
+                          Predictor::Make(std::make_shared<const Model>(coded.model)));
+  MERCER_ASSIGN_OR_RETURN(coded.test, predictor->Predict(test, {}, context));
+  return coded;
+}
+
 absl::StatusOr<Vector> DecisionValues(const ModelFunction& function, const PreparedData& rows) {
   auto model = std::make_shared<Model>();
   model->function = function;

@@ -13,6 +13,8 @@
 #include "core/training/contract/learner.h"
 #include "core/training/contract/problem.h"
 #include "core/training/model/certificate.h"
+#include "core/training/model/predictor.h"
+#include "core/training/recipe/recipe.h"
 #include "core/training/run/run_training.h"
 
 namespace mercer::solve {
@@ -43,6 +45,15 @@ struct Solution {
 // By the learner of that name, to `relative_gap` as verified.
 absl::StatusOr<Solution> Train(const std::string& learner, const OptionValues& options,
                                TrainingProblem& problem, double relative_gap);
+
+// A run of the whole path from a data set to a model, without scaling, and what the model says of
+// test rows.
+struct Coded {
+  Model model;
+  Prediction test;
+};
+absl::StatusOr<Coded> TrainCoded(TrainingRecipe recipe, const Dataset& dataset,
+                                 const Dataset& test);
 
 // f(x) + bias of one-output functions, by the evaluator of models.
 absl::StatusOr<Vector> DecisionValues(const ModelFunction& function, const PreparedData& rows);
