@@ -123,7 +123,10 @@ Index MixedNorm::FirstOfGroup() const {
   return std::max<Index>(2, std::min<Index>(20, 30 / groups_.num_groups));
 }
 
-Index MixedNorm::AddedToGroup() const { return std::max<Index>(5, 20 / groups_.num_groups); }
+Index MixedNorm::AddedToGroup() const {
+  const Index n = groups_.num_groups;
+  return std::min(std::max<Index>(5, 20 / n), std::max<Index>(1, 100 / n));
+}
 
 Vector MixedNorm::Uniform() const {
   const auto kernels = static_cast<Index>(groups_.group_of.size());

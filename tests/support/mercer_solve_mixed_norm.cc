@@ -112,7 +112,7 @@ TrainingProblem ProblemOf(const json& input) {
   return problem;
 }
 
-double AskedGap(const json& fixture) {
+double AskedMixedGap(const json& fixture) {
   return kTighter * fixture.at("tolerance").at("run_with_relative_gap").get<double>();
 }
 
@@ -158,7 +158,7 @@ absl::StatusOr<Answer> SolveMixedNorm(const json& fixture) {
   TrainingProblem problem = ProblemOf(input);
   const double cost = input.at("C");
   MERCER_ASSIGN_OR_RETURN(const Solution solution,
-                          Train("mixed_norm_mkl", {{"C", cost}}, problem, AskedGap(fixture)));
+                          Train("mixed_norm_mkl", {{"C", cost}}, problem, AskedMixedGap(fixture)));
   const TaskData& task = problem.tasks[0];
   const Vector dual = solution.point.witness.tasks[0].dual.col(0);
   MERCER_ASSIGN_OR_RETURN(const Vector energies, Energies(problem, dual));
@@ -216,7 +216,7 @@ absl::StatusOr<Answer> SolveMixedNormPairs(const json& fixture) {
     recipe.kernels.emplace_back().prototype = std::move(kernel);
   }
   recipe.coding = CodingChoice::kOneVsOne;
-  recipe.limits.relative_gap = AskedGap(fixture);
+  recipe.limits.relative_gap = AskedMixedGap(fixture);
   MERCER_ASSIGN_OR_RETURN(const Coded coded,
                           TrainCoded(recipe, dataset, DatasetOf(DataOf(input, "_test"))));
   const OutputCoding& coding = coded.model.coding;

@@ -13,10 +13,15 @@ def updated(root, learners):
     """Text by path below proto/mercer/v1, of those files that hold such comments."""
     folder = root / "proto/mercer/v1"
     kernels = listed.read(root / "core/kernels/formulas/kernels.inc", "MERCER_KERNEL")
-    return {
-        "learner.proto": with_options((folder / "learner.proto").read_text(encoding="utf-8"), learners),
+    learner = (folder / "learner.proto").read_text(encoding="utf-8")
+    made = {
+        "learner.proto": with_options(learner, learners),
         "kernel.proto": with_kernels((folder / "kernel.proto").read_text(encoding="utf-8"), kernels),
     }
+    for path in (folder / f"{one['name']}.proto" for one in learners):
+        if path.exists():
+            made[path.name] = with_options(path.read_text(encoding="utf-8"), learners, learner)
+    return made
 
 
 def comment(text, indent="  "):
@@ -39,12 +44,12 @@ def of_option(option):
     return " ".join(parts)
 
 
-def with_options(text, learners):
-    """learner.proto with the comments of all fields that are options; raises where an option has no field."""
+def with_options(text, learners, listing=None):
+    """A proto with the comments of all fields that are options; `listing` has the list of learners, if it is another file."""
     for learner in learners:
-        message = re.search(rf"^    (\w+) {learner['name']} = \d+;$", text, re.MULTILINE)
-        if not message:
-            continue  # a new learner, whose message is not written yet
+        message = re.search(rf"^    (\w+) {learner['name']} = \d+;$", listing or text, re.MULTILINE)
+        if not message or f"\nmessage {message[1]} {{\n" not in text:
+            continue  # a new learner, whose message is not written yet, or one with a file of its own
         start = text.index(f"\nmessage {message[1]} {{\n")
         end = text.index("\n}\n", start)
         options = {option["name"]: option for option in learner.get("options", [])}
