@@ -23,6 +23,12 @@ std::string ColumnName(const std::string& block, Index column) {
   return absl::StrCat(block, "_", column);
 }
 
+// The member of an object, or nothing where it has none.
+const json& PartOf(const json& object, const std::string& name) {
+  static const json& nothing = *new json(nullptr);
+  return object.contains(name) ? object.at(name) : nothing;
+}
+
 // The kernel of place k; a Gram matrix of its own is the block "gram<k>".
 KernelSpec SpecOf(const json& kernel, size_t k) {
   KernelSpec spec;
@@ -43,7 +49,7 @@ KernelSpec SpecOf(const json& kernel, size_t k) {
   } else {
     spec.type = KernelType::kPrecomputed;
   }
-  for (const json& column : kernel.value("columns", json::array())) {
+  for (const json& column : PartOf(kernel, "columns")) {
     spec.columns.push_back(ColumnName(spec.block, column.get<Index>()));
   }
   if (kernel.at("normalisation") == "trace") {
@@ -63,7 +69,7 @@ std::vector<KernelSpec> KernelsOf(const json& input) {
 // Training rows with `of_rows` empty, test rows with "_test".
 PreparedData DataOf(const json& input, const std::string& of_rows) {
   PreparedData data;
-  for (const auto& [name, rows] : input.value("features" + of_rows, json::object()).items()) {
+  for (const auto& [name, rows] : PartOf(input, "features" + of_rows).items()) {
     PreparedBlock& block = data.blocks.emplace_back();
     block.name = name;
     block.values = SharedMatrix(RowMatrix(ToMatrix(rows)));
@@ -76,7 +82,7 @@ PreparedData DataOf(const json& input, const std::string& of_rows) {
     data.squares.push_back({name, kind, SharedMatrix(RowMatrix(ToMatrix(rows)))});
     data.rows = data.squares.back().values.rows();
   };
-  for (const auto& [name, rows] : input.value("distances" + of_rows, json::object()).items()) {
+  for (const auto& [name, rows] : PartOf(input, "distances" + of_rows).items()) {
     add_square(name, SquareKind::kDistance, rows);
   }
   size_t k = 0;

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "core/base/status/byte_count.h"
-#include "core/base/status/status_macros.h"
 #include "core/learners/mixed_norm_mkl/mixed_norm_mkl.h"
 #include "core/learners/mixed_norm_mkl/tables.h"
 #include "core/learners/mixed_norm_mkl/verify.h"
@@ -62,15 +61,10 @@ size_t EstimateTables(const MixedNormMklOptions& /*options*/, const ProblemShape
   return TableBytes(shape).value();
 }
 
-absl::StatusOr<std::unique_ptr<Learner>> Create(const MixedNormMklOptions& options) {
-  MERCER_RETURN_IF_ERROR(CheckOptions(options));
-  return std::make_unique<MixedNormMklLearner>(options);
-}
-
 }  // namespace
 
 LearnerEntry Entry() {
-  return MakeEntry<MixedNormMklOptions>(
+  return MakeEntry<MixedNormMklOptions, MixedNormMklLearner>(
       {.name = "mixed_norm_mkl",
        .title = "Mixed-norm multiple kernel learning",
        .summary =
@@ -81,9 +75,9 @@ LearnerEntry Entry() {
            "the sum. Memory grows with the square of the rows; a run costs 5 to 30 SVM solutions. "
            "Source: Nath, Dinesh, Raman, Bhattacharyya, Ben-Tal, Ramakrishnan: On the algorithmics "
            "and applications of a mixed-norm based kernel learning formulation. NIPS 22 (2009) "
-           "844-852."},
-      {.create = Create,
-       .verify = Verify,
+           "844-852.",
+       .kernel_groups = true},
+      {.verify = Verify,
        .estimate_memory = EstimateMemory,
        .estimate_work = EstimateWork,
        .table_bytes = EstimateTables});

@@ -144,7 +144,8 @@ absl::Status MixedNormMklLearner::Advance(RunContext& context) {
     return absl::OkStatus();
   }
   ++state_.svm_solves;
-  if (state_.mkl.best.gap <= target_) {
+  state_.best.Improve(loop_->bounds(), state_.mkl.weights, state_.mkl.dual);
+  if (state_.best.RelativeGap() <= target_) {
     return TakeOutSmallWeights(context);
   }
   if (progress != MklProgress::kSolved) {
@@ -159,26 +160,34 @@ absl::Status MixedNormMklLearner::Advance(RunContext& context) {
   return loop_->MoveWeights(target_, context);
 }
 
+// The function without them may be a little worse, as long as its gap is small enough.
 absl::Status MixedNormMklLearner::TakeOutSmallWeights(RunContext& context) {
   if (norm_ == nullptr) {
     return absl::OkStatus();
   }
-  const Vector kept = norm_->Thresholded(state_.mkl.best.weights, options_.weight_threshold);
-  if (kept == state_.mkl.best.weights) {
+  const Vector kept = norm_->Thresholded(state_.best.weights, options_.weight_threshold);
+  if (kept == state_.best.weights) {
     return absl::OkStatus();
   }
   ++state_.svm_solves;
-  return loop_->TryWeights(kept, target_, context);
+  MERCER_ASSIGN_OR_RETURN(const Vector dual, loop_->TryWeights(kept, target_, context));
+  BestPair without = state_.best;
+  without.Improve(loop_->bounds(), kept, dual);
+  without.TakeFunction(loop_->bounds(), kept, dual);
+  if (without.RelativeGap() <= target_) {
+    state_.best = std::move(without);
+  }
+  return absl::OkStatus();
 }
 
 StepReport MixedNormMklLearner::Report() const {
   const MklState& mkl = state_.mkl;
   StepReport report;
   report.stage = mkl.solving ? "solve" : "weights";
-  report.primal = mkl.best.primal;
-  report.dual = mkl.best.lower;
-  report.accuracy = mkl.best.gap;
-  report.has_model = std::isfinite(mkl.best.gap) || loop_->inner().has_point();
+  report.primal = state_.best.upper;
+  report.dual = state_.best.lower;
+  report.accuracy = state_.best.RelativeGap();
+  report.has_model = state_.best.has_function() || loop_->inner().has_point();
   report.fraction = FractionOfGap(report.accuracy, problem_->relative_gap);
   report.active_kernels = (mkl.weights.array() > 0).count();
   report.support_vectors = ((mkl.solving ? loop_->inner().dual() : mkl.dual).array() != 0).count();
@@ -188,30 +197,33 @@ StepReport MixedNormMklLearner::Report() const {
 }
 
 absl::StatusOr<TrainedPoint> MixedNormMklLearner::CurrentModel(RunContext& context) const {
-  const BestPoint& best = state_.mkl.best;
-  if (std::isfinite(best.gap)) {
-    return PointAt(best.weights, best.dual, best.bias, context);
+  if (state_.best.has_function()) {
+    return PointAt(state_.best, context);
   }
   if (!loop_.has_value() || family_ == nullptr) {
     return absl::FailedPreconditionError("no machine has been begun yet");
   }
   MERCER_ASSIGN_OR_RETURN(const double bias, loop_->BiasSoFar(context));
-  return PointAt(state_.mkl.weights, loop_->inner().dual(), bias, context);
+  const Vector& dual = loop_->inner().dual();
+  return PointAt({.weights = state_.mkl.weights, .dual = dual, .bias = bias, .lower_dual = dual},
+                 context);
 }
 
-absl::StatusOr<TrainedPoint> MixedNormMklLearner::PointAt(const Vector& weights, const Vector& dual,
-                                                          double bias, RunContext& context) const {
+absl::StatusOr<TrainedPoint> MixedNormMklLearner::PointAt(const BestPair& pair,
+                                                          RunContext& context) const {
   const TaskData& task = problem_->tasks[0];
   TrainedPoint point;
-  point.function = MakeKernelFunction(*task.inputs, task.rows, problem_->kernels,
-                                      weights.cwiseProduct(family_->scales()), dual, bias);
-  point.witness.tasks.push_back({dual, Vector::Constant(1, bias)});
-  point.witness.arrays.emplace_back("weights", weights);
+  point.function =
+      MakeKernelFunction(*task.inputs, task.rows, problem_->kernels,
+                         pair.weights.cwiseProduct(family_->scales()), pair.dual, pair.bias);
+  point.witness.tasks.push_back({pair.dual, Vector::Constant(1, pair.bias)});
+  point.witness.arrays.emplace_back("weights", pair.weights);
+  point.witness.arrays.emplace_back("lower_dual", pair.lower_dual);
   point.summary.SetKernels(problem_->kernels);
-  point.summary.kernel_weights = weights;
-  point.summary.num_support_vectors = (dual.array() != 0).count();
+  point.summary.kernel_weights = pair.weights;
+  point.summary.num_support_vectors = (pair.dual.array() != 0).count();
   MERCER_ASSIGN_OR_RETURN(point.summary.tables,
-                          TablesOf(problem_->kernels, *family_, weights, dual, context));
+                          TablesOf(problem_->kernels, *family_, pair.weights, pair.dual, context));
   return point;
 }
 

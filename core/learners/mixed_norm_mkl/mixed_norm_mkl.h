@@ -13,7 +13,8 @@
 // Method       SVMs of fixed weights and steps of the weights in turn (solvers/mkl/mkl_loop.h): by
 //              default Newton's method on the saddle point, on the kernels in use and those that
 //              would come in; first-order methods (mixed_norm_methods.h, reduced_gradient.h).
-// Differences  (1) ends by the duality gap of the whole problem; (2) gamma has a floor; (3) weights
+// Differences  (1) ends by the duality gap of the whole problem, of the best function and the best
+//              dual of all machines; (2) gamma has a floor; (3) weights
 //              become 0, and what is left of small ones is taken out at the end.
 // Guarantees   primal and dual of a report are bounds of the whole problem, all kernels included,
 //              at every step.
@@ -39,11 +40,13 @@ LearnerEntry Entry();
 
 struct MixedNormMklState {
   MklState mkl;
+  BestPair best;
   int64_t svm_solves = 0;
   std::optional<StopReason> stop;
 
   static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
-    visit(Nested(self.mkl, MklSizes{of.rows, of.kernels}), self.svm_solves,
+    const MklSizes sizes{of.rows, of.kernels};
+    visit(Nested(self.mkl, sizes), Nested(self.best, sizes), self.svm_solves,
           UpTo(self.stop, StopReason::kObjectiveZero));
   }
 };
@@ -69,8 +72,7 @@ class MixedNormMklLearner : public ResumableLearner<MixedNormMklState> {
   absl::Status Prepare(RunContext& context);
   absl::Status TakeOutSmallWeights(RunContext& context);
   int64_t MostSolves() const;
-  absl::StatusOr<TrainedPoint> PointAt(const Vector& weights, const Vector& dual, double bias,
-                                       RunContext& context) const;
+  absl::StatusOr<TrainedPoint> PointAt(const BestPair& pair, RunContext& context) const;
 
   const MixedNormMklOptions options_;
   std::unique_ptr<WeightRegularizer> regularizer_;

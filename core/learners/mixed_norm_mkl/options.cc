@@ -67,11 +67,11 @@ void AddMethodOptions(OptionSchema<MixedNormMklOptions>& schema) {
                .min_open = true,
                .source = kMeasured});
   schema.Real("power", &MixedNormMklOptions::power,
-              {.meaning = "closed_form: the power of the energies by which weights are multiplied, "
-                          "in [0.5, 2]. 0.5 never raises the optimum of one group; 2 is about four "
-                          "times as fast and may cycle. 0: begins with 2 and halves it when the "
-                          "gap stalls.",
-               .min = 0,
+              {.meaning = "closed_form: the power of the energies by which weights are multiplied. "
+                          "It is halved, to 0.5 at the least, whenever the gap has stalled for "
+                          "three SVMs. 0.5 never raises the optimum of one group; 2 is about four "
+                          "times as fast.",
+               .min = 0.5,
                .max = 2,
                .source = kMeasured});
   schema.Real(
@@ -104,12 +104,6 @@ const OptionSchema<MixedNormMklOptions>& MixedNormMklOptions::Fields() {
     return made;
   }();
   return schema;
-}
-
-absl::Status CheckOptions(const MixedNormMklOptions& options) {
-  FieldViolations violations;
-  violations.Check(options.power == 0 || options.power >= 0.5, "power", "must be 0 or in [0.5, 2]");
-  return violations.ToStatus();
 }
 
 }  // namespace mercer::mixed_norm_mkl

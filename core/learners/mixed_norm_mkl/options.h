@@ -24,14 +24,11 @@ struct MixedNormMklOptions {
   Method method = Method::kNewton;
   int64_t max_svm_solves = 0;
   double kappa = 5.0;
-  double power = 0;
+  double power = 2.0;
   double gamma_floor = 0;
   double weight_threshold = 1e-4;
 
   static const OptionSchema<MixedNormMklOptions>& Fields();
 };
-
-// What options can contradict without any data. Errors: kInvalidArgument naming the field "power".
-absl::Status CheckOptions(const MixedNormMklOptions& options);
 
 }  // namespace mercer::mixed_norm_mkl

@@ -33,15 +33,11 @@ struct BestPoint {
       return false;
     }
     const bool clearly = found < kClearly * gap;
-    Take(bounds, of_weights, of_dual);
-    return clearly;
-  }
-  // Puts a point in the place of the best one; the bounds stay.
-  void Take(const PointBounds& bounds, const Vector& of_weights, const Vector& of_dual) {
-    gap = bounds.RelativeGap();
+    gap = found;
     weights = of_weights;
     dual = bounds.function_scale * of_dual;
     bias = bounds.bias;
+    return clearly;
   }
 
   static void VisitArrays(auto& visit, auto& self, const MklSizes& of) {
@@ -53,6 +49,44 @@ struct BestPoint {
       const bool whole = self.weights.size() > 0 && self.dual.size() > 0;
       return whole || !std::isfinite(self.gap);
     });
+  }
+};
+
+// The best function of a run and the best dual, which may come from different points: the gap
+// between them is that of the run.
+struct BestPair {
+  Vector weights;
+  Vector dual;  // coefficients of the function: a feasible dual times a scale
+  double bias = 0;
+  double primal = kInfinity;  // of the function
+  double upper = kInfinity;   // the least of all functions
+  Vector lower_dual;
+  double lower = -kInfinity;
+
+  bool has_function() const { return weights.size() > 0; }
+  double RelativeGap() const { return PointBounds{.primal = primal, .dual = lower}.RelativeGap(); }
+  void Improve(const PointBounds& bounds, const Vector& of_weights, const Vector& of_dual) {
+    if (bounds.primal < primal) {
+      TakeFunction(bounds, of_weights, of_dual);
+    }
+    if (bounds.dual > lower) {
+      lower = bounds.dual;
+      lower_dual = bounds.dual_scale * of_dual;
+    }
+  }
+  // Also one that is worse.
+  void TakeFunction(const PointBounds& bounds, const Vector& of_weights, const Vector& of_dual) {
+    primal = bounds.primal;
+    upper = std::min(upper, primal);
+    weights = of_weights;
+    dual = bounds.function_scale * of_dual;
+    bias = bounds.bias;
+  }
+
+  static void VisitFields(auto& visit, auto& self, const MklSizes& of) {
+    visit(SizedOrEmpty(self.weights, of.kernels), SizedOrEmpty(self.dual, of.rows), self.bias,
+          self.primal, self.upper, SizedOrEmpty(self.lower_dual, of.rows), self.lower);
+    visit.Require([&] { return (self.weights.size() > 0) == (self.dual.size() > 0); });
   }
 };
 

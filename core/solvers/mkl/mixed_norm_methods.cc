@@ -19,11 +19,8 @@ absl::Status NotMethodState() {
 
 }  // namespace
 
-ClosedFormMethod::ClosedFormMethod(const MixedNorm& norm, double power)
-    : norm_(norm), halves_(power == 0) {
-  if (!halves_) {
-    state_.power = power;
-  }
+ClosedFormMethod::ClosedFormMethod(const MixedNorm& norm, double power) : norm_(norm) {
+  state_.power = power;
 }
 
 Vector ClosedFormMethod::Next(const SolvedMachine& machine, double /*target*/) {
@@ -31,7 +28,7 @@ Vector ClosedFormMethod::Next(const SolvedMachine& machine, double /*target*/) {
   if (gap < state_.least_gap) {
     state_.least_gap = gap;
     state_.stalled = 0;
-  } else if (halves_ && ++state_.stalled >= kStallsToHalve) {
+  } else if (++state_.stalled >= kStallsToHalve) {
     state_.power = std::max(kLeastPower, 0.5 * state_.power);
     state_.stalled = 0;
   }

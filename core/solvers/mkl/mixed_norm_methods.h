@@ -15,9 +15,9 @@ namespace mercer {
 
 // inner(k) <- inner(k) energies(k)^power within groups, outer(j) in proportion to sqrt(W_j), W_j =
 // sum over the group of inner(k) energies(k). Power 1/2 minimises the primal over the weights of
-// groups; 2 takes about a quarter of the machines, and may cycle: power 0 begins with 2 and halves
-// it, to 1/2 at the least, whenever primal - dual, of all kernels, has not gone below its least for
-// three machines. Entries below 1e-14 become 0 for good.
+// groups; 2 takes about a quarter of the machines, and may cycle: the power is halved, to 1/2 at the
+// least, whenever primal - dual, of all kernels, has not gone below its least for three machines.
+// Entries below 1e-14 become 0 for good.
 class ClosedFormMethod : public WeightMethod {
  public:
   // `norm` must outlive the method.
@@ -40,7 +40,6 @@ class ClosedFormMethod : public WeightMethod {
   };
 
   const MixedNorm& norm_;
-  const bool halves_;
   State state_;
 };
 

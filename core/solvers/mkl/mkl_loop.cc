@@ -20,6 +20,7 @@ constexpr double kLeastInnerGapShare = 0.02;  // of the gap asked for
 // The least gap that a machine of a loss with a curvature is solved to. It is below rounding: a
 // start within a larger one would pass for the solution, and its energies with it.
 constexpr double kLeastCurvedGap = 1e-17;
+constexpr double kLeastFollowedGap = 1e-12;  // of a machine of a method, whatever it asks for
 constexpr double kRetreat = 0.4;
 constexpr int64_t kMaxReductions = 3;
 constexpr int64_t kOverRelaxedSteps = 2;
@@ -126,7 +127,8 @@ absl::StatusOr<double> MklLoop::GapWithout(const Vector& others, const RunContex
 // a more exact one.
 absl::Status MklLoop::FollowMethod(double target, RunContext& context) {
   const double share = options_.method->inner_gap_share();
-  const double least = share / kInnerGapShare * kLeastInnerGapShare * target;
+  const double least =
+      std::max(share / kInnerGapShare * kLeastInnerGapShare * target, kLeastFollowedGap);
   MERCER_ASSIGN_OR_RETURN(
       const double linear,
       problem_.loss->DualValue(problem_.targets, problem_.costs, state_.dual, context));
@@ -140,7 +142,8 @@ absl::Status MklLoop::FollowMethod(double target, RunContext& context) {
   return RescaleDual(energies_, context);
 }
 
-absl::Status MklLoop::TryWeights(const Vector& weights, double target, RunContext& context) {
+absl::StatusOr<Vector> MklLoop::TryWeights(const Vector& weights, double target,
+                                           RunContext& context) {
   const MklState before = state_;
   state_.weights = weights;
   state_.inner_gap = std::min(state_.inner_gap, kInnerGapShare * target);
@@ -148,15 +151,9 @@ absl::Status MklLoop::TryWeights(const Vector& weights, double target, RunContex
   while (progress == MklProgress::kSolving) {
     MERCER_ASSIGN_OR_RETURN(progress, Solve(context));
   }
-  const BestPoint tried = state_.best;
-  const Vector dual = state_.dual;
+  Vector dual = state_.dual;
   state_ = before;
-  state_.best.primal = tried.primal;
-  state_.best.lower = tried.lower;
-  if (bounds_.RelativeGap() <= target) {
-    state_.best.Take(bounds_, weights, dual);
-  }
-  return absl::OkStatus();
+  return dual;
 }
 
 // The last step of the weights raised the optimum. A step of Newton's method is shortened, three

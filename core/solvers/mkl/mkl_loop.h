@@ -127,13 +127,15 @@ class MklLoop {
   absl::StatusOr<MklProgress> Solve(RunContext& context);
   // After kSolved: new weights, and the dual that their machine starts from. Errors: kCancelled.
   absl::Status MoveWeights(double target, RunContext& context);
-  // Between machines: solves that of these weights, and takes its point for the best one where its
-  // gap is at most `target`. The run goes on where it was. Errors: those of Solve.
-  absl::Status TryWeights(const Vector& weights, double target, RunContext& context);
+  // Between machines: solves that of these weights, whose dual it returns and which bounds() are
+  // about. The run then goes on where it was. Errors: those of Solve.
+  absl::StatusOr<Vector> TryWeights(const Vector& weights, double target, RunContext& context);
 
   const InnerSolver& inner() const { return inner_; }
   // Of all kernels, at the machine that was solved last.
   const Vector& energies() const { return energies_; }
+  // At that machine.
+  const PointBounds& bounds() const { return bounds_; }
   // The machine that is being solved: its dual so far, with the best bias, is a function, too.
   absl::StatusOr<double> BiasSoFar(RunContext& context) const;
 

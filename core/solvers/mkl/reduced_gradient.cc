@@ -10,6 +10,8 @@ constexpr double kGolden = 0.6180339887498949;
 constexpr double kZeroWeight = 1e-12;
 constexpr double kFineSection = 1e-3;  // of the longest step
 constexpr double kCoarseSection = 0.1;
+constexpr double kLeastSection = 1e-8;
+constexpr double kLeastShare = 1e-8;  // of the gap of the whole
 
 }  // namespace
 
@@ -119,14 +121,16 @@ Vector ReducedGradientMethod::TryUpper() {
   return At(state_.upper.step);
 }
 
-// The bracket loses the part beyond the worse of its two trials; the other one stays.
+// The bracket loses the part beyond the worse of its two trials; the other one stays. The optimum
+// may be much nearer to the beginning than a share of the longest step.
 Vector ReducedGradientMethod::Section(double share) {
   if (state_.upper.optimum == kInfinity) {
     return TryUpper();
   }
   const bool keeps_low = state_.lower.optimum <= state_.upper.optimum;
   (keeps_low ? state_.high : state_.low) = keeps_low ? state_.upper.step : state_.lower.step;
-  if (state_.high - state_.low <= share * state_.longest) {
+  const double width = state_.best.step > 0 ? share : kLeastSection;
+  if (state_.high - state_.low <= width * state_.longest) {
     return EndSearch();
   }
   if (keeps_low) {
@@ -141,6 +145,7 @@ Vector ReducedGradientMethod::Section(double share) {
 
 Vector ReducedGradientMethod::EndSearch() {
   if (!(state_.best.step > 0)) {
+    state_.inner_gap_share = std::max(0.1 * state_.inner_gap_share, kLeastShare);
     state_.phase = Phase::kPoint;
     return state_.point;
   }

@@ -8,8 +8,8 @@
 //             becomes 0 as long as J falls there, without that weight from then on; then a golden
 //             section between the last such point and the next.
 // Differences (1) ends by the certificate of the loop; (2) the golden section is to a tenth of its
-//             interval while the gap is above 10 times the one asked for, else to 1e-3; (3) a
-//             line without a better point asks for a more exact machine.
+//             interval while the gap is above 10 times the one asked for, else to 1e-3, and goes on
+//             to 1e-8 where no trial is better than its beginning.
 // Cost        A machine for every trial.
 #pragma once
 
@@ -25,8 +25,8 @@ class ReducedGradientMethod : public WeightMethod {
   explicit ReducedGradientMethod(Index num_kernels) : num_kernels_(num_kernels) {}
 
   Vector Next(const SolvedMachine& machine, double target) override;
-  // Trials are compared by their optima.
-  double inner_gap_share() const override { return 1e-5; }
+  // Trials are compared by their optima: a line without a better point asks for more exact ones.
+  double inner_gap_share() const override { return state_.inner_gap_share; }
   void Save(ByteWriter& writer) const override { WriteFields(state_, writer, num_kernels_); }
   absl::Status Load(ByteReader& reader) override;
 
@@ -47,7 +47,8 @@ class ReducedGradientMethod : public WeightMethod {
     Phase phase = Phase::kPoint;
     Vector point;                // of the simplex
     double optimum = kInfinity;  // there
-    Vector energies;             // there
+    double inner_gap_share = 1e-3;
+    Vector energies;  // there
     Vector direction;
     double longest = 0;  // the step at which a weight becomes 0
     double low = 0;      // the bracket
@@ -58,11 +59,11 @@ class ReducedGradientMethod : public WeightMethod {
     Vector best_energies;
 
     static void VisitFields(auto& visit, auto& self, Index kernels) {
-      visit(UpTo(self.phase, Phase::kUpper), SizedOrEmpty(self.point, kernels), self.optimum,
-            SizedOrEmpty(self.energies, kernels), SizedOrEmpty(self.direction, kernels),
-            self.longest, self.low, self.high, Nested(self.lower, NoSizes()),
-            Nested(self.upper, NoSizes()), Nested(self.best, NoSizes()),
-            SizedOrEmpty(self.best_energies, kernels));
+      visit(UpTo(self.phase, Phase::kUpper), Positive(self.inner_gap_share),
+            SizedOrEmpty(self.point, kernels), self.optimum, SizedOrEmpty(self.energies, kernels),
+            SizedOrEmpty(self.direction, kernels), self.longest, self.low, self.high,
+            Nested(self.lower, NoSizes()), Nested(self.upper, NoSizes()),
+            Nested(self.best, NoSizes()), SizedOrEmpty(self.best_energies, kernels));
       visit.Require([&] {
         const bool begun = self.phase != Phase::kPoint;
         return !begun || (self.point.size() > 0 && self.direction.size() > 0);

@@ -130,7 +130,8 @@ struct LearnerEntry {
   // output (composite_learner.h).
   bool joint_outputs = false;
   bool several_tasks = false;  // takes problems of several tasks, one output each
-  // Whether groups of kernels decide what it learns; others do no more than tell them.
+  // Whether groups of kernels (KernelLabels::group) decide what it learns; others do no more than
+  // tell them.
   bool kernel_groups = false;
   // True when its witness has dual variables and biases of the rows of each task, whose shapes are
   // checked before it is verified; false when it is of another shape, which the verifier checks.

@@ -65,8 +65,16 @@ absl::StatusOr<WeightedKernelPoint> ReadWeightedKernelPoint(const TrainingProble
         "the witness holds no kernel weights >= 0 of this problem");
   }
   MERCER_ASSIGN_OR_RETURN(SingleTaskPoint read, ReadSingleTaskPoint(problem, witness));
-  return WeightedKernelPoint{task.targets.col(0), C * task.costs, weights->col(0),
-                             std::move(read.dual), read.bias};
+  WeightedKernelPoint point{task.targets.col(0), C * task.costs, weights->col(0),
+                            std::move(read.dual), read.bias};
+  if (const Matrix* lower_dual = witness.FindArray("lower_dual"); lower_dual != nullptr) {
+    if (lower_dual->cols() != 1 || lower_dual->rows() != point.dual.size() ||
+        !lower_dual->allFinite()) {
+      return absl::FailedPreconditionError("the lower dual of the witness is not of these rows");
+    }
+    point.lower_dual = lower_dual->col(0);
+  }
+  return point;
 }
 
 absl::StatusOr<BoundedKernelPoint> BoundKernelPoint(const KernelNorms& norms, const Loss& loss,
@@ -75,14 +83,16 @@ absl::StatusOr<BoundedKernelPoint> BoundKernelPoint(const KernelNorms& norms, co
                                                     const KernelFamily& family,
                                                     RunContext& context) {
   // The coefficients of the function are a dual times a scale: back into the box, then balanced.
+  const bool one = point.lower_dual.size() == 0;
+  const Vector& lower_dual = one ? point.dual : point.lower_dual;
   const double shrink =
-      std::min(1.0, LargestScaleInBox(loss, point.targets, point.costs, point.dual));
-  Vector feasible = shrink * point.dual;
+      std::min(1.0, LargestScaleInBox(loss, point.targets, point.costs, lower_dual));
+  Vector feasible = shrink * lower_dual;
   loss.RepairDual(point.targets, point.costs, true, feasible);
   // When making the dual feasible changes no more than rounding, its energies follow from those of
   // the function, which saves a pass over the pairs of rows.
   const double change = (shrink * point.dual - feasible).cwiseAbs().maxCoeff();
-  const bool same = change <= 1e-12 * feasible.cwiseAbs().maxCoeff();
+  const bool same = one && change <= 1e-12 * feasible.cwiseAbs().maxCoeff();
   Matrix duals(point.dual.size(), 2);
   duals << point.dual, feasible;
   Matrix energies(family.num_kernels(), same ? 1 : 2);

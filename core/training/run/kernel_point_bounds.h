@@ -26,11 +26,12 @@ struct WeightedKernelPoint {
   Vector weights;
   Vector dual;
   double bias = 0;
+  Vector lower_dual = {};  // where the lower bound is taken; empty: at `dual`
 };
 
-// Reads dual, bias and the array "weights" of the witness; costs are those of the task times C.
-// Errors: kFailedPrecondition when the witness is not of these rows, or holds no weights >= 0 of
-// these kernels.
+// Reads dual, bias, the array "weights" and, if there is one, "lower_dual" of the witness; costs are those of the task times C.
+// Errors: kFailedPrecondition when the witness is not of these rows, holds no weights >= 0 of these
+// kernels, or another dual that is not of these rows.
 absl::StatusOr<WeightedKernelPoint> ReadWeightedKernelPoint(const TrainingProblem& problem,
                                                             double C, const Witness& witness);
 
@@ -45,8 +46,8 @@ struct BoundedKernelPoint {
   double half_squared_norm = 0;
 };
 
-// The upper bound is the value at the point, the lower one the best of the dual on its ray, after
-// it was made feasible. Errors: kInvalidArgument with reason NOT_PSD, kCancelled.
+// The upper bound is the value at the point, the lower one the best of its dual, or lower dual, on
+// its ray, after it was made feasible. Errors: kInvalidArgument with reason NOT_PSD, kCancelled.
 absl::StatusOr<BoundedKernelPoint> BoundKernelPoint(const KernelNorms& norms, const Loss& loss,
                                                     const WeightedKernelPoint& point,
                                                     const std::vector<KernelSpec>& kernels,

@@ -209,9 +209,7 @@ absl::Status RefusalOf(OptionValues options) {
 
 TEST(MixedNormPropertyTest, ContradictionsAreRefusedByName) {
   const std::vector<std::pair<std::string, OptionValues>> refused = {
-      {"power", {{"power", 0.3}}},
-      {"gamma_floor", {{"gamma_floor", 0.4}}},
-      {"method", {{"method", std::string("simple_mkl")}}}};
+      {"gamma_floor", {{"gamma_floor", 0.4}}}, {"method", {{"method", std::string("simple_mkl")}}}};
   for (const auto& [field, options] : refused) {
     const absl::Status status = RefusalOf(options);
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
