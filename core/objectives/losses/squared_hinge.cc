@@ -1,9 +1,8 @@
 // max(0, 1 - y f)^2, y in {-1, +1}.
 #include <algorithm>
-#include <vector>
+#include <cmath>
 
-#include "core/base/process/paced_check.h"
-#include "core/base/process/polled_sort.h"
+#include "core/base/process/row_sums.h"
 #include "core/base/status/status_macros.h"
 #include "core/objectives/bias_search.h"
 #include "core/objectives/loss.h"
@@ -12,30 +11,43 @@
 namespace mercer {
 namespace {
 
-// A point t = y - score at which a sample begins or ceases to count: it does while b is below t
-// (y = +1) or above t (y = -1), and its part of the slope is then 2 c (b - t).
-struct BiasBreak {
-  double at;
-  double cost;
-  bool positive;
-};
+// A sample has a break at t = y - score: it counts while b is below t (y = +1) or above t (y = -1),
+// and its part of half the slope in b is then c (b - t).
+struct BreakRange {
+  BreakRange& operator+=(const BreakRange& other) {
+    positive = std::max(positive, other.positive);
+    negative = std::min(negative, other.negative);
+    cost += other.cost;
+    moment += other.moment;
+    return *this;
+  }
 
-// Half the slope at b is weight b - moment, over the samples that count just below `b`.
-struct SlopeAt {
-  double weight = 0;
+  double positive = -kInfinity;  // every positive sample is free of loss from here up
+  double negative = kInfinity;   // every negative one from here down
+  double cost = 0;
   double moment = 0;
 };
 
-SlopeAt SlopeBelow(const std::vector<BiasBreak>& breaks, double b) {
-  SlopeAt slope;
-  for (const BiasBreak& sample : breaks) {
-    if (sample.positive ? sample.at >= b : sample.at < b) {
-      slope.weight += sample.cost;
-      slope.moment += sample.cost * (sample.at - b);
-    }
+// What samples say at b: half the slope there is -moment, and beside it, up to the next break,
+// weight more for each unit of b.
+struct SlopeAt {
+  SlopeAt& operator+=(const SlopeAt& other) {
+    moment += other.moment;
+    weight += other.weight;
+    rising += other.rising;
+    falling += other.falling;
+    below = std::max(below, other.below);
+    above = std::min(above, other.above);
+    return *this;
   }
-  return slope;
-}
+
+  double moment = 0;          // sum of c (t - b) over the samples that count at b
+  double weight = 0;          // their costs
+  double rising = 0;          // the costs of those that count just above b, but not at it
+  double falling = 0;         // just below it
+  double below = -kInfinity;  // the breaks next to b
+  double above = kInfinity;
+};
 
 class SquaredHingeLoss final : public Loss {
  public:
@@ -102,44 +114,63 @@ void SquaredHingeLoss::Curvatures(ConstVectorRef targets, ConstVectorRef costs,
   LoopOfCurvatures(*this, targets, costs, scores, curvatures);
 }
 
+// Newton's method on the slope, which is piecewise linear and never falls: a step that stays within
+// its piece ends at the root. Every fourth step halves the bracket, so that it always ends.
 absl::StatusOr<BiasInterval> SquaredHingeLoss::ExactBias(ConstVectorRef targets,
                                                          ConstVectorRef costs,
                                                          ConstVectorRef scores,
                                                          const RunContext& context) const {
-  std::vector<BiasBreak> breaks;
-  double low = -kInfinity;  // every positive sample is free of loss from here up
-  double high = kInfinity;  // every negative one from here down
-  breaks.reserve(static_cast<size_t>(targets.size()));
-  PacedCheck check(context);
-  for (Index i = 0; i < targets.size(); ++i) {
-    MERCER_RETURN_IF_ERROR(check.After(1));
-    if (costs(i) > 0) {
-      const double at = targets(i) - scores(i);
-      breaks.push_back({at, costs(i), targets(i) > 0});
-      (targets(i) > 0 ? low : high) = targets(i) > 0 ? std::max(low, at) : std::min(high, at);
+  const auto add_breaks = [&](Index begin, Index end, BreakRange& sum) {
+    for (Index i = begin; i < end; ++i) {
+      if (costs(i) > 0) {
+        const double at = targets(i) - scores(i);
+        sum.positive = targets(i) > 0 ? std::max(sum.positive, at) : sum.positive;
+        sum.negative = targets(i) > 0 ? sum.negative : std::min(sum.negative, at);
+        sum.cost += costs(i);
+        sum.moment += costs(i) * at;
+      }
     }
+  };
+  MERCER_ASSIGN_OR_RETURN(const BreakRange breaks, SumOverRows(targets.size(), kRowBlock,
+                                                               BreakRange(), context, add_breaks));
+  if (breaks.positive <= breaks.negative) {
+    return MakeBiasInterval(breaks.positive, breaks.negative);
   }
-  if (low <= high) {
-    return MakeBiasInterval(low, high);
-  }
-  const auto less = [](const BiasBreak& a, const BiasBreak& b) { return a.at < b.at; };
-  MERCER_RETURN_IF_ERROR(SortPolled(breaks, less, context));
-  // The first break at which the slope -2 (moment about the break) is >= 0; the root lies in the
-  // piece below it. At `low` all samples that count are negative ones, so such a break exists.
-  size_t first = 0;
-  size_t last = breaks.size() - 1;
-  while (first < last) {
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const size_t middle = first + (last - first) / 2;
-    if (SlopeBelow(breaks, breaks[middle].at).moment <= 0) {
-      last = middle;
-    } else {
-      first = middle + 1;
+  double low = breaks.negative;
+  double high = breaks.positive;
+  double bias = breaks.moment / breaks.cost;  // where every sample counted, it would be the root
+  for (int trial = 1;; ++trial) {
+    if (!(bias > low && bias < high) || trial % 4 == 0) {
+      bias = 0.5 * low + 0.5 * high;
     }
+    const auto add_slopes = [&](Index begin, Index end, SlopeAt& sum) {
+      for (Index i = begin; i < end; ++i) {
+        const double at = targets(i) - scores(i);
+        const bool counts = targets(i) > 0 ? at > bias : at < bias;
+        const double cost = counts ? costs(i) : 0.0;
+        sum.moment += cost * (at - bias);
+        sum.weight += cost;
+        sum.below = at < bias ? std::max(sum.below, at) : sum.below;
+        sum.above = at > bias ? std::min(sum.above, at) : sum.above;
+        if (at == bias) {
+          (targets(i) > 0 ? sum.falling : sum.rising) += costs(i);
+        }
+      }
+    };
+    MERCER_ASSIGN_OR_RETURN(const SlopeAt slope,
+                            SumOverRows(targets.size(), kRowBlock, SlopeAt(), context, add_slopes));
+    const bool up = slope.moment > 0;
+    const double weight = slope.weight + (up ? slope.rising : slope.falling);
+    const double root = weight > 0 ? bias + slope.moment / weight : bias;
+    if (root == bias || (up ? root <= slope.above : root >= slope.below)) {
+      return BiasInterval{root, root, root};
+    }
+    (up ? low : high) = bias;
+    if (!(std::nextafter(low, high) < high)) {  // rounding: no number lies between
+      return BiasInterval{bias, bias, bias};
+    }
+    bias = root;
   }
-  const SlopeAt slope = SlopeBelow(breaks, breaks[first].at);
-  const double root = breaks[first].at + (slope.weight > 0 ? slope.moment / slope.weight : 0.0);
-  return BiasInterval{root, root, root};
 }
 
 }  // namespace

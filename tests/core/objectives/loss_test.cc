@@ -64,6 +64,35 @@ TEST(SquaredHingeLossTest, SeparableScoresLeaveAnInterval) {
   EXPECT_EQ(bias.high, 2);
 }
 
+// Scores of a few values, so that many breaks of the slope meet; several blocks of rows, of which one class has few.
+TEST(SquaredHingeLossTest, BiasIsTheRootOfTheSlopeWhereBreaksMeet) {
+  constexpr Index kRows = 20'000;
+  const auto loss = *MakeLoss(LossKind::kSquaredHinge);
+  for (const Index positive : {2, 3, 500}) {
+    for (const double step : {0.5, 1e-3, 1e6}) {
+      Vector targets(kRows);
+      Vector costs(kRows);
+      Vector scores(kRows);
+      for (Index i = 0; i < kRows; ++i) {
+        targets(i) = i % positive == 0 ? 1 : -1;
+        costs(i) = static_cast<double>(1 + i % 3);
+        scores(i) = step * static_cast<double>(i * 7919 % 11 - 5);
+      }
+      const BiasInterval bias = loss->ExactBias(targets, costs, scores, RunContext()).value();
+      double slope = 0;
+      double size = 0;
+      for (Index i = 0; i < kRows; ++i) {
+        const double of_row = loss->Slope(targets(i), costs(i), scores(i) + bias.chosen);
+        slope += of_row;
+        size += std::abs(of_row);
+      }
+      EXPECT_LE(std::abs(slope), 1e-11 * size) << positive << " " << step;
+      const RunContext threads(CancellationToken(), 3, nullptr);
+      EXPECT_EQ(loss->ExactBias(targets, costs, scores, threads).value().chosen, bias.chosen);
+    }
+  }
+}
+
 TEST(EpsilonInsensitiveLossTest, WideTubeLeavesAnInterval) {
   const auto loss = *MakeLoss(LossKind::kEpsilonInsensitive, 1.0);
   const BiasInterval bias =
