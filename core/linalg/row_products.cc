@@ -25,6 +25,11 @@ constexpr Index kMostGramTile = 128;  // columns that AddGramOfRows is asked for
 // Computes out = before out + op(a) b.
 void Multiply(bool transposed, const ConstMatrixRef& a, const ConstMatrixRef& b, double before,
               MatrixRef out) {
+  if (transposed && b.cols() == 1) {  // as a product of matrices it would copy all of a first
+    cblas_dgemv(CblasColMajor, CblasTrans, BlasInt(a.rows()), BlasInt(a.cols()), 1.0, a.data(),
+                BlasInt(a.outerStride()), b.data(), 1, before, out.data(), 1);
+    return;
+  }
   cblas_dgemm(CblasColMajor, transposed ? CblasTrans : CblasNoTrans, CblasNoTrans,
               BlasInt(out.rows()), BlasInt(out.cols()), BlasInt(b.rows()), 1.0, a.data(),
               BlasInt(a.outerStride()), b.data(), BlasInt(b.outerStride()), before, out.data(),

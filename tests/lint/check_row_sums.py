@@ -83,7 +83,7 @@ ALLOWED = {
     "core/linalg/exponential_table.cc": (1, MATRICES),
     "core/linalg/matrix_products.cc": (2, MATRICES),
     "core/linalg/row_operations.cc": (2, ROW),
-    "core/linalg/row_products.cc": (3, PIECES),
+    "core/linalg/row_products.cc": (4, PIECES),
     "core/linalg/shifted_factor.cc": (1, MATRICES),
     "core/linalg/symmetric_eigen.cc": (5, MATRICES),
     "core/linalg/tridiagonal_eigen.cc": (2, MATRICES),
