@@ -246,22 +246,23 @@ absl::Status CsiLearner::Solve(RunContext& context) {
 // that took.
 absl::StatusOr<double> CsiLearner::SolveNextOutput(RunContext& context) {
   CsiOutput& output = state_.outputs[state_.next_output];
-  const SvmProblem problem = ProblemOf(static_cast<Index>(state_.next_output));
   if (solver_ == nullptr) {
     solver_gap_ = kShareOfTarget * target_;
     std::unique_ptr<CurvedSvmSolver> solver = MakeSolver();
-    MERCER_RETURN_IF_ERROR(solver->Start(problem, {.dual = output.dual(kept_)}, context));
+    MERCER_RETURN_IF_ERROR(solver->Start(ProblemOf(static_cast<Index>(state_.next_output)),
+                                         {.dual = output.dual(kept_)}, context));
     solver_ = std::move(solver);
   }
   const double operations = solver_->NextCost();
   const int64_t before = solver_->iterations();
   MERCER_RETURN_IF_ERROR(solver_->Step(1, context));
+  const SvmCertificate& certificate = solver_->certificate();
   MERCER_RETURN_IF_ERROR(
-      TakeDual(problem, solver_->dual(), solver_->certificate(), output, context));
-  if (solver_->primal() < output.primal) {
+      TakeDual(solver_->problem(), solver_->dual(), certificate, output, context));
+  if (certificate.primal < output.primal) {
     output.weights = solver_->weights();
-    output.bias = solver_->bias();
-    output.primal = solver_->primal();
+    output.bias = certificate.bias.chosen;
+    output.primal = certificate.primal;
   }
   state_.iterations += solver_->iterations() - before;
   if (solver_->done() || IsSolved(output)) {

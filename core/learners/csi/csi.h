@@ -67,7 +67,7 @@ struct CsiState {
 class CsiLearner : public ResumableLearner<CsiState> {
  public:
   explicit CsiLearner(const CsiLearnerOptions& options)
-      : ResumableLearner("csi", /*version=*/2), options_(options) {}
+      : ResumableLearner("csi", /*version=*/3), options_(options) {}
 
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override;
   absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override;

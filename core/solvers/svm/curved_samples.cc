@@ -18,16 +18,16 @@ CurvedSamples FreeSamples(const LossView& view, const Vector& dual) {
 }
 
 CurvedSamples SamplesWithCurvature(const LossView& view, const Vector& scores, double bias) {
+  const Vector shifted = scores.array() + bias;
+  Vector curvatures(scores.size());
+  view.loss.Curvatures(view.targets, view.costs, shifted, curvatures);
   CurvedSamples samples;
-  std::vector<double> curvature;
-  for (Index i = 0; i < scores.size(); ++i) {
-    const double of_row = view.loss.Curvature(view.targets(i), view.costs(i), scores(i) + bias);
-    if (of_row > 0) {
+  for (Index i = 0; i < curvatures.size(); ++i) {
+    if (curvatures(i) > 0) {
       samples.rows.push_back(i);
-      curvature.push_back(of_row);
     }
   }
-  samples.curvature = Vector::Map(curvature.data(), static_cast<Index>(curvature.size()));
+  samples.curvature = curvatures(samples.rows);
   return samples;
 }
 

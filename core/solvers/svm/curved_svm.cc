@@ -9,6 +9,7 @@
 #include "core/base/status/byte_count.h"
 #include "core/base/status/status_macros.h"
 #include "core/linalg/row_products.h"
+#include "core/solvers/svm/curved_samples.h"
 #include "core/solvers/svm/svm_newton_model.h"
 
 namespace mercer {
@@ -33,6 +34,13 @@ Vector Balanced(const CurvedStep& step, const CurvedDirection& solved, double su
     direction(step.rows) -= excess / total * step.curvature;
   }
   return direction;
+}
+
+// The weights and their bias are an upper bound.
+void BoundByWeights(double primal, double bias, SvmCertificate& certificate) {
+  certificate.primal = primal;
+  certificate.unscaled_primal = primal;
+  certificate.bias = {bias, bias, bias};
 }
 
 double GapOfBounds(double primal, double dual) {
@@ -72,14 +80,32 @@ absl::Status CurvedSvmSolver::Start(const SvmProblem& problem, const SvmWarmStar
   State state;
   state.eta = warm_start.dual.size() == 0 ? Vector::Zero(size_) : warm_start.dual;
   problem_.loss->RepairDual(problem_.targets, problem_.costs, true, state.eta);
-  MERCER_RETURN_IF_ERROR(system_->Reduce(state.eta, state.weights, context));
-  MERCER_RETURN_IF_ERROR(system_->Score(state.eta, state.weights, state.scores, context));
+  MERCER_RETURN_IF_ERROR(SetFunction(state, context));
   MERCER_RETURN_IF_ERROR(MakePoint(state, context));
-  MERCER_RETURN_IF_ERROR(Judge(state, state.eta, state.scores, context));
+  MERCER_RETURN_IF_ERROR(Judge(state, state.eta, FunctionOf(state), context));
   if (state.best_gap > relative_gap_) {
     MERCER_RETURN_IF_ERROR(Predict(state, context));
   }
   return Commit(std::move(state), context);
+}
+
+// The weights, where they are kept, and the scores of eta.
+absl::Status CurvedSvmSolver::SetFunction(State& state, RunContext& context) const {
+  if (state.eta.isZero(0)) {
+    state.weights = Vector::Zero(num_weights_.value_or(0));
+    state.scores = Vector::Zero(size_);
+    return absl::OkStatus();
+  }
+  if (!num_weights_.has_value()) {
+    return system_->Multiply(state.eta, state.scores, context);
+  }
+  MERCER_RETURN_IF_ERROR(system_->Multiply(state.eta, state.weights, context));
+  return system_->Score(state.weights, state.scores, context);
+}
+
+// c'K c, given the products of c.
+double CurvedSvmSolver::QuadraticForm(const Vector& coefficients, const Vector& products) const {
+  return num_weights_.has_value() ? products.squaredNorm() : DotOfRows(coefficients, products);
 }
 
 // The best function that leans on the rows of `support` alone, as if each of them felt the loss:
@@ -102,10 +128,12 @@ absl::Status CurvedSvmSolver::SolveOnSupport(const std::vector<Index>& support, 
   CurvedDirection direction;
   MERCER_RETURN_IF_ERROR(system_->Solve(step, direction, context));
   solved.eta = Balanced(step, direction, 0.0);
-  if (solved.weights.size() > 0) {
-    solved.weights = direction.weights;
+  if (num_weights_.has_value()) {
+    solved.weights = std::move(direction.weights);
+    solved.scores = std::move(direction.scores);
+  } else {
+    MERCER_RETURN_IF_ERROR(system_->Multiply(solved.eta, solved.scores, context));
   }
-  MERCER_RETURN_IF_ERROR(system_->Score(solved.eta, solved.weights, solved.scores, context));
   return MakePoint(solved, context);
 }
 
@@ -171,13 +199,12 @@ absl::Status CurvedSvmSolver::FollowSupports(State& state, RunContext& context) 
 // Sets a to minus the slopes of the loss at these scores.
 void CurvedSvmSolver::SetSlopes(const Vector& scores, double bias, Vector& dual) const {
   dual.resize(size_);
-  for (Index i = 0; i < size_; ++i) {
-    dual(i) = -problem_.loss->Slope(problem_.targets(i), problem_.costs(i), scores(i) + bias);
-  }
+  const Vector shifted = scores.array() + bias;
+  problem_.loss->ValueAndSlopes(problem_.targets, problem_.costs, shifted, dual);
+  dual = -dual;
 }
 
-// Completes the point of `next`: the best bias for the scores, a there, and its product with the
-// kernel.
+// Completes the point of `next`: the best bias for the scores, a there, and its products.
 absl::Status CurvedSvmSolver::MakePoint(State& next, RunContext& context) const {
   const Loss& loss = *problem_.loss;
   MERCER_ASSIGN_OR_RETURN(const BiasInterval bias,
@@ -185,29 +212,49 @@ absl::Status CurvedSvmSolver::MakePoint(State& next, RunContext& context) const 
   next.bias = bias.chosen;
   MERCER_ASSIGN_OR_RETURN(const double risk, loss.TotalValue(problem_.targets, problem_.costs,
                                                              next.scores, next.bias, context));
-  const double square =
-      next.weights.size() > 0 ? next.weights.squaredNorm() : DotOfRows(next.eta, next.scores);
-  next.primal = 0.5 * square + risk;
+  next.primal = 0.5 * QuadraticForm(next.eta, FunctionOf(next)) + risk;
   SetSlopes(next.scores, next.bias, next.dual);
   loss.RepairDual(problem_.targets, problem_.costs, true, next.dual);
-  return system_->Multiply(next.dual, next.dual_scores, context);
+  return system_->Multiply(next.dual, next.dual_products, context);
 }
 
-// Certifies a dual point, and keeps it unless a better one is known.
-absl::Status CurvedSvmSolver::Judge(State& next, const Vector& dual, const Vector& scores,
-                                    const RunContext& context) const {
-  MERCER_ASSIGN_OR_RETURN(
-      const SvmCertificate certificate,
-      CertifySvm(*problem_.loss, problem_.targets, problem_.costs, dual, scores, true, context));
-  double gap = certificate.RelativeGap();
-  if (next.weights.size() > 0) {
-    gap = GapOfBounds(next.primal, certificate.dual);
+// The bounds of a dual point and of its function, or of the weights in place of that.
+absl::StatusOr<SvmCertificate> CurvedSvmSolver::Certify(const State& state, const Vector& dual,
+                                                        const Vector& products,
+                                                        const RunContext& context) const {
+  if (!num_weights_.has_value()) {
+    return CertifySvm(*problem_.loss, problem_.targets, problem_.costs, dual, products, true,
+                      context);
   }
-  if (gap < next.best_gap || next.best_dual.size() == 0) {
+  SvmCertificate certificate;
+  MERCER_ASSIGN_OR_RETURN(
+      const double linear,
+      problem_.loss->DualValue(problem_.targets, problem_.costs, dual, context));
+  certificate.quadratic_form = QuadraticForm(dual, products);
+  certificate.dual = linear - 0.5 * certificate.quadratic_form;
+  certificate.unscaled_dual = certificate.dual;
+  BoundByWeights(state.primal, state.bias, certificate);
+  return certificate;
+}
+
+// Certifies a dual point, and keeps it unless a better one is known: one of a smaller gap, or, where
+// the upper bound is that of the weights, of a larger value.
+absl::Status CurvedSvmSolver::Judge(State& next, const Vector& dual, const Vector& products,
+                                    const RunContext& context) const {
+  MERCER_ASSIGN_OR_RETURN(const SvmCertificate certificate, Certify(next, dual, products, context));
+  const bool better = num_weights_.has_value() ? certificate.dual > next.certificate.dual
+                                               : certificate.RelativeGap() < next.best_gap;
+  if (better || next.best_dual.size() == 0) {
+    next.best_dual = dual;
+    next.best_products = products;
+    next.certificate = certificate;
+  } else if (num_weights_.has_value()) {
+    BoundByWeights(next.primal, next.bias, next.certificate);
+  }
+  const double gap = next.certificate.RelativeGap();
+  if (gap < next.best_gap) {
     next.stalls = gap < 0.9 * next.best_gap ? 0 : next.stalls;
     next.best_gap = gap;
-    next.best_dual = dual;
-    next.best_scores = scores;
   }
   return absl::OkStatus();
 }
@@ -220,18 +267,18 @@ absl::Status CurvedSvmSolver::JudgeFunction(State& next, RunContext& context) co
   MERCER_ASSIGN_OR_RETURN(
       const double linear,
       problem_.loss->DualValue(problem_.targets, problem_.costs, dual, context));
-  const double value = linear - 0.5 * DotOfRows(next.eta, next.scores);
+  const double value = linear - 0.5 * QuadraticForm(next.eta, FunctionOf(next));
   const double gap = GapOfBounds(next.primal, value);
   if (!(gap <= std::max(relative_gap_, 0.1 * next.best_gap))) {
     return absl::OkStatus();
   }
-  Vector scores;
-  MERCER_RETURN_IF_ERROR(system_->Multiply(dual, scores, context));
-  return Judge(next, dual, scores, context);
+  Vector products;
+  MERCER_RETURN_IF_ERROR(system_->Multiply(dual, products, context));
+  return Judge(next, dual, products, context);
 }
 
 absl::Status CurvedSvmSolver::Commit(State next, RunContext& context) {
-  MERCER_RETURN_IF_ERROR(Judge(next, next.dual, next.dual_scores, context));
+  MERCER_RETURN_IF_ERROR(Judge(next, next.dual, next.dual_products, context));
   if (next.best_gap > relative_gap_ && next.iterations > 0) {
     MERCER_RETURN_IF_ERROR(JudgeFunction(next, context));
   }
@@ -240,14 +287,6 @@ absl::Status CurvedSvmSolver::Commit(State next, RunContext& context) {
   } else if (next.stalls >= kMaxStalledSteps) {
     next.stop = SvmStop::kPrecision;
   }
-  return Take(std::move(next), context);
-}
-
-// Takes over a state and its certificate together, or neither when it is cancelled.
-absl::Status CurvedSvmSolver::Take(State next, const RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(
-      certificate_, CertifySvm(*problem_.loss, problem_.targets, problem_.costs, next.best_dual,
-                               next.best_scores, true, context));
   state_ = std::move(next);
   return absl::OkStatus();
 }
@@ -277,19 +316,13 @@ absl::Status CurvedSvmSolver::Iterate(RunContext& context) {
 }
 
 CurvedStep CurvedSvmSolver::MakeStep() const {
+  CurvedSamples samples = SamplesWithCurvature({*problem_.loss, problem_.targets, problem_.costs},
+                                               state_.scores, state_.bias);
   CurvedStep step;
-  std::vector<double> curvature;
-  for (Index i = 0; i < size_; ++i) {
-    const double of_row = problem_.loss->Curvature(problem_.targets(i), problem_.costs(i),
-                                                   state_.scores(i) + state_.bias);
-    if (of_row > 0) {
-      step.rows.push_back(i);
-      curvature.push_back(of_row);
-    }
-  }
-  step.curvature = Vector::Map(curvature.data(), static_cast<Index>(curvature.size()));
+  step.rows = std::move(samples.rows);
+  step.curvature = std::move(samples.curvature);
   step.gradient = state_.dual - state_.eta;
-  step.products = state_.dual_scores - state_.scores;
+  step.products = state_.dual_products - FunctionOf(state_);
   step.sum = SumOfRows(state_.dual);
   return step;
 }
@@ -299,8 +332,10 @@ absl::Status CurvedSvmSolver::NewtonStep(State& next, Ray& ray, RunContext& cont
   CurvedDirection solved;
   MERCER_RETURN_IF_ERROR(system_->Solve(step, solved, context));
   const Vector direction = Balanced(step, solved, SumOfRows(state_.eta));
-  Vector change;
-  MERCER_RETURN_IF_ERROR(system_->Score(direction, solved.weights, change, context));
+  Vector change = std::move(solved.scores);
+  if (!num_weights_.has_value()) {
+    MERCER_RETURN_IF_ERROR(system_->Multiply(direction, change, context));
+  }
   const Vector total_change = change.array() + solved.bias;
   Vector dual;
   // The slope of the primal along the direction. eta and the direction have the sum 0, so that the
@@ -314,14 +349,16 @@ absl::Status CurvedSvmSolver::NewtonStep(State& next, Ray& ray, RunContext& cont
   MERCER_ASSIGN_OR_RETURN(ray.length, MinimizeOnRay(slope_at, context));
   next.eta += ray.length * direction;
   next.scores += ray.length * change;
-  if (next.weights.size() > 0) {
+  if (num_weights_.has_value()) {
     next.weights += ray.length * solved.weights;
   }
   return absl::OkStatus();
 }
 
 double CurvedSvmSolver::NextCost() const {
-  return system_->Cost(static_cast<Index>(MakeStep().rows.size())) +
+  const CurvedSamples samples = SamplesWithCurvature(
+      {*problem_.loss, problem_.targets, problem_.costs}, state_.scores, state_.bias);
+  return system_->Cost(static_cast<Index>(samples.rows.size())) +
          500.0 * static_cast<double>(size_);
 }
 
@@ -334,13 +371,16 @@ absl::Status CurvedSvmSolver::RestoreState(const SvmProblem& problem, std::strin
   if (!LoadFields(state, read, Lengths())) {
     return absl::InvalidArgumentError("not a state of the Newton solver for this problem");
   }
-  return Take(std::move(read), context);
+  MERCER_ASSIGN_OR_RETURN(read.certificate,
+                          Certify(read, read.best_dual, read.best_products, context));
+  state_ = std::move(read);
+  return absl::OkStatus();
 }
 
 size_t FeatureSolverBytes(Index rows, Index columns) {
   // The problem, the states before and after a step and of a trial, the vectors of the step, and
   // the state as it was saved.
-  constexpr Index kVectors = 44;
+  constexpr Index kVectors = 36;
   return (ByteCount(sizeof(double)) * ByteCount(rows) * ByteCount(kVectors) +
           ByteCount(GramOverRowsBytes(rows, columns)))
       .value();

@@ -25,6 +25,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,10 +45,12 @@ namespace mercer {
 
 class CurvedSvmSolver : public SvmSolver {
  public:
-  // Stops when the certified relative gap is at most `relative_gap`; where the system keeps weights,
-  // that of weights() and the best dual.
+  // Stops when the certified relative gap is at most `relative_gap`.
   CurvedSvmSolver(std::unique_ptr<CurvedSystem> system, double relative_gap)
-      : system_(std::move(system)), size_(system_->size()), relative_gap_(relative_gap) {}
+      : system_(std::move(system)),
+        size_(system_->size()),
+        num_weights_(system_->num_weights()),
+        relative_gap_(relative_gap) {}
   // Works on the features of a kernel that has them.
   CurvedSvmSolver(const KernelOperator& kernel, double relative_gap)
       : CurvedSvmSolver(MakeCurvedSystem(kernel), relative_gap) {}
@@ -57,14 +60,16 @@ class CurvedSvmSolver : public SvmSolver {
                      RunContext& context) override;
   SvmStop stop() const override { return state_.stop; }
   int64_t iterations() const override { return state_.iterations; }
+  const SvmProblem& problem() const { return problem_; }
   const Vector& dual() const override { return state_.best_dual; }
-  const Vector& scores() const override { return state_.best_scores; }
-  const SvmCertificate& certificate() const override { return certificate_; }
-  SvmWarmStart Successor() const override { return {}; }
-  // The function with the lowest primal value so far, where the system keeps weights.
+  // Where the system keeps weights, there is a function beside that of the dual: weights(), whose
+  // scores these are then, and whose bias and primal value stand in the certificate.
   const Vector& weights() const { return state_.weights; }
-  double bias() const { return state_.bias; }
-  double primal() const { return state_.primal; }
+  const Vector& scores() const override {
+    return num_weights_.has_value() ? state_.scores : state_.best_products;
+  }
+  const SvmCertificate& certificate() const override { return state_.certificate; }
+  SvmWarmStart Successor() const override { return {}; }
   double NextCost() const override;
   std::string SaveState() const override;
   absl::Status RestoreState(const SvmProblem& problem, std::string_view state,
@@ -76,45 +81,53 @@ class CurvedSvmSolver : public SvmSolver {
  private:
   struct StateLengths {
     Index rows = 0;
-    Index weights = 0;
+    std::optional<Index> weights;
   };
   struct State {
     Vector eta;
-    Vector weights;  // X'eta, or empty
+    Vector weights;  // those kept, or empty
     Vector scores;   // K eta
     double bias = 0;
-    double primal = kInfinity;  // of eta and bias
+    double primal = kInfinity;  // of eta, or of the weights, and bias
     double slope = kInfinity;   // least so far of the primal along a Newton direction, in magnitude
     Vector dual;                // a
-    Vector dual_scores;
+    Vector dual_products;       // of a, as the system makes them
     double best_gap = kInfinity;
     Vector best_dual;
-    Vector best_scores;
+    Vector best_products;
+    SvmCertificate certificate = {};  // of the best dual; not saved
     int64_t iterations = 0;
     int64_t stalls = 0;
     SvmStop stop = SvmStop::kRunning;
 
     static void VisitFields(auto& visit, auto& self, const StateLengths& of) {
       const Index n = of.rows;
+      const Index products = of.weights.value_or(n);
       visit(Sized(self.eta, n), Sized(self.scores, n), Sized(self.dual, n),
-            Sized(self.dual_scores, n), Sized(self.best_dual, n), Sized(self.best_scores, n),
-            Finite(self.bias), self.primal, self.slope, self.best_gap, self.iterations, self.stalls,
-            UpTo(self.stop, SvmStop::kPrecision));
+            Sized(self.dual_products, products), Sized(self.best_dual, n),
+            Sized(self.best_products, products), Finite(self.bias), self.primal, self.slope,
+            self.best_gap, self.iterations, self.stalls, UpTo(self.stop, SvmStop::kPrecision));
       visit.Require([&] {
         return self.eta.allFinite() && self.scores.allFinite() && self.dual.allFinite() &&
-               self.dual_scores.allFinite() && self.best_dual.allFinite() &&
-               self.best_scores.allFinite();
+               self.dual_products.allFinite() && self.best_dual.allFinite() &&
+               self.best_products.allFinite();
       });
-      if (of.weights > 0) {
-        visit(Sized(self.weights, of.weights));
+      if (of.weights.has_value()) {
+        visit(Sized(self.weights, *of.weights));
         visit.Require([&] { return self.weights.allFinite(); });
       }
     }
   };
 
-  StateLengths Lengths() const { return {size_, system_->num_weights()}; }
+  StateLengths Lengths() const { return {size_, num_weights_}; }
+  // What the products of eta are.
+  const Vector& FunctionOf(const State& state) const {
+    return num_weights_.has_value() ? state.weights : state.scores;
+  }
   absl::Status SetProblem(const SvmProblem& problem);
+  absl::Status SetFunction(State& state, RunContext& context) const;
   void SetSlopes(const Vector& scores, double bias, Vector& dual) const;
+  double QuadraticForm(const Vector& coefficients, const Vector& products) const;
   CurvedStep MakeStep() const;
   absl::Status MakePoint(State& next, RunContext& context) const;
   absl::Status SolveOnSupport(const std::vector<Index>& support, State& solved,
@@ -122,7 +135,9 @@ class CurvedSvmSolver : public SvmSolver {
   std::vector<Index> SupportOf(const State& state) const;
   absl::Status Predict(State& state, RunContext& context) const;
   absl::Status FollowSupports(State& state, RunContext& context) const;
-  absl::Status Judge(State& next, const Vector& dual, const Vector& scores,
+  absl::StatusOr<SvmCertificate> Certify(const State& state, const Vector& dual,
+                                         const Vector& products, const RunContext& context) const;
+  absl::Status Judge(State& next, const Vector& dual, const Vector& products,
                      const RunContext& context) const;
   absl::Status JudgeFunction(State& next, RunContext& context) const;
   absl::Status Commit(State next, RunContext& context);
@@ -132,14 +147,13 @@ class CurvedSvmSolver : public SvmSolver {
   };
 
   absl::Status NewtonStep(State& next, Ray& ray, RunContext& context) const;
-  absl::Status Take(State next, const RunContext& context);
 
   const std::unique_ptr<CurvedSystem> system_;
   const Index size_;
+  const std::optional<Index> num_weights_;
   const double relative_gap_;
   SvmProblem problem_;
   State state_;
-  SvmCertificate certificate_;  // of the best dual
 };
 
 // Upper bound on what solving on features in double precision takes beside them.

@@ -38,7 +38,7 @@ class EntrySystem final : public CurvedSystem {
                      RunContext& context) const override {
     const Vector root = step.curvature.cwiseSqrt();
     const auto count = static_cast<Index>(step.rows.size());
-    direction = {Vector::Zero(count), 0, {}};
+    direction = {Vector::Zero(count), 0};
     if (count == 0) {
       return absl::OkStatus();
     }
@@ -95,13 +95,6 @@ class DenseFeatures {
       out.segment(begin, count).noalias() = features_.middleRows(begin, count) * x;
     });
   }
-  absl::Status MultiplyRows(const std::vector<Index>& of, const Vector& x, Vector& out,
-                            RunContext& context) const {
-    Vector of_all;  // in the order of the memory
-    MERCER_RETURN_IF_ERROR(Multiply(x, of_all, context));
-    out = of_all(of);
-    return absl::OkStatus();
-  }
   absl::Status MultiplyTransposed(const Vector& a, Vector& out, RunContext& context) const {
     MERCER_ASSIGN_OR_RETURN(const Matrix product, ProductOverRows(features_, a, context));
     out = product.col(0);
@@ -121,46 +114,48 @@ class DenseFeatures {
 
 // With K = X X' and dv = X'g - X_J'lam the system is one of the order of the features:
 //   (I + X_J'D X_J) dv + X_J'D 1 db = X'g,  1'D (X_J dv + 1 db) = sum,  lam = D (X_J dv + 1 db).
-template <typename Features>
+template <typename Features, bool kKeepsWeights>
 class FeatureSystem final : public CurvedSystem {
  public:
   // `cubic_operations`: of the Gram matrix and its factorisation, for each cube of the rank, beside
   // those for each row.
-  FeatureSystem(const Features& features, bool keeps_weights, double cubic_operations)
-      : features_(features), keeps_weights_(keeps_weights), cubic_operations_(cubic_operations) {}
+  FeatureSystem(const Features& features, double cubic_operations)
+      : features_(features), cubic_operations_(cubic_operations) {}
 
   Index size() const override { return features_.size(); }
-  Index num_weights() const override { return keeps_weights_ ? features_.rank() : 0; }
+  std::optional<Index> num_weights() const override {
+    return kKeepsWeights ? std::optional(features_.rank()) : std::nullopt;
+  }
 
   absl::Status Multiply(const Vector& coefficients, Vector& products,
                         RunContext& context) const override {
+    if constexpr (kKeepsWeights) {
+      return features_.MultiplyTransposed(coefficients, products, context);
+    }
     Vector reduced;
     MERCER_RETURN_IF_ERROR(features_.MultiplyTransposed(coefficients, reduced, context));
     return features_.Multiply(reduced, products, context);
   }
 
-  absl::Status Reduce(const Vector& coefficients, Vector& weights,
-                      RunContext& context) const override {
-    return keeps_weights_ ? features_.MultiplyTransposed(coefficients, weights, context)
-                          : CurvedSystem::Reduce(coefficients, weights, context);
-  }
-
-  absl::Status Score(const Vector& coefficients, const Vector& weights, Vector& scores,
-                     RunContext& context) const override {
-    return keeps_weights_ ? features_.Multiply(weights, scores, context)
-                          : Multiply(coefficients, scores, context);
+  absl::Status Score(const Vector& weights, Vector& scores, RunContext& context) const override {
+    return features_.Multiply(weights, scores, context);
   }
 
   absl::Status Solve(const CurvedStep& step, CurvedDirection& direction,
                      RunContext& context) const override {
-    direction = {Vector::Zero(static_cast<Index>(step.rows.size())), 0, {}};
-    MERCER_RETURN_IF_ERROR(features_.MultiplyTransposed(step.gradient, direction.weights, context));
+    direction = {Vector::Zero(static_cast<Index>(step.rows.size())), 0};
+    Vector weights;  // X'g, then dv
+    if constexpr (kKeepsWeights) {
+      weights = step.products;
+    } else {
+      MERCER_RETURN_IF_ERROR(features_.MultiplyTransposed(step.gradient, weights, context));
+    }
     Matrix factor;
     const absl::Status factored = FactorShifted(
         [&](Matrix& gram) { return features_.Gram(step.rows, step.curvature, gram, context); },
         factor, context);
     if (absl::IsInvalidArgument(factored)) {
-      return absl::OkStatus();
+      return Keep(weights, direction, context);
     }
     MERCER_RETURN_IF_ERROR(factored);
     Vector curvature = Vector::Zero(size());
@@ -168,16 +163,21 @@ class FeatureSystem final : public CurvedSystem {
     Vector column;
     MERCER_RETURN_IF_ERROR(features_.MultiplyTransposed(curvature, column, context));
     Matrix solution(features_.rank(), 2);
-    solution.col(0) = direction.weights;
+    solution.col(0) = weights;
     solution.col(1) = column;
     MERCER_RETURN_IF_ERROR(SolveCholesky(factor, solution, context));
     const double corner = SumOfRows(curvature);
     const double schur = corner - column.dot(solution.col(1));
     direction.bias =
         schur > 1e-14 * corner ? (step.sum - column.dot(solution.col(0))) / schur : 0.0;
-    direction.weights = solution.col(0) - direction.bias * solution.col(1);
-    MERCER_RETURN_IF_ERROR(
-        features_.MultiplyRows(step.rows, direction.weights, direction.multipliers, context));
+    weights = solution.col(0) - direction.bias * solution.col(1);
+    if constexpr (kKeepsWeights) {
+      MERCER_RETURN_IF_ERROR(Keep(weights, direction, context));
+      direction.multipliers = direction.scores(step.rows);
+    } else {
+      MERCER_RETURN_IF_ERROR(
+          features_.MultiplyRows(step.rows, weights, direction.multipliers, context));
+    }
     direction.multipliers =
         step.curvature.array() * (direction.multipliers.array() + direction.bias);
     return absl::OkStatus();
@@ -191,8 +191,15 @@ class FeatureSystem final : public CurvedSystem {
   }
 
  private:
+  absl::Status Keep(const Vector& weights, CurvedDirection& direction, RunContext& context) const {
+    if constexpr (kKeepsWeights) {
+      direction.weights = weights;
+      return Score(direction.weights, direction.scores, context);
+    }
+    return absl::OkStatus();
+  }
+
   const Features features_;
-  const bool keeps_weights_;
   const double cubic_operations_;
 };
 
@@ -201,13 +208,13 @@ class FeatureSystem final : public CurvedSystem {
 std::unique_ptr<CurvedSystem> MakeCurvedSystem(const KernelOperator& kernel) {
   const std::optional<FactoredKernel> factored = kernel.Factored();
   if (factored.has_value()) {
-    return std::make_unique<FeatureSystem<FactoredKernel>>(*factored, false, 5.0);
+    return std::make_unique<FeatureSystem<FactoredKernel, false>>(*factored, 5.0);
   }
   return std::make_unique<EntrySystem>(kernel);
 }
 
 std::unique_ptr<CurvedSystem> MakeFeatureSystem(const Matrix& features) {
-  return std::make_unique<FeatureSystem<DenseFeatures>>(DenseFeatures(features), true, 1.0);
+  return std::make_unique<FeatureSystem<DenseFeatures, true>>(DenseFeatures(features), 1.0);
 }
 
 }  // namespace mercer

@@ -61,20 +61,22 @@ TEST(FeatureSystemTest, SolvesTheDenseSystem) {
     step.gradient = UniformMatrix(60, 1, 10).col(0);
     step.sum = 0.7;
     ASSERT_EQ(system->Multiply(step.gradient, step.products, context), absl::OkStatus());
-    ExpectMatrixNear(step.products, gram * step.gradient, 1e-13, "products");
+    ExpectMatrixNear(step.products, features.transpose() * step.gradient, 1e-13, "products");
     CurvedDirection direction;
     ASSERT_EQ(system->Solve(step, direction, context), absl::OkStatus());
     ASSERT_EQ(direction.multipliers.size(), 30);
     const Matrix of_rows = gram(step.rows, step.rows);
     const Vector left =
         direction.multipliers.cwiseQuotient(step.curvature) + of_rows * direction.multipliers;
-    const Vector of_products = step.products(step.rows);
+    const Vector of_all = gram * step.gradient;
+    const Vector of_products = of_all(step.rows);
     const Vector right = of_products.array() + direction.bias;
     EXPECT_LE((left - right).norm(), 1e-11 * std::max(1.0, right.norm())) << columns;
     EXPECT_NEAR(direction.multipliers.sum(), step.sum, 1e-11) << columns;
     Vector change = step.gradient;
     change(step.rows) -= direction.multipliers;
     ExpectMatrixNear(direction.weights, features.transpose() * change, 1e-11, "weights");
+    ExpectMatrixNear(direction.scores, gram * change, 1e-11, "scores");
   }
 }
 
@@ -84,6 +86,7 @@ TEST(FeatureSystemTest, NoCurvedRowsLeaveTheGradient) {
   RunContext context;
   CurvedStep step;
   step.gradient = UniformMatrix(20, 1, 5).col(0);
+  ASSERT_EQ(system->Multiply(step.gradient, step.products, context), absl::OkStatus());
   CurvedDirection direction;
   ASSERT_EQ(system->Solve(step, direction, context), absl::OkStatus());
   EXPECT_EQ(direction.multipliers.size(), 0);
@@ -103,7 +106,7 @@ TEST(CurvedFeaturesTest, SquareLossSolvesTheNormalEquations) {
   const Vector solution =
       system.ldlt().solve(2 * with_ones.transpose() * costs.cwiseProduct(data.problem.targets));
   EXPECT_LE((solver->weights() - solution.head(6)).norm(), 1e-12 * solution.norm());
-  EXPECT_NEAR(solver->bias(), solution(6), 1e-12);
+  EXPECT_NEAR(solver->certificate().bias.chosen, solution(6), 1e-12);
   const Vector of_dual = data.features.transpose() * solver->dual();
   EXPECT_LE((of_dual - solution.head(6)).norm(), 1e-10 * solution.norm());
   EXPECT_LE(solver->iterations(), 2);
@@ -123,7 +126,7 @@ TEST(CurvedFeaturesTest, HugeCostsLeaveTheWeightsExact) {
                                 .colPivHouseholderQr()
                                 .solve(roots.cwiseProduct(data.problem.targets));
     EXPECT_LE((solver->weights() - solution.head(6)).norm(), 1e-9 * solution.norm()) << cost;
-    EXPECT_NEAR(solver->bias(), solution(6), 1e-9) << cost;
+    EXPECT_NEAR(solver->certificate().bias.chosen, solution(6), 1e-9) << cost;
   }
 }
 
@@ -133,7 +136,7 @@ TEST(CurvedFeaturesTest, SquaredHingeEndsWhereTheGradientVanishes) {
     const RidgeRows data = MakeRidgeRows(LossKind::kSquaredHinge, 500, 8, cost);
     const std::unique_ptr<CurvedSvmSolver> solver = SolveRidgeRows(data, 1e-13);
     const Vector& weights = solver->weights();
-    const double bias = solver->bias();
+    const double bias = solver->certificate().bias.chosen;
     const Vector scores = (data.features * weights).array() + bias;
     const Vector& y = data.problem.targets;
     const Eigen::ArrayXd slack = (1 - y.array() * scores.array()).max(0.0);
@@ -144,7 +147,7 @@ TEST(CurvedFeaturesTest, SquaredHingeEndsWhereTheGradientVanishes) {
     EXPECT_LE(std::abs(slopes.sum()), 1e-9 * size) << cost;
     const double primal =
         0.5 * weights.squaredNorm() + (data.problem.costs.array() * slack.square()).sum();
-    EXPECT_NEAR(solver->primal(), primal, 1e-12 * primal);
+    EXPECT_NEAR(solver->certificate().primal, primal, 1e-12 * primal);
     // -conjugate(-u) = v - v^2 / (4 c), v = y u.
     const Eigen::ArrayXd v = solver->dual().array() * y.array();
     const double dual = (v - v.square() / (4 * data.problem.costs.array())).sum() -

@@ -132,8 +132,8 @@ TEST(CsiLearnerTest, OutputsThatAreUnderWayAreResumedWithTheSameBits) {
   }
   EXPECT_GE(solving, 2);
   // The first number of a state is the version of its format.
-  ASSERT_EQ(state[0], 2);
-  state[0] = 1;
+  ASSERT_EQ(state[0], 3);
+  state[0] = 2;
   EXPECT_TRUE(absl::IsDataLoss((*entry.create(options))->RestoreState(problem, state, context)));
 }
 
