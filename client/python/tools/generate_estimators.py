@@ -24,6 +24,7 @@ NAMES = {
     ("csi", "classification"): "CSIClassifier",
     ("csi", "regression"): "CSIRegressor",
     ("ikl", "classification"): "IKLClassifier",
+    ("mixed_norm_mkl", "classification"): "MixedNormMKLClassifier",
 }
 ONLY = {"classification": "Regression only", "regression": "Classification only"}  # what the other kind leaves out
 BASES = {"classification": "KernelClassifier", "regression": "KernelRegressor"}
