@@ -76,21 +76,21 @@ def tuned(laboratory, names, numbers):
     lines = []
     for name in names or GROUPS:
         for groups in TUNED_GROUPS:
-            of_one = None  # accuracies of GrFL, by split
+            of_one = {}  # accuracies of GrFL, by split
             for variant, choices in bandwidths.items():
                 candidates = [settings_of(groups, squares, penalty) for squares in choices for penalty in PENALTIES]
                 chosen = laboratory.chosen("mercer", name, candidates, None)
                 if chosen is None:
                     continue
-                records = [record for record in (laboratory.mercer(name, number, chosen) for number in numbers) if record]
+                found = {number: laboratory.mercer(name, number, chosen) for number in numbers}
+                records = [record for record in found.values() if record]
+                accuracies = {number: record["accuracy"] for number, record in found.items() if record}
+                of_one = of_one or accuracies
                 squares = ", ".join(f"{width**2:g}" for width in chosen["bandwidths"])
-                accuracies = field(records, "accuracy")
-                gain = None if of_one is None else _mean_difference(accuracies, of_one)
-                of_one = accuracies
                 lines.append([
                     name, groups, variant, len(candidates), squares, f"{chosen['lambda']:g}", len(records),
-                    spread(accuracies), gain, mean(field(records, "groups"), 0), mean(field(records, "seconds")),
-                    worst(field(records, "gap")),
+                    spread(field(records, "accuracy")), _mean_difference(accuracies, of_one),
+                    mean(field(records, "groups"), 0), mean(field(records, "seconds")), worst(field(records, "gap")),
                 ])  # fmt: skip
     header = [
         "data", "groups", "method", "settings searched", "bandwidth^2", "lambda", "splits", "accuracy %", "above GrFL",
@@ -100,8 +100,10 @@ def tuned(laboratory, names, numbers):
 
 
 def _mean_difference(values, others):
-    """Mean difference of the same splits, and the standard error of that mean."""
-    differences = np.subtract(values, others)
+    """Mean difference of the splits that both have, and the standard error of that mean; None of the same values."""
+    differences = np.array([values[number] - others[number] for number in values if number in others])
+    if values is others or len(differences) < 2:
+        return None
     return f"{differences.mean():+.2f} ± {differences.std(ddof=1) / np.sqrt(len(differences)):.2f}"
 
 
