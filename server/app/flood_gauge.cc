@@ -20,8 +20,11 @@ constexpr int64_t kMostCredit = int64_t{256} << 10;
 // Calls that have come are begun a moment later; of a large message more comes before its sender hears that it is refused.
 constexpr int64_t kDebtOfStrangers = int64_t{256} << 10;
 constexpr int64_t kDebtOfFewCalls = int64_t{4} << 20;
-// How long a sender may take to hear it. A fast network brings tens of megabytes meanwhile.
+// How long a sender may take to hear it, once something is read. A fast network brings tens of megabytes meanwhile.
 constexpr absl::Duration kMomentToHear = absl::Milliseconds(100);
+constexpr int64_t kMostOfAMoment = int64_t{32} << 20;
+// Pings and frames that make room, between two looks.
+constexpr int64_t kBytesOfSilence = int64_t{1} << 10;
 constexpr int64_t kFewCalls = 100;  // in a second
 // Windows grow for those who send much. Whoever was admitted keeps his for a while.
 constexpr int64_t kDebtOfCallers = int64_t{32} << 20;
@@ -92,22 +95,21 @@ int64_t FloodGauge::MostDebt(int64_t running_bytes, bool has_few_calls, absl::Ti
                              : kDebtOfStrangers);
 }
 
-bool FloodGauge::MayHaveHeardNothing(int64_t excess, bool has_stopped, absl::Time now) {
-  if (excess > moments_bytes_) {
+bool FloodGauge::MayHaveHeardNothing(int64_t excess, bool goes_on, const Counts& counts,
+                                     int64_t& moment_bytes, absl::Time now) {
+  if (excess > std::min(kMostOfAMoment, moment_bytes)) {
     return false;
   }
-  if (has_stopped) {
-    moments_bytes_ -= excess;
-    credit_bytes_ += excess;
-    in_debt_since_ = absl::InfiniteFuture();
-    return true;
+  moment_bytes -= excess;
+  if (!goes_on || counts.calls != calls_at_moment_) {
+    calls_at_moment_ = counts.calls;
+    moment_ = now;
   }
-  in_debt_since_ = std::min(in_debt_since_, now);
-  return now - in_debt_since_ <= kMomentToHear;
+  return now - moment_ <= kMomentToHear;
 }
 
-const char* FloodGauge::Look(const ConnectionLoad& load, const TcpBytes& bytes,
-                             int64_t waiting_calls, absl::Time now) {
+const char* FloodGauge::Look(const ConnectionLoad& load, const TcpBytes& bytes, AllConnections& all,
+                             absl::Time now) {
   // What messages may still bring is read before what they have brought: a message that ends in between counts twice.
   const int64_t running_bytes = load.running_bytes;
   const int64_t running_calls = load.running_calls;
@@ -116,10 +118,10 @@ const char* FloodGauge::Look(const ConnectionLoad& load, const TcpBytes& bytes,
     known_until_ = now + kKnownFor;
   }
   const bool has_uploads = counts.calls > 0 && running_calls <= kUploads;
-  const bool is_crowded = waiting_calls > (has_uploads ? kTooManyWaiting : kManyWaiting);
+  const bool is_crowded = all.waiting_calls > (has_uploads ? kTooManyWaiting : kManyWaiting);
   // What gRPC has not come to read costs it nothing, and may begin with a call.
-  const bool has_read_nothing = bytes.read() <= last_.bytes.read();
-  const bool waits_to_be_read = bytes.unread > 0 && has_read_nothing;
+  const int64_t read = bytes.read() - last_.bytes.read();
+  const bool waits_to_be_read = bytes.unread > 0 && read <= 0;
   Settle(counts, is_crowded, now);
   const int64_t stranger_calls = counts.calls - counts.admitted_calls;
   if (now - second_ >= absl::Seconds(1)) {
@@ -132,17 +134,18 @@ const char* FloodGauge::Look(const ConnectionLoad& load, const TcpBytes& bytes,
   if (cancelled_calls_ > kCancelledAtOnce || running_calls > kMostRunning) {
     return "it resets its calls without end";
   }
-  const bool has_few_calls = HasFewCalls(counts, waiting_calls);
+  const bool has_few_calls = HasFewCalls(counts, all.waiting_calls);
   const int64_t least_credit =
       is_crowded ? kCreditInACrowd : -MostDebt(running_bytes, has_few_calls, now);
-  if (credit_bytes_ >= least_credit) {
-    in_debt_since_ = absl::InfiniteFuture();
+  const int64_t excess = least_credit - credit_bytes_;
+  if (excess <= 0) {
+    moment_ = now;
     return nullptr;
   }
-  const bool is_none = waits_to_be_read ||
-                       (has_few_calls && !is_crowded &&
-                        MayHaveHeardNothing(least_credit - credit_bytes_, has_read_nothing, now));
-  return is_none ? nullptr : "it sends what belongs to no call";
+  const bool may_have_heard_nothing =
+      has_few_calls && !is_crowded &&
+      MayHaveHeardNothing(excess, read > kBytesOfSilence, counts, all.moment_bytes, now);
+  return may_have_heard_nothing || waits_to_be_read ? nullptr : "it sends what belongs to no call";
 }
 
 TcpBytes BytesOfSocket(int socket) {

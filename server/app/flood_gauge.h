@@ -19,15 +19,21 @@ struct TcpBytes {
   int64_t read() const { return received - unread; }
 };
 
+// What one look at every connection shares.
+struct AllConnections {
+  int64_t waiting_calls = 0;  // that gRPC has begun and nobody has looked at yet
+  // What connections may together have sent beyond their debts until they hear that their calls are refused.
+  int64_t moment_bytes = int64_t{64} << 20;
+};
+
 // Of one connection. Bytes that come earn nothing: each answered call earns the bytes of its headers
 // and of what may be on its way before anybody reads, and messages earn their own; so does what is
 // sent, as the other end makes room for more. A debt is what came and belongs to nothing, such as
 // calls that are reset.
 class FloodGauge {
  public:
-  // To be called again and again. `waiting_calls`: those of all connections that gRPC has begun and
-  // nobody has looked at yet. Answers what is wrong, null: nothing.
-  const char* Look(const ConnectionLoad& load, const TcpBytes& bytes, int64_t waiting_calls,
+  // To be called again and again. Answers what is wrong, null: nothing.
+  const char* Look(const ConnectionLoad& load, const TcpBytes& bytes, AllConnections& all,
                    absl::Time now);
 
  private:
@@ -48,16 +54,17 @@ class FloodGauge {
   bool HasFewCalls(const Counts& counts, int64_t waiting_calls) const;
   // How much may have come that belongs to nothing.
   int64_t MostDebt(int64_t running_bytes, bool has_few_calls, absl::Time now) const;
-  // Whether what came beyond that may be the rest of a message whose sender has not heard yet that its call is refused. What such
-  // senders have sent until they stop is forgiven, up to an amount for the connection.
-  bool MayHaveHeardNothing(int64_t excess, bool has_stopped, absl::Time now);
+  // Whether what came beyond that may be the rest of a message whose sender has not heard yet that its call is refused: for a moment
+  // after something was read, and again after each call. Takes it from `moment_bytes`.
+  bool MayHaveHeardNothing(int64_t excess, bool goes_on, const Counts& counts,
+                           int64_t& moment_bytes, absl::Time now);
 
   Counts last_;
   int64_t credit_bytes_ = 0;
   absl::Time looked_ = absl::InfinitePast();
   absl::Time known_until_ = absl::InfinitePast();
-  absl::Time in_debt_since_ = absl::InfiniteFuture();
-  int64_t moments_bytes_ = int64_t{32} << 20;  // that may still be forgiven
+  absl::Time moment_ = absl::InfinitePast();  // its begin
+  int64_t calls_at_moment_ = 0;
   // The second that is counted, and what there were before.
   absl::Time second_ = absl::InfinitePast();
   int64_t stranger_calls_ = 0;

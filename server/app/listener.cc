@@ -114,12 +114,13 @@ bool OpenConnections::AreMany(const ConnectionLimits& limits, const std::string&
 std::vector<std::string> OpenConnections::BreakOffFloods(absl::Time now) {
   ForgetClosed();
   std::vector<std::string> lines;
+  AllConnections all;
   for (Connection& connection : connections_) {
+    all.waiting_calls = loads_.waiting_calls();
     const char* const flood =
         connection.is_broken
             ? nullptr
-            : connection.gauge.Look(*connection.load, BytesOfSocket(connection.socket),
-                                    loads_.waiting_calls(), now);
+            : connection.gauge.Look(*connection.load, BytesOfSocket(connection.socket), all, now);
     if (flood != nullptr && ResetConnection(connection.socket, connection.inode)) {
       ShutOutHost(connection.host, now);
       lines.push_back(absl::StrCat("a connection is broken off peer=", connection.peer,

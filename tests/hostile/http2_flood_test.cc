@@ -1,5 +1,6 @@
 // Floods of HTTP/2 that no limit of gRPC's holds back.
 #include <atomic>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -110,18 +111,39 @@ TEST_F(Http2FloodTest, SmallCallsOfKnownCallersThatAreResetAsTheyBegin) {
   ExpectHealthy();
 }
 
+// One field whose value has 2^28 bytes and more (RFC 7541, 5.1), in pieces.
+std::string HeadersWithoutEnd(uint32_t stream, uint32_t piece) {
+  return piece == 0
+             ? Http2Client::Frame(Http2Client::kHeaders, 0, stream,
+                                  Http2Client::CallHeaders("/mercer.v1.TrainingService/Train") +
+                                      std::string("\0\x01x\x7f\xff\xff\xff\x7f", 8))
+             : Http2Client::Frame(Http2Client::kContinuation, 0, stream, std::string(16384, 'x'));
+}
+
 TEST_F(Http2FloodTest, HeadersWithoutEnd) {
-  // One field whose value has 2^28 bytes and more (RFC 7541, 5.1).
-  const std::string begin = Http2Client::CallHeaders("/mercer.v1.TrainingService/Train") +
-                            std::string("\0\x01x\x7f\xff\xff\xff\x7f", 8);
-  const std::string more(16384, 'x');
-  const int broken = Flood([&](uint32_t piece) {
-    return piece == 0 ? Http2Client::Frame(Http2Client::kHeaders, 0, 1, begin)
-                      : Http2Client::Frame(Http2Client::kContinuation, 0, 1, more);
-  });
+  const int broken = Flood([&](uint32_t piece) { return HeadersWithoutEnd(1, piece); });
   EXPECT_GT(broken, 0) << Log();
   ExpectPeakWithin(kMostMemory);
   ExpectHealthy();
+  EXPECT_THAT(Log(), testing::HasSubstr("it sends what belongs to no call"));
+}
+
+// As much as the rest of a refused message may have, and held by as many connections as one host has at once.
+TEST_F(Http2FloodTest, HeadersWithoutEndThatStopAfterARefusedCall) {
+  const std::string refused =
+      Http2Client::Frame(Http2Client::kHeaders, Http2Client::kEndHeaders | Http2Client::kEndStream,
+                         1, Http2Client::CallHeaders("/mercer.v1.TrainingService/Train"));
+  std::vector<std::unique_ptr<Http2Client>> held;
+  for (int i = 0; i < 40; ++i) {
+    auto client = std::make_unique<Http2Client>(address());
+    bool is_open = client->Send(refused);
+    for (uint32_t piece = 0; is_open && piece < 20 * 64; ++piece) {  // 20 MiB
+      is_open = client->Send(HeadersWithoutEnd(3, piece));
+    }
+    held.push_back(std::move(client));
+  }
+  ExpectPeakWithin(kMostMemory);
+  ExpectHealthy();  // as another host
   EXPECT_THAT(Log(), testing::HasSubstr("it sends what belongs to no call"));
 }
 

@@ -16,7 +16,8 @@ class FloodGaugeTest : public testing::Test {
   const char* LookAfter(int64_t bytes) {
     bytes_.received += bytes;
     now_ += absl::Milliseconds(50);
-    return gauge_.Look(*load_, bytes_, waiting_calls_, now_);
+    AllConnections all = {.waiting_calls = waiting_calls_, .moment_bytes = moment_bytes_};
+    return gauge_.Look(*load_, bytes_, all, now_);
   }
 
   // Admitted calls, which may have large messages.
@@ -37,6 +38,7 @@ class FloodGaugeTest : public testing::Test {
   FloodGauge gauge_;
   TcpBytes bytes_;
   int64_t waiting_calls_ = 0;
+  int64_t moment_bytes_ = AllConnections().moment_bytes;
   absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
 };
 
@@ -64,6 +66,17 @@ TEST_F(FloodGaugeTest, RestOfARefusedMessageIsNone) {
   }
 }
 
+TEST_F(FloodGaugeTest, SeveralRefusedMessagesAreNone) {
+  for (int i = 0; i < 3; ++i) {
+    { const CallLoad refused(load_); }
+    ASSERT_EQ(LookAfter(6 * kMiB), nullptr);
+    ASSERT_EQ(LookAfter(2 * kMiB), nullptr);
+    for (int look = 0; look < 20; ++look) {
+      ASSERT_EQ(LookAfter(0), nullptr);
+    }
+  }
+}
+
 TEST_F(FloodGaugeTest, RefusedMessageThatGoesOnIsAFlood) {
   EXPECT_EQ(LookAfter(100), nullptr);
   { const CallLoad refused(load_); }
@@ -73,6 +86,19 @@ TEST_F(FloodGaugeTest, RefusedMessageThatGoesOnIsAFlood) {
   EXPECT_NE(LookAfter(kMiB), nullptr);
 }
 
+// Nobody hears of anything while the server reads nothing.
+TEST_F(FloodGaugeTest, TimeInWhichNothingIsReadIsNoMoment) {
+  EXPECT_EQ(LookAfter(100), nullptr);
+  { const CallLoad refused(load_); }
+  bytes_.unread = kMiB;
+  EXPECT_EQ(LookAfter(7 * kMiB), nullptr);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(LookAfter(0), nullptr);
+  }
+  bytes_.unread = 0;
+  EXPECT_EQ(LookAfter(kMiB), nullptr);
+}
+
 TEST_F(FloodGaugeTest, PausesDoNotHideAFlood) {
   EXPECT_EQ(LookAfter(100), nullptr);
   { const CallLoad refused(load_); }
@@ -80,7 +106,15 @@ TEST_F(FloodGaugeTest, PausesDoNotHideAFlood) {
   for (bool is_flood = false; !is_flood; ++bursts) {
     is_flood = LookAfter(8 * kMiB) != nullptr || LookAfter(0) != nullptr;
   }
-  EXPECT_EQ(bursts, 5);  // 4 MiB, and 32 MiB that are forgiven
+  EXPECT_EQ(bursts, 5);  // 4 MiB, and 32 MiB of a moment
+}
+
+TEST_F(FloodGaugeTest, AllConnectionsTogetherHaveFewMoments) {
+  EXPECT_EQ(LookAfter(100), nullptr);
+  { const CallLoad refused(load_); }
+  moment_bytes_ = kMiB;
+  EXPECT_EQ(LookAfter(5 * kMiB), nullptr);
+  EXPECT_NE(LookAfter(kMiB), nullptr);
 }
 
 // The threads that read may be busy with others.
