@@ -25,6 +25,15 @@ std::map<std::string, v1::TrainRequest> Requests(const v1::TrainRequest& selecti
   *requests["csi"].mutable_learner()->mutable_csi()->add_kernels() = kernels;
   requests["ikl"] = selection;
   requests["ikl"].mutable_learner()->mutable_ikl();
+  requests["mixed_norm_mkl"] = selection;
+  v1::MixedNormMkl& mixed_norm =
+      *requests["mixed_norm_mkl"].mutable_learner()->mutable_mixed_norm_mkl();
+  for (const char* group : {"one", "other"}) {
+    v1::KernelGrid& grouped = *mixed_norm.add_kernels();
+    grouped = kernels;
+    grouped.set_group(group);
+    grouped.set_name(group);
+  }
   requests["infinite_features"] = selection;
   requests["infinite_features"].mutable_learner()->mutable_infinite_features()->set_max_groups(12);
   for (auto& [name, request] : requests) {
