@@ -218,9 +218,27 @@ double PairValueOfRow(PairValue value, const double* row, Index columns) {
       return Dot(row, row, columns);
     case PairValue::kMinimum:
       return std::accumulate(row, row + columns, 0.0);
-    default:
+    case PairValue::kSquaredDistance:
+    case PairValue::kManhattan:
+    case PairValue::kChiSquare:
+    case PairValue::kHellinger:
       return 0;
   }
+  return 0;
+}
+
+bool NeedsNonNegative(PairValue value) {
+  switch (value) {
+    case PairValue::kChiSquare:
+    case PairValue::kHellinger:
+    case PairValue::kMinimum:
+      return true;
+    case PairValue::kDotProduct:
+    case PairValue::kSquaredDistance:
+    case PairValue::kManhattan:
+      return false;
+  }
+  return false;
 }
 
 void ComputePairValues(PairValue value, const ConstRowMatrixRef& x, const ConstRowMatrixRef& z,

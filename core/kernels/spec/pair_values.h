@@ -19,7 +19,7 @@ enum class PairValue : uint8_t {
 };
 
 // Whether it is a value of histograms, whose entries are not negative.
-inline bool NeedsNonNegative(PairValue value) { return value >= PairValue::kChiSquare; }
+bool NeedsNonNegative(PairValue value);
 
 // The value of a row of so many columns and itself; exactly 0 where it is a distance.
 double PairValueOfRow(PairValue value, const double* row, Index columns);

@@ -88,11 +88,18 @@ KernelColumns CountKernelColumns(const KernelSpec& prototype, const Dataset& dat
 // What a column of pairs costs a kernel on features; one on a square block has none.
 WorkKind ColumnWork(KernelType type) {
   const auto* value = std::get_if<PairValue>(&FormulaOf(type).reads);
-  if (value != nullptr && *value == PairValue::kManhattan) {
-    return WorkKind::kAbsoluteColumns;
+  switch (value != nullptr ? *value : PairValue::kDotProduct) {
+    case PairValue::kManhattan:
+    case PairValue::kMinimum:
+      return WorkKind::kAbsoluteColumns;
+    case PairValue::kChiSquare:  // its division takes about what the roots of the other take
+    case PairValue::kHellinger:
+      return WorkKind::kChiSquareColumns;
+    case PairValue::kDotProduct:
+    case PairValue::kSquaredDistance:
+      return WorkKind::kProductColumns;
   }
-  return value != nullptr && *value == PairValue::kChiSquare ? WorkKind::kChiSquareColumns
-                                                             : WorkKind::kProductColumns;
+  return WorkKind::kProductColumns;
 }
 
 void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,

@@ -68,15 +68,18 @@ TEST(KernelFamilyErrorsTest, NegativeDiagonalIsNotPositiveSemidefinite) {
   EXPECT_EQ(Metadata(status, "row"), "14");
 }
 
-TEST(KernelFamilyErrorsTest, ChiSquareNamesTheNegativeEntry) {
+TEST(KernelFamilyErrorsTest, KernelsOfHistogramsNameTheNegativeEntry) {
   const auto data = MixedData(20, 1);
   RowMatrix histograms = data->blocks[1].values.view();
   histograms(4, 2) = -1e-9;
   data->blocks[1].values = SharedMatrix(histograms);
-  const absl::Status status = MakeStatus(data, {MakeSpec(KernelType::kChiSquare, "h")});
-  EXPECT_EQ(GetReason(status), "NEGATIVE_VALUE") << status;
-  EXPECT_EQ(Metadata(status, "row"), "5");
-  EXPECT_EQ(Metadata(status, "column"), "h2");
+  for (const KernelType type :
+       {KernelType::kChiSquare, KernelType::kHellinger, KernelType::kIntersection}) {
+    const absl::Status status = MakeStatus(data, {MakeSpec(type, "h")});
+    EXPECT_EQ(GetReason(status), "NEGATIVE_VALUE") << status;
+    EXPECT_EQ(Metadata(status, "row"), "5");
+    EXPECT_EQ(Metadata(status, "column"), "h2");
+  }
 }
 
 TEST(KernelFamilyErrorsTest, DistancesBelowZeroAreRefusedBeyondRounding) {

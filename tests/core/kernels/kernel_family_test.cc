@@ -337,6 +337,21 @@ TEST(KernelFamilyAccuracyTest, RepeatedAndNearRowsKeepTheirDistances) {
   EXPECT_NEAR(gram(2, 0), std::exp(-0.5), 1e-9);
 }
 
+// Its values of rows and themselves are their sums, which no distance has.
+TEST(KernelFamilyAccuracyTest, IntersectionMayHaveAUnitDiagonal) {
+  const auto data = MixedData(40, 1);
+  const RowMatrix histograms = data->blocks[1].values.view().array() + 0.1;
+  data->blocks[1].values = SharedMatrix(histograms);
+  KernelSpec spec = MakeSpec(KernelType::kIntersection, "h");
+  spec.normalization = {true, KernelScaling::kTrace};
+  RunContext context;
+  const auto family = MakeExactKernelFamily(data, {}, {spec}, context);
+  ASSERT_TRUE(family.ok()) << family.status();
+  const auto kernel = (*family)->Combine(Vector::Ones(1), context);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectClose(*(*kernel)->Dense(), NaiveGram(spec, *data, AllRowsOf(*data)), 1e-14, "intersection");
+}
+
 TEST(KernelFamilyAccuracyTest, SmallestFamilyHasOneRow) {
   const auto data = MixedData(1, 3);
   RunContext context;
