@@ -78,6 +78,26 @@ def test_histograms(client, data, kernel):
     assert_equal_to_server(job.wait(), np.abs(features[::2]))
 
 
+@pytest.mark.parametrize("kernel", ["chi_square bandwidth=3", "hellinger bandwidth=0.5", "intersection"])
+def test_negative_entries_are_no_histograms(client, data, kernel):
+    features, signal, _ = data
+    features = np.abs(features) / [1, 10, 0.1, 1000]
+    dataset = client.upload(features, signal, names=list("abcd"))
+    kernels = ["linear", f"{kernel} columns=b,c"]
+    model = client.train(dataset, "kernel_ridge", kernels=kernels, regression=True, scaling="none").wait()
+    rows = np.tile(features, (30, 1))
+    rows[4000, 0] = -1.0  # which this kernel does not read
+    local = assert_equal_to_server(model, rows)
+    rows[4000, 2] = -0.25
+    words = "column 'c' is -0.25: a kernel of histograms needs entries >= 0"
+    with pytest.raises(ValueError, match=re.escape(f"row 4000, {words}")):
+        local.predict(rows)
+    with pytest.raises(mercer.errors.InvalidRequestError, match=re.escape(words)):
+        model.predict(rows)
+    with pytest.raises(ValueError, match=r"row 0, column 'b' is -\S+: a kernel of histograms"):
+        local.predict(-features)
+
+
 @pytest.mark.parametrize("coding", ["one_vs_all", "one_vs_one"])
 def test_several_classes(client, data, coding):
     features, signal, new = data

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,19 +21,34 @@ _ALL_ZEROS = 1
 
 @dataclasses.dataclass(frozen=True)
 class Features:
-    """Preprocessed rows by block: the columns' sources, and their values."""
+    """Preprocessed rows by block: the columns' sources, and their values. `first` is the number of the first row."""
 
     rows: int
     blocks: Mapping[str, tuple[tuple[str, ...], Array]]
+    first: int = 0
 
-    def gather(self, spec: KernelSpec) -> Array:
-        """The columns that a kernel reads, side by side."""
-        parts = []
+    def _read_by(self, spec: KernelSpec) -> Iterator[tuple[list[str], Array]]:
         for name, (sources, values) in self.blocks.items():
             if spec.block in ("", name):
                 wanted = [i for i, source in enumerate(sources) if not spec.columns or source in spec.columns]
-                parts.append(values if len(wanted) == values.shape[1] else values[:, wanted])
+                yield [sources[i] for i in wanted], values if len(wanted) == values.shape[1] else values[:, wanted]
+
+    def gather(self, spec: KernelSpec) -> Array:
+        """The columns that a kernel reads, side by side."""
+        parts = [values for _, values in self._read_by(spec)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+    def check_not_negative(self, spec: KernelSpec) -> None:
+        """Refuses the entries that no histogram has, in the words of the server."""
+        values = self.gather(spec)
+        negative = values < 0
+        if negative.any():
+            row, column = divmod(int(np.argmax(negative)), values.shape[1])
+            name = [source for sources, _ in self._read_by(spec) for source in sources][column]
+            raise ValueError(
+                f"row {self.first + row}, column {name!r} is {values[row, column]:g}: "
+                "a kernel of histograms needs entries >= 0"
+            )
 
     def all(self) -> Array:
         """The columns of all blocks, side by side."""
@@ -167,8 +182,8 @@ def refused_rows(model: PreprocessingFile, data: Any, rows: int) -> npt.NDArray[
     return refused
 
 
-def prepare(model: PreprocessingFile, data: Any, count: int) -> Features:
-    """The features of `count` rows; of a model that reads square matrices alone there are none.
+def prepare(model: PreprocessingFile, data: Any, count: int, first: int = 0) -> Features:
+    """The features of `count` rows from number `first`; of a model that reads square matrices alone there are none.
 
     Raises
     ------
@@ -177,10 +192,10 @@ def prepare(model: PreprocessingFile, data: Any, count: int) -> Features:
     """
     blocks: dict[str, tuple[tuple[str, ...], Array]] = {}
     if not model.blocks:
-        return Features(count, blocks)
+        return Features(count, blocks, first)
     for block, part in zip(model.blocks, _split_blocks(model, data)):
         sources, values = _map_block(model, block, part)
         if model.scaling == _UNIT_NORM:
             values = _unit_norm(values)
         blocks[block.name] = (sources, values)
-    return Features(count, blocks)
+    return Features(count, blocks, first)

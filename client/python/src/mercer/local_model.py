@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mercer import _html, _model_tables
 from mercer._features import Features, prepare, refused_rows, with_zeros
-from mercer._kernel_values import SQUARE_TYPES, PairValues, square_values
+from mercer._kernel_values import HISTOGRAM_TYPES, SQUARE_TYPES, PairValues, square_values
 from mercer._model_file import Basis, KernelSpec, ModelFile, read_model_file
 from mercer._rows import num_rows, slice_rows
 from mercer._tables import is_frame, task_texts
@@ -229,7 +229,7 @@ class LocalModel:
             end = min(begin + step, total)
             own = self._file.preprocessing
             some = slice_rows(rows, begin, end)
-            features = prepare(own if unseen == "model" else with_zeros(own), some, end - begin)
+            features = prepare(own if unseen == "model" else with_zeros(own), some, end - begin, begin)
             part = {name: matrix[begin:end] for name, matrix in matrices.items()}
             values[begin:end] = self._evaluate(features, part)
             if unseen == "nan":
@@ -326,6 +326,8 @@ class LocalModel:
             if name not in squares:
                 raise ValueError(f"the model needs the matrix {name!r} between these rows and its training rows")
             return square_values(spec, squares[name][:, basis.training_rows])
+        if spec.type in HISTOGRAM_TYPES:
+            features.check_not_negative(spec)
         key = (number, spec.block, spec.columns)
         if key not in pairs:
             pairs[key] = PairValues(features.gather(spec), _gather(basis, spec))
