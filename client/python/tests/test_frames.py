@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
 from sklearn.utils import estimator_checks, get_tags
@@ -283,3 +283,40 @@ def test_matrices_that_fit_no_text(rings, text, why):
     gram = features @ features.T
     with pytest.raises(ValueError, match=why):
         KernelSVC(kernels=text).fit([gram, gram], labels)
+
+
+@pytest.fixture
+def two_sources(rings):
+    """Kernel values and distances of the same rows, of new ones with them, and the sum of the kernels of both."""
+    features, labels = rings
+    new = features[:60] + 0.1
+
+    def of(rows):
+        matrices = [rbf_kernel(rows, features, gamma=0.1), euclidean_distances(rows[:, :2], features[:, :2])]
+        return matrices, [matrices[0], np.exp(-matrices[1] / 1.5)]
+
+    matrices, values = of(features)
+    return matrices, values, *of(new), labels
+
+
+BOTH = ["precomputed name=shape group=images", "distance bandwidth=1.5 name=far group=places"]
+
+
+def test_prediction_reads_what_fit_read(rings, two_sources):
+    """Whatever `kernels` has become since."""
+    features, _ = rings
+    matrices, _, new, _, labels = two_sources
+    of_matrices = KernelSVC(kernels=BOTH).fit(matrices, labels)
+    of_features = KernelSVC(kernels="gaussian").fit(features, labels)
+    expected, plain = of_matrices.decision_function(new), of_features.decision_function(features)
+    of_matrices.set_params(kernels="gaussian")
+    of_features.set_params(kernels="precomputed")
+    np.testing.assert_array_equal(of_matrices.decision_function(new), expected)
+    np.testing.assert_array_equal(of_features.decision_function(features), plain)
+    np.testing.assert_array_equal(of_matrices.fit(features, labels).decision_function(features), plain)
+    one = of_features.fit(matrices[0], labels)
+    expected = one.decision_function(new[0])
+    del one._squares  # as in pickles of the version that knew one matrix
+    np.testing.assert_array_equal(one.decision_function(new[0]), expected)
+    del of_matrices._squares
+    np.testing.assert_array_equal(of_matrices.decision_function(features), plain)

@@ -7,7 +7,7 @@ import dataclasses
 import uuid
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +74,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     _options: tuple[str, ...] = ()
     _uses_kernels = True
     _regression = False
+    _squares: Optional[SquareKernels]  # of fit; what the parameter kernels says may have changed since
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -140,7 +141,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             raise
 
     def _kernel_texts(self) -> Any:
-        return self._squares.texts if self._is_precomputed() else self.kernels
+        return self.kernels if self._squares is None else self._squares.texts
 
     def _seed(self) -> int:
         if self.random_state is None:
@@ -149,7 +150,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _parts(self, features: Any, roles: list[Column]) -> list[Part]:
         missing = self.imputation != "refuse"
-        if self._is_precomputed():
+        if self._squares is not None:
             return [dense_part(roles, allow_missing=False), *self._squares.parts(features)]
         if is_frame(features):
             return [dense_part([*frame_columns(features, {}), *roles], allow_missing=missing)]
@@ -245,10 +246,16 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _rows_of_model(self, X: Any) -> tuple[Any, Any]:
         """Features, or None and the matrices that the model reads."""
-        features = self._read_rows(X)
-        if not self._is_precomputed():
-            return features, None
-        return None, self._squares.of_model(features, self.model_.squares)
+        squares = self._squares_of_fit()
+        features = self._read_rows(X, squares is not None)
+        return (features, None) if squares is None else (None, squares.of_model(features, self.model_.squares))
+
+    def _squares_of_fit(self) -> Optional[SquareKernels]:
+        """Which matrices ``fit`` read, whatever `kernels` has become since; None: features."""
+        if "_squares" in self.__dict__:
+            return self._squares
+        # Pickles of versions that knew one matrix at most say nothing but what the model reads.
+        return SquareKernels(["precomputed"], 1) if self.model_.squares else None
 
     def _read_training(self, X: Any, y: Any, y_numeric: bool) -> tuple[Any, Any]:
         """Features and targets of ``fit``, checked; errors of scikit-learn end with what helps here."""
@@ -263,27 +270,31 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _check_training(self, X: Any, y: Any, y_numeric: bool) -> tuple[Any, Any]:
         """A matrix, or a frame where there are categories, and the targets."""
-        if has_categories(X) and not self._is_precomputed():
+        precomputed = self._is_precomputed()
+        if has_categories(X) and not precomputed:
             y = validate_data(self, y=y, y_numeric=y_numeric)
             check_consistent_length(X, y)
             if len(X) < _FEWEST_ROWS:
                 raise ValueError(f"X has {len(X)} sample(s), {type(self).__name__} needs {_FEWEST_ROWS} or more")
             X, y = validate_data(self, X, y, skip_check_array=True)
+            self._squares = None
             return self._named(X), y
-        if self._is_precomputed():
+        if precomputed:
             refuse_leading_kernels(X)
             X = stacked(X)
-        X, y = validate_data(self, X, y, y_numeric=y_numeric, ensure_min_samples=_FEWEST_ROWS, **self._checks())
-        if self._is_precomputed():
+        checks = self._checks(precomputed)
+        X, y = validate_data(self, X, y, y_numeric=y_numeric, ensure_min_samples=_FEWEST_ROWS, **checks)
+        if precomputed:
             check_square(X)
             self._squares = SquareKernels(square_texts(self.kernels), X.shape[2] if X.ndim == 3 else 1)
+        else:
+            self._squares = None
         return X, y
 
-    def _read_rows(self, X: Any) -> Any:
+    def _read_rows(self, X: Any, squares: bool) -> Any:
         """Rows to predict, checked: a matrix, or a frame for a model that knows categories."""
         if not self.model_.categories:
-            X = stacked(X) if self._is_precomputed() else X
-            return validate_data(self, X, reset=False, **self._checks())
+            return validate_data(self, stacked(X) if squares else X, reset=False, **self._checks(squares))
         if not is_frame(X):
             raise ValueError("fit saw a DataFrame with categories: what is to be predicted must be one, too")
         return self._named(validate_data(self, X, reset=False, skip_check_array=True))
@@ -292,8 +303,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """A frame whose columns have the names that the server knows."""
         return frame.set_axis(list(self.get_feature_names_out()), axis=1)
 
-    def _checks(self) -> dict[str, Any]:
-        if self._is_precomputed():
+    def _checks(self, squares: bool) -> dict[str, Any]:
+        if squares:
             return {"dtype": np.float64, "allow_nd": True}
         finite: Any = True if self.imputation == "refuse" else "allow-nan"
         return {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": finite}
