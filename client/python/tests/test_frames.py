@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
 from sklearn.utils import estimator_checks, get_tags
 
-from mercer.estimators import KernelRidge, KernelSVC, KernelSVR, LpMKLClassifier
+from mercer.estimators import KernelRidge, KernelSVC, KernelSVR, LpMKLClassifier, MixedNormMKLClassifier
 
 
 @pytest.fixture(autouse=True)
@@ -320,3 +320,20 @@ def test_prediction_reads_what_fit_read(rings, two_sources):
     np.testing.assert_array_equal(one.decision_function(new[0]), expected)
     del of_matrices._squares
     np.testing.assert_array_equal(of_matrices.decision_function(features), plain)
+
+
+def test_matrices_of_weight_zero_do_not_matter(client, two_sources):
+    """But they have their place in `X` and in the rows that the server predicts."""
+    matrices, _, new, _, labels = two_sources
+    useless = np.eye(len(labels)) * 1e-3
+    learner = MixedNormMKLClassifier(kernels=["precomputed", *BOTH], regularization="l1")
+    fitted = learner.fit([useless, *matrices], labels)
+    assert fitted.kernel_weights_[0] == 0
+    assert fitted.model_.squares == ("kernel0", "kernel1", "kernel2")
+    values = fitted.decision_function([np.full_like(new[0], np.pi), *new])
+    np.testing.assert_array_equal(values, fitted.decision_function([np.zeros_like(new[0]), *new]))
+    named = {"kernel0": np.zeros_like(new[0]), "kernel1": new[0], "kernel2": new[1]}
+    there = client.model(fitted.model_name_).decision_function(None, squares=named)
+    np.testing.assert_allclose(values, there, rtol=1e-9, atol=1e-12)
+    with pytest.raises(ValueError, match="X has 2 matrices, fit saw 3"):
+        fitted.predict(new)

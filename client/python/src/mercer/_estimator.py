@@ -248,7 +248,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """Features, or None and the matrices that the model reads."""
         squares = self._squares_of_fit()
         features = self._read_rows(X, squares is not None)
-        return (features, None) if squares is None else (None, squares.of_model(features, self.model_.squares))
+        return (features, None) if squares is None else (None, squares.of_rows(features))
 
     def _squares_of_fit(self) -> Optional[SquareKernels]:
         """Which matrices ``fit`` read, whatever `kernels` has become since; None: features."""

@@ -88,10 +88,9 @@ class SquareKernels:
     def _all(self) -> Any:
         return enumerate(zip(self._names, self._kinds))
 
-    def of_model(self, X: Array, names: Sequence[str]) -> dict[str, Array]:
-        """Those of the matrices between new and training rows that a model reads."""
+    def of_rows(self, X: Array) -> dict[str, Array]:
+        """The matrices between new and training rows; a model reads all of them, whatever the kernels' weights."""
         count = X.shape[2] if X.ndim == 3 else 1
         if count != len(self._names):
             raise ValueError(f"X has {count} matrices, fit saw {len(self._names)}")
-        known = {name: X[..., k] if X.ndim == 3 else X for k, (name, _) in self._all()}
-        return {name: matrix for name, matrix in known.items() if name in names} or known
+        return {name: X[..., k] if X.ndim == 3 else X for k, (name, _) in self._all()}
