@@ -12,8 +12,9 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
-from sklearn.utils import estimator_checks, get_tags
+from sklearn.utils import check_array, estimator_checks, get_tags
 
+from mercer._square_kernels import stacked
 from mercer.estimators import KernelRidge, KernelSVC, KernelSVR, LpMKLClassifier, MixedNormMKLClassifier
 
 
@@ -337,3 +338,14 @@ def test_matrices_of_weight_zero_do_not_matter(client, two_sources):
     np.testing.assert_allclose(values, there, rtol=1e-9, atol=1e-12)
     with pytest.raises(ValueError, match="X has 2 matrices, fit saw 3"):
         fitted.predict(new)
+
+
+def test_matrices_of_a_list_stay_in_one_piece(rings):
+    features, _ = rings
+    grams = [rbf_kernel(features, gamma=gamma) for gamma in (0.1, 0.5, 1.0)]
+    stack = stacked(grams)
+    checked = check_array(stack, dtype=np.float64, allow_nd=True)  # as fit and predict do
+    assert np.shares_memory(checked, stack)
+    for k, gram in enumerate(grams):
+        assert checked[..., k].flags.c_contiguous
+        np.testing.assert_array_equal(checked[..., k], gram)

@@ -36,7 +36,8 @@ def stacked(X: Any) -> Any:
         shapes = {np.shape(matrix) for matrix in X}
         if len(shapes) > 1:
             raise ValueError(f"the matrices must have one shape; they have {', '.join(map(str, sorted(shapes)))}")
-        return np.stack([np.asarray(matrix, dtype=np.float64) for matrix in X], axis=-1)
+        # Each matrix stays in one piece, because all that reads them reads one after the other.
+        return np.moveaxis(np.stack([np.asarray(matrix, dtype=np.float64) for matrix in X]), 0, -1)
     return X
 
 
