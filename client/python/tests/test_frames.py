@@ -349,3 +349,24 @@ def test_matrices_of_a_list_stay_in_one_piece(rings):
     for k, gram in enumerate(grams):
         assert checked[..., k].flags.c_contiguous
         np.testing.assert_array_equal(checked[..., k], gram)
+
+
+def test_zero_matrices_are_refused(rings):
+    features, labels = rings
+    with pytest.raises(ValueError, match=r"must be a square matrix.*has \(240, 240, 0\)"):
+        KernelSVC(kernels="precomputed").fit(np.empty((240, 240, 0)), labels)
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        KernelSVC(kernels="precomputed").fit([], labels)
+
+
+@pytest.mark.parametrize("kernels", [np.array(["linear", "gaussian"]), np.array(["precomputed"]), 5, [5], [], ()])
+def test_tags_take_what_may_be_no_kernels(kernels):
+    assert not get_tags(KernelSVC(kernels=kernels)).input_tags.pairwise
+
+
+def test_texts_of_kernels_may_be_an_array(rings):
+    features, labels = rings
+    texts = ["linear", "gaussian bandwidth=1"]
+    of_array = KernelSVC(kernels=np.array(texts)).fit(features, labels)
+    expected = KernelSVC(kernels=texts).fit(features, labels).decision_function(features)
+    np.testing.assert_array_equal(of_array.decision_function(features), expected)

@@ -26,7 +26,8 @@ def _kind(text: Any) -> Optional[int]:
 
 def square_texts(kernels: Any) -> list[str]:
     """The texts of an estimator's parameter ``kernels`` where all of them read matrices; else none."""
-    texts = [kernels] if isinstance(kernels, str) else list(kernels or [])
+    # What is neither is no matter of matrices; `parse_all` says what is wrong with it.
+    texts = [kernels] if isinstance(kernels, str) else list(kernels) if isinstance(kernels, (list, tuple)) else []
     return texts if texts and all(_kind(text) is not None for text in texts) else []
 
 
@@ -48,8 +49,8 @@ def refuse_leading_kernels(X: Any) -> None:
 
 
 def check_square(X: Array) -> None:
-    """Refuses what is not (n_samples, n_samples) or (n_samples, n_samples, n_kernels)."""
-    if X.ndim > 3 or X.shape[0] != X.shape[1]:
+    """Refuses what is not (n_samples, n_samples) or (n_samples, n_samples, n_kernels), of one kernel or more."""
+    if X.ndim > 3 or X.shape[0] != X.shape[1] or 0 in X.shape:
         raise ValueError(
             "a precomputed kernel must be a square matrix, n_samples x n_samples, several of them a list or an array "
             f"n_samples x n_samples x n_kernels; has {X.shape}"
