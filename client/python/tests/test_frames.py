@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 from sklearn.utils import check_array, estimator_checks, get_tags
 
 from mercer._square_kernels import stacked
@@ -286,6 +286,38 @@ def test_matrices_that_fit_no_text(rings, text, why):
         KernelSVC(kernels=text).fit([gram, gram], labels)
 
 
+def test_zero_matrices_are_refused(rings):
+    features, labels = rings
+    with pytest.raises(ValueError, match=r"must be a square matrix.*has \(240, 240, 0\)"):
+        KernelSVC(kernels="precomputed").fit(np.empty((240, 240, 0)), labels)
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        KernelSVC(kernels="precomputed").fit([], labels)
+
+
+@pytest.mark.parametrize("kernels", [np.array(["linear", "gaussian"]), np.array(["precomputed"]), 5, [5], [], ()])
+def test_tags_take_what_may_be_no_kernels(kernels):
+    assert not get_tags(KernelSVC(kernels=kernels)).input_tags.pairwise
+
+
+def test_texts_of_kernels_may_be_an_array(rings):
+    features, labels = rings
+    texts = ["linear", "gaussian bandwidth=1"]
+    of_array = KernelSVC(kernels=np.array(texts)).fit(features, labels)
+    expected = KernelSVC(kernels=texts).fit(features, labels).decision_function(features)
+    np.testing.assert_array_equal(of_array.decision_function(features), expected)
+
+
+def test_matrices_of_a_list_stay_in_one_piece(rings):
+    features, _ = rings
+    grams = [rbf_kernel(features, gamma=gamma) for gamma in (0.1, 0.5, 1.0)]
+    stack = stacked(grams)
+    checked = check_array(stack, dtype=np.float64, allow_nd=True)  # as fit and predict do
+    assert np.shares_memory(checked, stack)
+    for k, gram in enumerate(grams):
+        assert checked[..., k].flags.c_contiguous
+        np.testing.assert_array_equal(checked[..., k], gram)
+
+
 @pytest.fixture
 def two_sources(rings):
     """Kernel values and distances of the same rows, of new ones with them, and the sum of the kernels of both."""
@@ -301,6 +333,70 @@ def two_sources(rings):
 
 
 BOTH = ["precomputed name=shape group=images", "distance bandwidth=1.5 name=far group=places"]
+
+
+def test_kernel_values_and_distances_together(two_sources):
+    matrices, values, new, new_values, labels = two_sources
+    ours = KernelSVC(C=3.0, kernels=BOTH, tol=1e-7).fit(matrices, labels)
+    theirs = SVC(C=3.0, kernel="precomputed", tol=1e-7).fit(sum(values), labels)
+    np.testing.assert_allclose(ours.decision_function(new), theirs.decision_function(sum(new_values)), atol=1e-3)
+    assert list(ours.kernel_names_) == ["shape", "far"]
+    np.testing.assert_array_equal(ours.predict(np.stack(new, axis=-1)), ours.predict(new))
+    with pytest.raises(ValueError, match="distance"):  # the texts are those of the matrices in their order
+        clone(ours).set_params(kernels=["distance median", "precomputed"]).fit([matrices[1] - 1, matrices[0]], labels)
+
+
+def test_regression_on_several_matrices(rings, two_sources):
+    matrices, values, new, new_values, _ = two_sources
+    target = 5 * np.sin(rings[0].sum(axis=1))
+    ours = KernelSVR(C=3.0, epsilon=0.1, kernels=BOTH, target_scaling="none", tol=1e-7).fit(matrices, target)
+    theirs = SVR(C=3.0, epsilon=0.1, kernel="precomputed", tol=1e-7).fit(sum(values), target)
+    np.testing.assert_allclose(ours.predict(new), theirs.predict(sum(new_values)), atol=1e-3)
+    scores = cross_val_score(clone(ours), np.stack(matrices, axis=-1), target, cv=4)
+    np.testing.assert_allclose(scores, cross_val_score(theirs, sum(values), target, cv=4), atol=1e-2)
+
+
+def test_pickles_and_clones_of_several_matrices(two_sources):
+    matrices, _, new, _, labels = two_sources
+    fitted = KernelSVC(kernels=BOTH).fit(matrices, labels)
+    expected = fitted.decision_function(new)
+    copy = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(copy.decision_function(new), expected)
+    again = clone(copy)
+    assert not again.__sklearn_is_fitted__()
+    assert get_tags(again).input_tags.pairwise
+    np.testing.assert_array_equal(again.fit(matrices, labels).decision_function(new), expected)
+
+
+def test_groups_of_matrices(two_sources):
+    """A learner of groups sees them; its function is that of an SVM on the kernels with the weights that it learnt."""
+    matrices, values, new, new_values, labels = two_sources
+    texts = [*BOTH, "precomputed group=images"]
+    matrices, values = [*matrices, matrices[0] ** 5], [*values, values[0] ** 5]
+    new, new_values = [*new, new[0] ** 5], [*new_values, new_values[0] ** 5]
+    ours = MixedNormMKLClassifier(C=3.0, kernels=texts, tol=1e-6).fit(matrices, labels)
+    assert ours.model_.kernel_groups == ("images", "places", "images")
+    weighted = sum(weight * kernel for weight, kernel in zip(ours.kernel_weights_, values))
+    theirs = SVC(C=3.0, kernel="precomputed", tol=1e-8).fit(weighted, labels)
+    new_weighted = sum(weight * kernel for weight, kernel in zip(ours.kernel_weights_, new_values))
+    np.testing.assert_allclose(ours.decision_function(new), theirs.decision_function(new_weighted), atol=1e-2)
+
+
+def test_matrices_of_weight_zero_do_not_matter(client, two_sources):
+    """But they have their place in `X` and in the rows that the server predicts."""
+    matrices, _, new, _, labels = two_sources
+    useless = np.eye(len(labels)) * 1e-3
+    learner = MixedNormMKLClassifier(kernels=["precomputed", *BOTH], regularization="l1")
+    fitted = learner.fit([useless, *matrices], labels)
+    assert fitted.kernel_weights_[0] == 0
+    assert fitted.model_.squares == ("kernel0", "kernel1", "kernel2")
+    values = fitted.decision_function([np.full_like(new[0], np.pi), *new])
+    np.testing.assert_array_equal(values, fitted.decision_function([np.zeros_like(new[0]), *new]))
+    named = {"kernel0": np.zeros_like(new[0]), "kernel1": new[0], "kernel2": new[1]}
+    there = client.model(fitted.model_name_).decision_function(None, squares=named)
+    np.testing.assert_allclose(values, there, rtol=1e-9, atol=1e-12)
+    with pytest.raises(ValueError, match="X has 2 matrices, fit saw 3"):
+        fitted.predict(new)
 
 
 def test_prediction_reads_what_fit_read(rings, two_sources):
@@ -321,52 +417,3 @@ def test_prediction_reads_what_fit_read(rings, two_sources):
     np.testing.assert_array_equal(one.decision_function(new[0]), expected)
     del of_matrices._squares
     np.testing.assert_array_equal(of_matrices.decision_function(features), plain)
-
-
-def test_matrices_of_weight_zero_do_not_matter(client, two_sources):
-    """But they have their place in `X` and in the rows that the server predicts."""
-    matrices, _, new, _, labels = two_sources
-    useless = np.eye(len(labels)) * 1e-3
-    learner = MixedNormMKLClassifier(kernels=["precomputed", *BOTH], regularization="l1")
-    fitted = learner.fit([useless, *matrices], labels)
-    assert fitted.kernel_weights_[0] == 0
-    assert fitted.model_.squares == ("kernel0", "kernel1", "kernel2")
-    values = fitted.decision_function([np.full_like(new[0], np.pi), *new])
-    np.testing.assert_array_equal(values, fitted.decision_function([np.zeros_like(new[0]), *new]))
-    named = {"kernel0": np.zeros_like(new[0]), "kernel1": new[0], "kernel2": new[1]}
-    there = client.model(fitted.model_name_).decision_function(None, squares=named)
-    np.testing.assert_allclose(values, there, rtol=1e-9, atol=1e-12)
-    with pytest.raises(ValueError, match="X has 2 matrices, fit saw 3"):
-        fitted.predict(new)
-
-
-def test_matrices_of_a_list_stay_in_one_piece(rings):
-    features, _ = rings
-    grams = [rbf_kernel(features, gamma=gamma) for gamma in (0.1, 0.5, 1.0)]
-    stack = stacked(grams)
-    checked = check_array(stack, dtype=np.float64, allow_nd=True)  # as fit and predict do
-    assert np.shares_memory(checked, stack)
-    for k, gram in enumerate(grams):
-        assert checked[..., k].flags.c_contiguous
-        np.testing.assert_array_equal(checked[..., k], gram)
-
-
-def test_zero_matrices_are_refused(rings):
-    features, labels = rings
-    with pytest.raises(ValueError, match=r"must be a square matrix.*has \(240, 240, 0\)"):
-        KernelSVC(kernels="precomputed").fit(np.empty((240, 240, 0)), labels)
-    with pytest.raises(ValueError, match="Expected 2D array"):
-        KernelSVC(kernels="precomputed").fit([], labels)
-
-
-@pytest.mark.parametrize("kernels", [np.array(["linear", "gaussian"]), np.array(["precomputed"]), 5, [5], [], ()])
-def test_tags_take_what_may_be_no_kernels(kernels):
-    assert not get_tags(KernelSVC(kernels=kernels)).input_tags.pairwise
-
-
-def test_texts_of_kernels_may_be_an_array(rings):
-    features, labels = rings
-    texts = ["linear", "gaussian bandwidth=1"]
-    of_array = KernelSVC(kernels=np.array(texts)).fit(features, labels)
-    expected = KernelSVC(kernels=texts).fit(features, labels).decision_function(features)
-    np.testing.assert_array_equal(of_array.decision_function(features), expected)
