@@ -42,8 +42,8 @@ BEFORE = [
         None,
         "The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed' and "
         "'distance': `X` holds kernel values or distances, between all training rows in ``fit``, and of rows with the "
-        "training rows in ``predict``; several matrices are a list, or an array with a last axis of kernels, and "
-        "`kernels` has one text for all of them or one for each. "
+        "training rows in ``predict``; several matrices are a list, or an array with a last axis of kernels, which is "
+        "what cross-validation takes, and `kernels` has one text for all of them or one for each. "
         "{default_kernels}",
     )
 ]

@@ -25,11 +25,11 @@ class CSIClassifier(KernelClassifier):
     kernels : str or sequence of str, default=None
         The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed' and
         'distance': `X` holds kernel values or distances, between all training rows in ``fit``, and of rows with the
-        training rows in ``predict``; several matrices are a list, or an array with a last axis of kernels, and
-        `kernels` has one text for all of them or one for each. None: Gaussians whose bandwidths are 0.4 (for numbers
-        0.5), 1 and 2.5 times the median distance of the training rows; where there are at least as many columns as
-        rows, also a linear kernel whose diagonal has the mean 1; and of each square block the kernel itself, or exp(-d
-        / bandwidth) of its distances d with the same multiples of their median.
+        training rows in ``predict``; several matrices are a list, or an array with a last axis of kernels, which is
+        what cross-validation takes, and `kernels` has one text for all of them or one for each. None: Gaussians whose
+        bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training rows; where there are
+        at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and of each square block
+        the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of their median.
     lambda_ : float, default=1.0
         Weight of half the squared norm of the function against the sum (never the mean) of the losses. Larger gives a
         smoother function. In (0, inf).
@@ -159,11 +159,11 @@ class CSIRegressor(KernelRegressor):
     kernels : str or sequence of str, default=None
         The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed' and
         'distance': `X` holds kernel values or distances, between all training rows in ``fit``, and of rows with the
-        training rows in ``predict``; several matrices are a list, or an array with a last axis of kernels, and
-        `kernels` has one text for all of them or one for each. None: Gaussians whose bandwidths are 0.4 (for numbers
-        0.5), 1 and 2.5 times the median distance of the training rows; where there are at least as many columns as
-        rows, also a linear kernel whose diagonal has the mean 1; and of each square block the kernel itself, or exp(-d
-        / bandwidth) of its distances d with the same multiples of their median.
+        training rows in ``predict``; several matrices are a list, or an array with a last axis of kernels, which is
+        what cross-validation takes, and `kernels` has one text for all of them or one for each. None: Gaussians whose
+        bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training rows; where there are
+        at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and of each square block
+        the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of their median.
     lambda_ : float, default=1.0
         Weight of half the squared norm of the function against the sum (never the mean) of the losses. Larger gives a
         smoother function. In (0, inf).
