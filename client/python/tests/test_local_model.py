@@ -279,6 +279,10 @@ def test_bad_rows_are_named(client, data):
     holes[3, 2] = np.nan
     with pytest.raises(ValueError, match="row 3, column 'x2': the value is missing"):
         local.predict(holes)
+    many = np.tile(new, (20, 1))  # more than are computed at a time
+    many[6000, 2] = np.nan
+    with pytest.raises(ValueError, match="row 6000, column 'x2': the value is missing"):
+        local.predict(many)
     holes[3, 2] = np.inf
     with pytest.raises(ValueError, match="infinite"):
         local.predict(holes)

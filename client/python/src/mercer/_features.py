@@ -100,23 +100,23 @@ def _map_numbers(values: Array, column: ColumnTransform) -> Array:
     return ((filled - column.offset) * column.factor)[:, None]
 
 
-def _map_categories(values: Array, column: ColumnTransform, name: str, unseen: int, data: Any) -> Array:
+def _map_categories(values: Array, column: ColumnTransform, name: str, unseen: int, data: Any, first: int) -> Array:
     codes = np.where(np.isnan(values), column.fill, values).astype(np.int64)
     known = (codes >= 0) & (codes < len(column.categories))
     if unseen == _REFUSE and not known.all():
         row = int(np.argmin(known))
         category = f" {category_text(category_values(data[column.name])[row])!r}" if is_frame(data) else ""
-        raise ValueError(f"row {row}, column {name!r}: training did not know the category{category}")
+        raise ValueError(f"row {first + row}, column {name!r}: training did not know the category{category}")
     out: Array = np.zeros((len(codes), len(column.categories)))
     out[np.flatnonzero(known), codes[known]] = 1.0
     return out
 
 
-def _check(values: Array, name: str, imputation: int) -> None:
+def _check(values: Array, name: str, imputation: int, first: int) -> None:
     if np.isinf(values).any():
-        raise ValueError(f"row {int(np.argmax(np.isinf(values)))}, column {name!r}: the value is infinite")
+        raise ValueError(f"row {first + int(np.argmax(np.isinf(values)))}, column {name!r}: the value is infinite")
     if imputation == _REFUSE and np.isnan(values).any():
-        row = int(np.argmax(np.isnan(values)))
+        row = first + int(np.argmax(np.isnan(values)))
         raise ValueError(f"row {row}, column {name!r}: the value is missing (NaN) and the model imputes none")
 
 
@@ -124,7 +124,7 @@ def _is_numeric(block: BlockTransform) -> bool:
     return not any(column.categorical for column in block.columns)
 
 
-def _map_matrix(block: BlockTransform, data: Any, imputation: int) -> Array:
+def _map_matrix(block: BlockTransform, data: Any, imputation: int, first: int) -> Array:
     """All columns of a block of numbers at once."""
     matrix = data.toarray() if is_sparse(data) else data
     values = np.asarray(matrix, dtype=np.float64)
@@ -132,7 +132,7 @@ def _map_matrix(block: BlockTransform, data: Any, imputation: int) -> Array:
         raise ValueError(f"block {block.name!r} must have {len(block.columns)} columns")
     if not np.isfinite(values).all():
         for i in range(values.shape[1]):
-            _check(values[:, i], _shown(block, i), imputation)
+            _check(values[:, i], _shown(block, i), imputation, first)
         fill = np.array([column.fill for column in block.columns])
         values = np.where(np.isnan(values), fill, values)
     offset = np.array([column.offset for column in block.columns])
@@ -140,17 +140,17 @@ def _map_matrix(block: BlockTransform, data: Any, imputation: int) -> Array:
     return np.asarray((values - offset) * factor)
 
 
-def _map_block(model: PreprocessingFile, block: BlockTransform, data: Any) -> tuple[tuple[str, ...], Array]:
+def _map_block(model: PreprocessingFile, block: BlockTransform, data: Any, first: int) -> tuple[tuple[str, ...], Array]:
     if _is_numeric(block) and not is_frame(data):
         sources = [_shown(block, i) for i in range(len(block.columns))]
-        return tuple(sources), _map_matrix(block, data, model.imputation)
+        return tuple(sources), _map_matrix(block, data, model.imputation, first)
     sources, parts = [], []
     for i, column in enumerate(block.columns):
         name = _shown(block, i)
         values = _raw_column(data, column, i)
-        _check(values, name, model.imputation)
+        _check(values, name, model.imputation, first)
         if column.categorical:
-            parts.append(_map_categories(values, column, name, model.unseen_category, data))
+            parts.append(_map_categories(values, column, name, model.unseen_category, data, first))
         else:
             parts.append(_map_numbers(values, column))
         sources.extend([name] * parts[-1].shape[1])
@@ -194,7 +194,7 @@ def prepare(model: PreprocessingFile, data: Any, count: int, first: int = 0) -> 
     if not model.blocks:
         return Features(count, blocks, first)
     for block, part in zip(model.blocks, _split_blocks(model, data)):
-        sources, values = _map_block(model, block, part)
+        sources, values = _map_block(model, block, part, first)
         if model.scaling == _UNIT_NORM:
             values = _unit_norm(values)
         blocks[block.name] = (sources, values)

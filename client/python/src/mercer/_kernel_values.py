@@ -66,9 +66,13 @@ def _squares(rows: Array) -> Array:
 
 
 class PairValues:
-    """What kernels of one source share for the same rows: products and distances, each computed once."""
+    """What kernels of one source share for the same rows: products and distances, each computed once.
 
-    def __init__(self, x: Array, z: Array) -> None:
+    `first` is the number of the first row of `x`.
+    """
+
+    def __init__(self, x: Array, z: Array, first: int) -> None:
+        self._first = first
         self._x = x
         self._z = z
         largest = _squares(x).max(initial=0.0) + _squares(z).max(initial=0.0)
@@ -115,7 +119,7 @@ class PairValues:
         if not spec.unit_diagonal:
             return values
         if not (x_diagonal > 0).all():
-            row = int(np.argmin(x_diagonal > 0))
+            row = self._first + int(np.argmin(x_diagonal > 0))
             raise ValueError(f"row {row}: the kernel of the row with itself is not positive, so it has no norm")
         return np.asarray(values / np.sqrt(x_diagonal)[:, None] / np.sqrt(z_diagonal)[None, :])
 

@@ -330,7 +330,7 @@ class LocalModel:
             features.check_not_negative(spec)
         key = (number, spec.block, spec.columns)
         if key not in pairs:
-            pairs[key] = PairValues(features.gather(spec), _gather(basis, spec))
+            pairs[key] = PairValues(features.gather(spec), _gather(basis, spec), features.first)
         return pairs[key].kernel(spec, amplification)
 
 
