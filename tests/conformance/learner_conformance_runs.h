@@ -191,6 +191,27 @@ TEST_P(LearnerConformance, LabelsOfKernelsAreKeptAndChangeNothingElse) {
   }
 }
 
+// What says that groups count learns another function by them, under some options at least.
+TEST_P(LearnerConformance, GroupsOfKernelsChangeTheFunctionWhereTheyCount) {
+  if (!entry().kernel_groups) {
+    GTEST_SKIP() << "groups do not count";
+  }
+  double largest = 0;
+  for (const OptionValues& options : ToRun(OptionVariants(entry(), kind()))) {
+    TrainingProblem problem = Problem(100, 4);
+    const absl::StatusOr<TrainingOutcome> one_group = Train(problem, {.options = options});
+    problem.kernels.back().labels.group = "another";
+    const absl::StatusOr<TrainingOutcome> two_groups = Train(problem, {.options = options});
+    if (one_group.ok() && two_groups.ok()) {
+      const PreparedData& rows = *problem.tasks[0].inputs;
+      const Vector difference = Values(one_group->point, rows) - Values(two_groups->point, rows);
+      largest = std::max(largest, difference.cwiseAbs().maxCoeff());
+    }
+  }
+  EXPECT_GT(largest, 0.01)
+      << "kernel_groups is true, but no options let groups change the function";
+}
+
 TEST_P(LearnerConformance, ResumedRunIsBitIdenticalFromEveryStep) {
   const TrainingProblem problem = Problem(90, 4);
   ConformanceObserver observer;
@@ -294,7 +315,10 @@ TEST_P(LearnerConformance, IdenticalKernelsGiveTheFunctionOfOne) {
     GTEST_SKIP() << "no kernels";
   }
   const std::optional<TwinOptions> twins = TwinsOf(entry());
-  ASSERT_TRUE(twins.has_value()) << "none of its options weighs errors against the function";
+  ASSERT_TRUE(twins.has_value())
+      << entry().name << " has none of the options regularization, p, C and lambda, by which "
+      << "TwinsOf knows what makes two equal kernels as good as one. Add to its rules an option of "
+      << "this learner, with its values for one kernel and for two";
   const TrainingProblem once = Problem(80, 3, {1.5});
   const TrainingProblem twice = Problem(80, 3, {1.5, 1.5});
   const absl::StatusOr<TrainingOutcome> first =

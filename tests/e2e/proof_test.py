@@ -127,13 +127,19 @@ class ProofTest(CommandLineTest):
 
     def wait(self, job, state="JOB_STATE_SUCCEEDED"):
         """The job, once it is in this state."""
-        for _ in range(600):
+        return self.poll(job, lambda found: found["state"] == state)
+
+    def poll(self, job, is_wanted, pause=0.1, limit=60):
+        """The job, once it is as wanted; one that has ended otherwise, or not come to it in time, is an error."""
+        end = time.monotonic() + limit
+        while time.monotonic() < end:
             found = self.http(f"/v1/{job}")
-            if found["state"] == state:
+            if is_wanted(found):
                 return found
-            self.assertNotIn(found["state"], ("JOB_STATE_FAILED", "JOB_STATE_CANCELLED"), found)
-            time.sleep(0.1)
-        raise AssertionError(f"{job} is {found}")
+            ended = ("JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED")
+            self.assertNotIn(found["state"], ended, found)
+            time.sleep(pause)
+        raise AssertionError(f"after {limit} s {job} is {found}")
 
     def test_a_killed_server_goes_on_to_the_same_model(self):
         self.upload("many", 1500)
@@ -144,8 +150,8 @@ class ProofTest(CommandLineTest):
         }
         self.wait(self.http("/v1/jobs", {**request, "model": "models/straight"})["name"])
         job = self.http("/v1/jobs", {**request, "model": "models/killed"})["name"]
-        while int(self.http(f"/v1/{job}").get("progress", {}).get("iteration", 0)) < 40:
-            time.sleep(0.01)
+        found = self.poll(job, lambda found: int(found.get("progress", {}).get("iteration", 0)) >= 40, pause=0.01)
+        self.assertEqual(found["state"], "JOB_STATE_RUNNING")
         self.server.process.kill()
         self.server.process.wait()
         self.server.process.stdout.close()
