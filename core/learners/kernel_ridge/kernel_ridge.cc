@@ -68,7 +68,7 @@ class KernelRidgeLearner : public ResumableLearner<KernelRidgeState> {
   absl::Status Begin(const WarmStart* /*warm_start*/) override {
     kernel_ = nullptr;
     family_ = nullptr;
-    return CheckSingleTask(*problem_);
+    return CheckRowsAndKernels(*problem_);
   }
 
   absl::Status Advance(RunContext& context) override {

@@ -96,7 +96,7 @@ absl::Status CheckTaskRows(const TrainingProblem& problem) {
   return absl::OkStatus();
 }
 
-absl::Status CheckSingleTask(const TrainingProblem& problem) {
+absl::Status CheckRowsAndKernels(const TrainingProblem& problem) {
   MERCER_RETURN_IF_ERROR(CheckTaskRows(problem));
   FieldViolations violations;
   violations.Check(!problem.kernels.empty(), "kernels", "at least one kernel is needed");
@@ -118,7 +118,7 @@ absl::Status CheckBothClasses(const ConstMatrixRef& targets, const ConstVectorRe
 
 absl::StatusOr<SvmProblem> ReadSvmProblem(const TrainingProblem& problem,
                                           std::shared_ptr<const Loss> loss, double C) {
-  MERCER_RETURN_IF_ERROR(CheckSingleTask(problem));
+  MERCER_RETURN_IF_ERROR(CheckRowsAndKernels(problem));
   const TaskData& task = problem.tasks[0];
   const bool classification = problem.kind == TargetKind::kClassification;
   SvmProblem svm{std::move(loss), task.targets.col(0), C * task.costs};

@@ -26,13 +26,13 @@ absl::Status CheckTaskRows(const TrainingProblem& problem);
 absl::Status InTask(const TaskData& task, const absl::Status& status);
 // Does CheckTaskRows, and checks that there are kernels. Errors: also
 // kInvalidArgument naming the field "kernels".
-absl::Status CheckSingleTask(const TrainingProblem& problem);
+absl::Status CheckRowsAndKernels(const TrainingProblem& problem);
 // Checks that for every output both classes have a row of weight > 0. Errors: kInvalidArgument with
 // reason ONE_CLASS.
 absl::Status CheckBothClasses(const ConstMatrixRef& targets, const ConstVectorRef& costs);
 
 // A loss and the data of a task, as solvers take them: costs times C.
-// CheckSingleTask, and that the risk cannot overflow and both classes have a row of weight > 0.
+// CheckRowsAndKernels, and that the risk cannot overflow and both classes have a row of weight > 0.
 // `loss` is one for the kind of target. Errors: those, naming the fields "C" and "epsilon", reason
 // ONE_CLASS.
 absl::StatusOr<SvmProblem> ReadSvmProblem(const TrainingProblem& problem,

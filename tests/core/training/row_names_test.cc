@@ -124,10 +124,10 @@ TEST(RowNamesTest, TargetsAndCostsOfATask) {
   TaskData& task = problem.tasks[0];
   task.rows = {2, 3, 5, 8, 13, 21};
   task.targets(3, 0) = 0;
-  EXPECT_EQ(RowOf(CheckSingleTask(problem)), "9");
+  EXPECT_EQ(RowOf(CheckRowsAndKernels(problem)), "9");
   task.targets(3, 0) = 1;
   task.costs(4) = -1;
-  EXPECT_EQ(RowOf(CheckSingleTask(problem)), "14");
+  EXPECT_EQ(RowOf(CheckRowsAndKernels(problem)), "14");
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ class PairRidge : public ResumableLearner<PairRidgeState> {
 
  private:
   absl::Status Begin(const WarmStart* /*warm_start*/) override {
-    MERCER_RETURN_IF_ERROR(CheckSingleTask(*problem_));
+    MERCER_RETURN_IF_ERROR(CheckRowsAndKernels(*problem_));
     for (const TaskData& task : problem_->tasks) {
       if (problem_->kind == TargetKind::kClassification) {
         MERCER_RETURN_IF_ERROR(InTask(task, CheckBothClasses(task.targets, task.costs)));
