@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 #include "core/base/status/status_macros.h"
 
@@ -180,8 +182,15 @@ absl::StatusOr<OptionValue> ParseOptionText(const OptionField& field, std::strin
       value = std::string(text);
       break;
     case OptionType::kReals: {
+      absl::string_view list = absl::StripAsciiWhitespace(view);
+      const bool in_brackets = absl::ConsumePrefix(&list, "[");
+      parsed = absl::ConsumeSuffix(&list, "]") == in_brackets;
+      std::vector<absl::string_view> parts = absl::StrSplit(list, ',');
+      if (in_brackets && absl::StripAsciiWhitespace(list).empty()) {
+        parts.clear();
+      }
       std::vector<double> reals;
-      for (const absl::string_view part : absl::StrSplit(view, ',', absl::SkipEmpty())) {
+      for (const absl::string_view part : parts) {
         double real = 0;
         parsed = parsed && absl::SimpleAtod(part, &real);
         reals.push_back(real);

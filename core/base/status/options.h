@@ -74,7 +74,8 @@ bool FitsKind(const OptionField& field, const std::string& choice, bool regressi
 // allowed. NaN and -infinity are never allowed, infinity only where a closed range ends with it.
 // `value` is converted to the field's own type.
 absl::Status CheckOptionValue(const OptionField& field, OptionValue& value);
-// Reads the text form of a value ("1e-3", "inf", "true", "1,2,3"), as a command line gives it.
+// Reads the text form of a value ("1e-3", "inf", "true", "1,2,3"), as a command line gives it, and
+// what FormatOptionValue makes of one ("[1, 2, 3]").
 absl::StatusOr<OptionValue> ParseOptionText(const OptionField& field, std::string_view text);
 
 // The fields of the options struct `Options`, in the order of documentation.

@@ -93,6 +93,15 @@ TEST(ParseOptionTextTest, ReadsWhatACommandLineGives) {
   EXPECT_EQ(*ParseOptionText(fields[3], "false"), OptionValue(false));
   EXPECT_EQ(*ParseOptionText(fields[4], "safe"), OptionValue(std::string("safe")));
   EXPECT_EQ(*ParseOptionText(fields[6], "1,2.5"), OptionValue(std::vector<double>{1.0, 2.5}));
+  for (const char* const list : {"1, 2.5", "[1, 2.5]", " [1,2.5] "}) {
+    EXPECT_EQ(*ParseOptionText(fields[6], list), OptionValue(std::vector<double>{1.0, 2.5}))
+        << list;
+  }
+  EXPECT_EQ(*ParseOptionText(fields[6], "[]"), OptionValue(std::vector<double>()));
+  for (const char* const list :
+       {"", " ", "1,,2", "1,2,", ",1", "[1", "1]", "[1,,2]", "[[1]]", "1 2"}) {
+    EXPECT_FALSE(ParseOptionText(fields[6], list).ok()) << list;
+  }
   EXPECT_FALSE(ParseOptionText(fields[0], "much").ok());
   EXPECT_FALSE(ParseOptionText(fields[2], "7.5").ok());
   EXPECT_FALSE(ParseOptionText(fields[4], "slow").ok());
