@@ -69,7 +69,7 @@ bool IsWord(std::string_view text) {
   });
 }
 
-google::rpc::Status WriteError(const StoredError& error, const std::string& learner) {
+google::rpc::Status WriteError(const StoredError& error, const v1::Learner& learner) {
   return ToRpcStatus(WithRequestPaths(DecodeError(error), learner));
 }
 
@@ -77,7 +77,7 @@ void WriteOutcome(const JobRecord& record, v1::Job* job) {
   if (record.error.has_value()) {
     const absl::Status error = DecodeError(*record.error);
     if (record.state == JobState::kFailed) {
-      *job->mutable_error() = WriteError(*record.error, record.learner);
+      *job->mutable_error() = WriteError(*record.error, job->request().learner());
     }
     job->set_reason(GetReason(error));
   }
@@ -120,7 +120,10 @@ v1::ProgressEvent WriteEvent(const JobEvent& event) {
 void CompleteTerminalEvent(const JobRecord& record, v1::ProgressEvent* event) {
   v1::StateChange* change = &Choose(*event, &v1::ProgressEvent::mutable_state_change);
   if (record.error.has_value() && record.state == JobState::kFailed) {
-    *change->mutable_error() = WriteError(*record.error, record.learner);
+    const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
+    const v1::TrainRequest request =
+        DecodeTrainRequest(record.request).value_or(v1::TrainRequest());
+    *change->mutable_error() = WriteError(*record.error, request.learner());
   }
   if (record.model_version > 0) {
     change->set_model(ModelVersionName(record.model_name, record.model_version));

@@ -203,13 +203,22 @@ bool NeedsOther(const std::string& learner) {
   return v1::Learner::descriptor()->FindFieldByName(learner) == nullptr;
 }
 
-std::string LearnerPath(const std::string& learner, std::string_view field) {
-  const bool is_other = NeedsOther(learner);
-  if (is_other && !field.empty() && !field.starts_with("kernels")) {
+bool IsBelow(std::string_view path, std::string_view prefix) {
+  return path.starts_with(prefix) && (path.size() == prefix.size() || prefix.back() == '[' ||
+                                      path[prefix.size()] == '.' || path[prefix.size()] == '[');
+}
+
+std::string LearnerPath(std::string_view chosen, std::string_view field) {
+  if (chosen == "other" && !field.empty() && !IsBelow(field, "kernels")) {
     return OptionOfOther(field);
   }
-  return absl::StrCat("learner.", is_other ? "other" : learner, field.empty() ? "" : ".",
-                      std::string(field));
+  std::string path = "learner";
+  for (const std::string_view part : {chosen, field}) {
+    if (!part.empty()) {
+      path += absl::StrCat(".", std::string(part));
+    }
+  }
+  return path;
 }
 
 std::vector<std::string> CompareOptions(const google::protobuf::Descriptor& message,

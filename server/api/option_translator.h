@@ -31,8 +31,12 @@ OptionValues ReadOptionTexts(const v1::OtherLearner& learner, const LearnerEntry
 // Whether the message Learner has no field of that learner's own.
 bool NeedsOther(const std::string& learner);
 // Where a request has what the learner calls `field`, an option or "kernels[2].bandwidth":
-// "learner.svm.C", "learner.other.options['C']". Empty: all of its options, "learner.svm".
-std::string LearnerPath(const std::string& learner, std::string_view field);
+// "learner.svm.C", "learner.other.options['C']". Empty: all of its options, "learner.svm". `chosen`
+// is the field of Learner that the request set, "other" for one that it named; empty: none.
+std::string LearnerPath(std::string_view chosen, std::string_view field);
+
+// True when `path` is `prefix` or goes on below it.
+bool IsBelow(std::string_view path, std::string_view prefix);
 
 // "newton" for the value OUTER_LOOP_NEWTON of the enum OuterLoop; empty for the zero value.
 std::string ChoiceWord(const google::protobuf::EnumValueDescriptor& value);

@@ -8,11 +8,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "core/base/memory/memory_reserve.h"
+#include "core/base/status/near_names.h"
 #include "core/base/status/shorten.h"
 #include "core/data/table/joined_tasks.h"
 #include "server/api/enum_translator.h"
@@ -34,8 +36,24 @@ constexpr size_t kMaxLabels = 64;
 constexpr size_t kMaxTextBytes = 200;
 constexpr size_t kMaxRequestIdBytes = 36;
 
+// Names that are near the one that was asked for, or else all that there are.
+std::string UnknownLearner(const std::string& asked,
+                           absl::Span<const LearnerEntry* const> learners) {
+  std::vector<std::string> names;
+  for (const LearnerEntry* const entry : learners) {
+    names.push_back(entry->name);
+  }
+  std::string advice = DidYouMean(asked, names);
+  if (advice.empty() && !names.empty()) {
+    advice = absl::StrCat("; it has ", absl::StrJoin(names, ", "));
+  }
+  return absl::StrCat("this server does not have the learner '", Shorten(asked, kQuotedBytes), "'",
+                      advice);
+}
+
 void ReadLearner(const v1::TrainRequest& request, const LearnerLookup& find_learner,
-                 TrainingRecipe& recipe, FieldViolations& violations) {
+                 absl::Span<const LearnerEntry* const> learners, TrainingRecipe& recipe,
+                 FieldViolations& violations) {
   const v1::Learner& learner = request.learner();
   const FieldDescriptor* field = ChosenField(learner);
   if (field == nullptr) {
@@ -43,9 +61,11 @@ void ReadLearner(const v1::TrainRequest& request, const LearnerLookup& find_lear
     return;
   }
   const std::string path = absl::StrCat("learner.", field->name());
-  const LearnerEntry* const entry = find_learner(ChosenLearner(request));
+  const std::string asked = ChosenLearner(request);
+  const LearnerEntry* const entry = find_learner(asked);
   if (entry == nullptr) {
-    violations.Add(path, "this server does not have the learner");
+    violations.Add(learner.has_other() ? "learner.other.name" : path,
+                   asked.empty() ? "is missing" : UnknownLearner(asked, learners));
     return;
   }
   recipe.learner = entry->name;
@@ -274,20 +294,13 @@ constexpr std::array<PathRule, 7> kPathRules = {{
     {"class_weights[", "class_weights.weights["},
 }};
 
-// True when `path` is `prefix` or goes on below it.
-bool IsBelow(std::string_view path, std::string_view prefix) {
-  return path.substr(0, prefix.size()) == prefix &&
-         (path.size() == prefix.size() || prefix.back() == '[' || path[prefix.size()] == '.' ||
-          path[prefix.size()] == '[');
-}
-
 bool IsRequestField(std::string_view path) {
   const size_t end = path.find_first_of(".[");
   return v1::TrainRequest::descriptor()->FindFieldByName(std::string(path.substr(0, end))) !=
          nullptr;
 }
 
-std::string RequestPath(std::string_view path, const std::string& learner) {
+std::string RequestPath(std::string_view path, std::string_view chosen) {
   for (const PathRule& rule : kPathRules) {
     if (!IsBelow(path, rule.core) || IsBelow(path, rule.request)) {
       continue;
@@ -296,9 +309,9 @@ std::string RequestPath(std::string_view path, const std::string& learner) {
   }
   constexpr std::string_view kOptions = "options";
   if (IsBelow(path, kOptions)) {
-    return LearnerPath(learner, path.substr(std::min(path.size(), kOptions.size() + 1)));
+    return LearnerPath(chosen, path.substr(std::min(path.size(), kOptions.size() + 1)));
   }
-  return IsRequestField(path) || path.empty() ? std::string(path) : LearnerPath(learner, path);
+  return IsRequestField(path) || path.empty() ? std::string(path) : LearnerPath(chosen, path);
 }
 
 }  // namespace
@@ -415,27 +428,30 @@ std::string ChosenLearner(const v1::TrainRequest& request) {
   return field == nullptr ? "" : field->name();
 }
 
-absl::Status WithRequestPaths(const absl::Status& status, std::string_view learner) {
+absl::Status WithRequestPaths(const absl::Status& status, const v1::Learner& learner) {
   const std::vector<FieldViolation> violations = GetFieldViolations(status);
   if (violations.empty()) {
     return status;
   }
+  const FieldDescriptor* const field = ChosenField(learner);
+  const std::string chosen = field == nullptr ? "" : field->name();
   FieldViolations renamed;
   for (const FieldViolation& violation : violations) {
-    renamed.Add(RequestPath(violation.field, std::string(learner)), violation.description);
+    renamed.Add(RequestPath(violation.field, chosen), violation.description);
   }
   return WithReason(renamed.ToStatus(), GetReason(status), GetErrorMetadata(status));
 }
 
 absl::StatusOr<JobPlan> ReadTrainRequest(const v1::TrainRequest& request,
-                                         const LearnerLookup& find_learner, int default_threads) {
+                                         const LearnerLookup& find_learner, int default_threads,
+                                         absl::Span<const LearnerEntry* const> learners) {
   static_assert(v1::CODING_CHOICE_ONE_VS_ONE == static_cast<int>(CodingChoice::kOneVsOne) + 1);
   FieldViolations violations;
   CheckUnknownFields(request, violations);
   JobPlan plan;
   TrainingRecipe& recipe = plan.recipe;
   ReadData(request, plan.dataset_ids, violations);
-  ReadLearner(request, find_learner, recipe, violations);
+  ReadLearner(request, find_learner, learners, recipe, violations);
   ReadTask(request, find_learner(recipe.learner), recipe, violations);
   recipe.target = request.target();
   recipe.kind = request.target_kind() == v1::TARGET_KIND_REGRESSION ? TargetKind::kRegression
@@ -461,7 +477,7 @@ absl::StatusOr<JobPlan> ReadTrainRequest(const v1::TrainRequest& request,
     for (const FieldViolation& violation : violations.violations()) {
       named.insert(violation.field);
     }
-    const absl::Status valid = WithRequestPaths(ValidateRecipe(*entry, recipe), recipe.learner);
+    const absl::Status valid = WithRequestPaths(ValidateRecipe(*entry, recipe), request.learner());
     for (const FieldViolation& violation : GetFieldViolations(valid)) {
       if (named.count(violation.field) == 0) {
         violations.Add(violation.field, violation.description);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 
 #include "core/base/status/errors.h"
 #include "core/training/recipe/recipe_defaults.h"
@@ -25,10 +26,12 @@ std::string EncodeTrainRequest(const v1::TrainRequest& request);
 absl::StatusOr<v1::TrainRequest> DecodeTrainRequest(std::string_view bytes);
 
 // Translates and validates everything that can be checked without the data. `default_threads` is
-// what threads = 0 means. Errors: kInvalidArgument that names every bad field with its full path in
-// the request.
+// what threads = 0 means. `learners` are those that are told where an unknown one is asked for; none:
+// they are not told. Errors: kInvalidArgument that names every bad field with its full path in the
+// request.
 absl::StatusOr<JobPlan> ReadTrainRequest(const v1::TrainRequest& request,
-                                         const LearnerLookup& find_learner, int default_threads);
+                                         const LearnerLookup& find_learner, int default_threads,
+                                         absl::Span<const LearnerEntry* const> learners = {});
 
 // The field that is set, `other` among them; null: none is.
 const google::protobuf::FieldDescriptor* ChosenField(const v1::Learner& learner);
@@ -36,8 +39,8 @@ const google::protobuf::FieldDescriptor* ChosenField(const v1::Learner& learner)
 std::string ChosenLearner(const v1::TrainRequest& request);
 
 // The same status with the core's names of fields ("kernels[3].bandwidth") replaced by the paths in
-// a request ("learner.lp_mkl.kernels[3].bandwidth").
-absl::Status WithRequestPaths(const absl::Status& status, std::string_view learner);
+// a request with that learner ("learner.lp_mkl.kernels[3].bandwidth").
+absl::Status WithRequestPaths(const absl::Status& status, const v1::Learner& learner);
 
 // Rules of labels, request ids and names for people, shared by all requests; violations name
 // `field`.

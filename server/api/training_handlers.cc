@@ -115,7 +115,8 @@ absl::StatusOr<JobSubmission> TrainingHandlers::MakeSubmission(
     const v1::TrainRequest& request) const {
   const auto check = [this](const v1::TrainRequest& asked) {
     const auto find = [this](std::string_view name) { return FindLearner(name); };
-    return ReadTrainRequest(asked, find, context_.limits.default_threads).status();
+    return ReadTrainRequest(asked, find, context_.limits.default_threads, context_.learners)
+        .status();
   };
   const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
   v1::TrainRequest asked = request;
@@ -156,8 +157,8 @@ absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request,
   submission.trace_id = info.trace_id;
   const absl::StatusOr<CreatedJob> created = context_.jobs->Submit(submission, cancellation);
   if (!created.ok()) {
-    return WithAdvice(
-        AboutDataset(WithRequestPaths(created.status(), ChosenLearner(request)), request), request);
+    return WithAdvice(AboutDataset(WithRequestPaths(created.status(), request.learner()), request),
+                      request);
   }
   return WriteJob(created->job, {});
 }
@@ -239,8 +240,7 @@ absl::StatusOr<v1::EstimateCostResponse> TrainingHandlers::EstimateCost(
   }
   const absl::StatusOr<JobCost> cost = context_.jobs->Estimate(submission->request, cancellation);
   if (!cost.ok()) {
-    return InTraining(
-        AboutDataset(WithRequestPaths(cost.status(), ChosenLearner(training)), training));
+    return InTraining(AboutDataset(WithRequestPaths(cost.status(), training.learner()), training));
   }
   v1::EstimateCostResponse response;
   response.set_memory_bytes(cost->memory_bytes);

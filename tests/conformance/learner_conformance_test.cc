@@ -13,6 +13,7 @@ TEST(LearnerRegistryTest, NamesAreUniqueAndFound) {
     EXPECT_TRUE(names.insert(learner->name).second) << learner->name;
     EXPECT_EQ(FindLearner(learner->name), learner);
     EXPECT_TRUE(learner->classification || learner->regression) << learner->name;
+    EXPECT_NE(learner->name, "other") << "requests name learners in a field of that name";
   }
   EXPECT_EQ(FindLearner("no_such_learner"), nullptr);
 }

@@ -52,7 +52,7 @@ void TestOneInput(std::string_view bytes) {
   const absl::StatusOr<size_t> estimate =
       EstimateRecipeMemory(entry, plan->recipe, dataset, RunContext());
   if (!estimate.ok()) {
-    RequireRefusal(server::WithRequestPaths(estimate.status(), plan->recipe.learner),
+    RequireRefusal(server::WithRequestPaths(estimate.status(), request.learner()),
                    {absl::StatusCode::kInvalidArgument, absl::StatusCode::kResourceExhausted},
                    false);
   }

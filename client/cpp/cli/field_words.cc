@@ -35,6 +35,7 @@ constexpr Words kFlags[] = {
     {"path.keep_all", "--keep-path"},
     {"path", "--path"},
     {"learner.kernels", "--kernel"},
+    {"learner.other.name", "LEARNER"},
     {"labels", "--label"},
     {"target", "--target"},
     {"task", "--task"},
@@ -115,12 +116,12 @@ std::string LearnerWords(const std::string& path) {
   if (dot == std::string::npos) {
     return "LEARNER";
   }
-  std::string option = path.substr(dot + 1);
+  const std::string option = path.substr(dot + 1);
   constexpr absl::string_view kEntry = "options['";
   if (absl::StartsWith(option, kEntry) && absl::EndsWith(option, "']")) {
-    option = option.substr(kEntry.size(), option.size() - kEntry.size() - 2);
+    return absl::StrCat("--", option.substr(kEntry.size(), option.size() - kEntry.size() - 2));
   }
-  return absl::StartsWith(option, "kernels") ? KernelWords(option) : absl::StrCat("--", option);
+  return GoesOnFrom(option, "kernels") ? KernelWords(option) : absl::StrCat("--", option);
 }
 
 // "rows.columns[3].name" is "FILE, column 4".

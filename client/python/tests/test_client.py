@@ -294,8 +294,12 @@ def test_bad_data_are_told_before_or_by_the_server(client, rings):
             client.upload(data, target)
     with pytest.raises(ValueError, match="no option 'nu'"):
         client.train("datasets/x", "svm", {"nu": 1})
-    with pytest.raises(ValueError, match="does not have the learner"):
+    with pytest.raises(ValueError, match="does not have the learner 'perceptron'; it has .*lp_mkl"):
         client.train("datasets/x", "perceptron", {"steps": 3})
+    with pytest.raises(mercer.InvalidRequestError) as caught:
+        client.train("datasets/x", "lp_mlk")
+    assert [violation.field for violation in caught.value.field_violations] == ["learner.other.name"]
+    assert "did you mean 'lp_mkl'" in str(caught.value)
     with pytest.raises(ValueError, match="unknown word"):
         client.train("datasets/x", "svm", kernels="gaussian width=1")
     with pytest.raises(mercer.NotFoundError):

@@ -38,6 +38,13 @@ test('a learner without a message of its own is named, its options as texts', ()
   assert.deepEqual(fromRequest(request).options, { C: '10' });
   assert.equal(fromRequest(request).learner, 'not_in_the_api');
   assert.ok(pathsOf(form, named).has("learner.other.options['C']"));
+  const types = { widths: 'OPTION_TYPE_REALS', p: 'OPTION_TYPE_REAL', rounds: 'OPTION_TYPE_INTEGER', method: 'OPTION_TYPE_CHOICE', joint: 'OPTION_TYPE_BOOL' };
+  const options = Object.entries(types).map(([name, type]) => ({ name, type })) as LearnerDescription['options'];
+  // As people write them, and as the service reads them.
+  const written = { widths: ' [1; 2.50 inf]', p: ' Infinity ', rounds: '1e3', method: 'method_fast', joint: 'true' };
+  const sent = toRequest({ ...form, options: written }, { ...named, options });
+  assert.deepEqual(sent.violations, []);
+  assert.deepEqual(sent.request.learner?.other?.options, { widths: '1, 2.5, inf', p: 'inf', rounds: '1000', method: 'method_fast', joint: 'true' });
 });
 
 test('a request with every field comes through the form unchanged', () => {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/status/errors.h"
+#include "google/rpc/error_details.pb.h"
+#include "server/api/recipe_translator.h"
 #include "server/api/times.h"
 
 namespace mercer::server {
@@ -21,6 +24,36 @@ TEST(JobTranslatorTest, ReasonOfAStateChangeIsAWordOrNothing) {
   // What earlier versions have stored.
   EXPECT_EQ(ReasonFor("the server is shutting down"), "");
   EXPECT_EQ(ReasonFor("pivot 0x7f is not finite"), "");
+}
+
+// Of a job that failed, with what its learner calls the fields.
+TEST(JobTranslatorTest, ErrorsNameTheFieldsOfTheRequestThatIsKept) {
+  FieldViolations violations;
+  violations.Add("C", "is too large");
+  JobRecord record;
+  record.state = JobState::kFailed;
+  record.learner = "svm";
+  record.error = EncodeError(violations.ToStatus());
+  v1::TrainRequest request;
+  for (const std::string path : {"learner.svm.C", "learner.other.options['C']"}) {
+    if (path == "learner.svm.C") {
+      request.mutable_learner()->mutable_svm();
+    } else {
+      request.mutable_learner()->mutable_other()->set_name("svm");
+    }
+    record.request = EncodeTrainRequest(request);
+    v1::ProgressEvent event;
+    CompleteTerminalEvent(record, &event);
+    for (const google::rpc::Status& error :
+         {event.state_change().error(), WriteJob(record, {})->error()}) {
+      google::rpc::BadRequest told;
+      for (const google::protobuf::Any& detail : error.details()) {
+        detail.UnpackTo(&told);
+      }
+      ASSERT_EQ(told.field_violations_size(), 1);
+      EXPECT_EQ(told.field_violations(0).field(), path);
+    }
+  }
 }
 
 // A row that lacks a time has an infinite one.

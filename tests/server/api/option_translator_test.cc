@@ -101,7 +101,22 @@ TEST(OptionTranslatorTest, OptionsOfANamedLearnerAreReadFromTheirTexts) {
   texts["C"] = "ten";
   texts["gamma"] = "1";
   EXPECT_EQ(ReadOptionTexts(learner, entry, violations).size(), 4U);
-  ASSERT_EQ(violations.violations().size(), 2U);
+  EXPECT_THAT(violations.violations(),
+              UnorderedElementsAre(
+                  testing::Field(&FieldViolation::field, "learner.other.options['C']"),
+                  testing::Field(&FieldViolation::field, "learner.other.options['gamma']")));
+}
+
+TEST(OptionTranslatorTest, WhatALearnerCallsAFieldIsFoundInTheMessageThatWasChosen) {
+  EXPECT_EQ(LearnerPath("svm", "C"), "learner.svm.C");
+  EXPECT_EQ(LearnerPath("svm", "kernels[2].bandwidth"), "learner.svm.kernels[2].bandwidth");
+  EXPECT_EQ(LearnerPath("svm", ""), "learner.svm");
+  EXPECT_EQ(LearnerPath("other", "C"), "learner.other.options['C']");
+  EXPECT_EQ(LearnerPath("other", "kernels"), "learner.other.kernels");
+  EXPECT_EQ(LearnerPath("other", "kernels[2].bandwidth"), "learner.other.kernels[2].bandwidth");
+  EXPECT_EQ(LearnerPath("other", "kernels_scale"), "learner.other.options['kernels_scale']");
+  EXPECT_EQ(LearnerPath("other", ""), "learner.other");
+  EXPECT_EQ(LearnerPath("", "C"), "learner.C");
 }
 
 TEST(OptionTranslatorTest, LearnersWithoutAMessageAreToldToBeNamed) {

@@ -38,7 +38,7 @@ constexpr char kGoodRequest[] = R"(
 
 absl::StatusOr<JobPlan> Read(const v1::TrainRequest& request) {
   return ReadTrainRequest(
-      request, [](std::string_view name) { return FindLearner(name); }, 2);
+      request, [](std::string_view name) { return FindLearner(name); }, 2, AllLearners());
 }
 
 std::vector<FieldViolation> ViolationsOf(const std::string& addition) {
@@ -65,12 +65,45 @@ TEST(TrainRequestTest, ALearnerThatIsNamedIsTheOneOfItsMessage) {
 
 TEST(TrainRequestTest, WhatIsWrongWithANamedLearnerIsToldByItsField) {
   EXPECT_THAT(ViolationsOf("learner { other { name: \"perceptron\" } }"),
-              ElementsAre(IsViolation("learner.other", "does not have the learner")));
+              ElementsAre(AllOf(IsViolation("learner.other.name",
+                                            "does not have the learner 'perceptron'; it has "),
+                                IsViolation("learner.other.name", "lp_mkl"))));
+  EXPECT_THAT(ViolationsOf("learner { other { name: \"lp-mkl\" } }"),
+              ElementsAre(IsViolation("learner.other.name", "'lp-mkl'; did you mean 'lp_mkl'")));
+  EXPECT_THAT(ViolationsOf("learner { other { } }"),
+              ElementsAre(IsViolation("learner.other.name", "is missing")));
   EXPECT_THAT(
       ViolationsOf("learner { other { name: \"svm\" options { key: \"C\" value: \"-1\" } "
                    "options { key: \"nu\" value: \"1\" } } }"),
       testing::UnorderedElementsAre(IsViolation("learner.other.options['C']", "must be in"),
                                     IsViolation("learner.other.options['nu']", "unknown option")));
+}
+
+// The learners have messages of their own, which the requests use or do not.
+TEST(TrainRequestTest, AFieldIsToldOnceByTheMessageThatTheRequestUsed) {
+  const auto told = [](const std::string& learner) {
+    return GetFieldViolations(
+        Read(ParseRequest("data { dataset: \"datasets/spam\" } learner { " + learner + " }"))
+            .status());
+  };
+  // Bad as it stands in a request (degree), and as a kernel.
+  const std::string bad = "kernels { type: KERNEL_TYPE_GAUSSIAN degree: 2 bandwidths: [-1] }";
+  for (const std::string learner : {"svm", "lp_mkl"}) {
+    EXPECT_THAT(told("other { name: \"" + learner + "\" " + bad + " }"),
+                testing::UnorderedElementsAre(
+                    IsViolation("learner.other.kernels[0].degree", "is only for"),
+                    IsViolation("learner.other.kernels[0].bandwidths[0]", "must be")));
+    EXPECT_THAT(told(learner + " { " + bad + " }"),
+                testing::UnorderedElementsAre(
+                    IsViolation("learner." + learner + ".kernels[0].degree", "is only for"),
+                    IsViolation("learner." + learner + ".kernels[0].bandwidths[0]", "must be")));
+  }
+  // A rule between two options.
+  EXPECT_THAT(told("other { name: \"lp_mkl\" options { key: \"outer_loop\" value: \"smo_mkl\" } "
+                   "options { key: \"p\" value: \"1\" } }"),
+              ElementsAre(IsViolation("learner.other.options['outer_loop']", "")));
+  EXPECT_THAT(told("lp_mkl { outer_loop: OUTER_LOOP_SMO_MKL p: 1 }"),
+              ElementsAre(IsViolation("learner.lp_mkl.outer_loop", "")));
 }
 
 TEST(UnknownFieldsTest, NamesNumbersAndEnumValuesAtAnyDepth) {

@@ -8,6 +8,8 @@ import numbers
 import uuid
 from typing import Any, Mapping, Optional, Sequence, Union
 
+import numpy as np
+
 from mercer import _proto
 from mercer._proto import v1
 from mercer.kernels import Kernels, parse_all
@@ -55,9 +57,17 @@ def learner_message(learner: str, options: Mapping[str, Any], kernels: Kernels) 
 
 
 def _option_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, (str, numbers.Real)) else ",".join(str(float(each)) for each in value)
+    """As the server reads it; a whole number has no point, for it may be for an option of whole numbers."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value)).lower()
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    if isinstance(value, numbers.Real):
+        real = float(value)
+        return str(int(real)) if real.is_integer() and abs(real) < 2**53 else repr(real)
+    return f"[{', '.join(_option_text(float(each)) for each in value)}]"
 
 
 def _set_option(message: Any, name: str, value: Any) -> None:

@@ -104,19 +104,27 @@ function optionValue(option: OptionDescription, text: string, path: string, read
   }
 }
 
+/** A value as the server reads the text of one. */
+function plainText(value: unknown): string {
+  return Array.isArray(value) ? value.map(textFromReal).join(', ') : textFromReal(value as string | number);
+}
+
 function learnerMessage(form: TrainForm, learner: LearnerDescription, reader: Reader): LearnerOptions {
   const message: LearnerOptions = {};
+  const texts: Record<string, string> = {};
   const path = learnerPath(learner);
   if (form.kernels.length > 0) {
     message.kernels = form.kernels.map((kernel, index) => kernelToMessage(kernel, `${path}.kernels[${index}]`, reader));
   }
   for (const option of learner.options ?? []) {
-    const value = optionValue(option, form.options[option.name] ?? '', optionPath(learner, option.name), reader);
-    if (value !== undefined) message[camelCase(option.name)] = value;
+    const text = form.options[option.name] ?? '';
+    const value = optionValue(option, text, optionPath(learner, option.name), reader);
+    if (value === undefined) continue;
+    message[camelCase(option.name)] = value;
+    texts[option.name] = option.type === 'OPTION_TYPE_CHOICE' || option.type === 'OPTION_TYPE_TEXT' ? text : plainText(value);
   }
   if (!learner.needsOther) return message;
-  const texts = Object.entries(form.options).filter(([, text]) => text !== '');
-  return { name: learner.name, options: Object.fromEntries(texts), ...(message.kernels && { kernels: message.kernels }) };
+  return { name: learner.name, options: texts, ...(message.kernels && { kernels: message.kernels }) };
 }
 
 function validationMessage(form: TrainForm, reader: Reader): TrainRequest['validation'] {
@@ -189,7 +197,7 @@ export function pathsOf(form: TrainForm, learner: LearnerDescription): Set<strin
 function optionText(name: string, value: unknown): string {
   const prefix = `${name.toUpperCase()}_`;
   if (typeof value === 'string' && value.startsWith(prefix)) return value.slice(prefix.length).toLowerCase();
-  return Array.isArray(value) ? value.map(textFromReal).join(', ') : textFromReal(value as string | number);
+  return plainText(value);
 }
 
 const without = (prefix: string, value: string | undefined) => {
