@@ -15,6 +15,8 @@ namespace {
 constexpr double kGramRidge = 1e-13;  // of the products of columns of norm 1
 
 struct Sample {
+  double weight = 0;  // of all rows
+  // Both times the roots of the weights of the rows.
   Matrix joint;   // q: rows x r
   Matrix others;  // of the kernels that the basis is not about: features x rows
 };
@@ -64,12 +66,23 @@ class BasisExtender {
   BasisExtender(NystromFeatures of_basis, NystromFeatures others, const JointBasis& basis)
       : of_basis_(std::move(of_basis)), others_(std::move(others)), basis_(basis) {}
 
-  absl::StatusOr<Sample> Evaluate(const PreparedData& rows, RunContext& context) const {
+  // Of the rows that the basis was found from.
+  absl::StatusOr<Sample> Evaluate(const PreparedData& all, RunContext& context) const {
+    const PreparedData rows = SelectRows(all, basis_.sampled);
+    const Vector weights = SampleWeights(basis_.sampled, of_basis_.landmark_rows(), all.rows);
+    const Vector roots = weights.cwiseSqrt();
     Sample sample;
+    sample.weight = weights.sum();
     MERCER_ASSIGN_OR_RETURN(sample.others, others_.EvaluateAll(rows, context));
     MERCER_ASSIGN_OR_RETURN(const Matrix chosen, of_basis_.EvaluateAll(rows, context));
     sample.joint.resize(rows.rows, basis_.reduce.cols());
     MERCER_RETURN_IF_ERROR(TransposedProduct(chosen, basis_.reduce, sample.joint, context));
+    for (Index j = 0; j < sample.joint.cols(); ++j) {
+      sample.joint.col(j).array() *= roots.array();
+    }
+    for (Index i = 0; i < rows.rows; ++i) {
+      sample.others.col(i) *= roots(i);
+    }
     return sample;
   }
 
@@ -93,7 +106,7 @@ class BasisExtender {
     const Vector kept =
         KernelSums(others_, moments.cwiseProduct(solution).colwise().sum().transpose());
     return Fit{solution.transpose() * inverse.asDiagonal(), MeanShare(energies, energies - kept),
-               energies / static_cast<double>(sample.joint.rows())};
+               energies / sample.weight};
   }
 
  private:
@@ -131,8 +144,7 @@ absl::StatusOr<BasisExtension> ExtendBasis(const NystromFeatures& features,
   MERCER_ASSIGN_OR_RETURN(NystromFeatures of_basis, features.Select(kernels, context));
   MERCER_ASSIGN_OR_RETURN(NystromFeatures of_others, features.Select(others, context));
   const BasisExtender extender(std::move(of_basis), of_others, basis);
-  MERCER_ASSIGN_OR_RETURN(const Sample sample,
-                          extender.Evaluate(SelectRows(rows, basis.sampled), context));
+  MERCER_ASSIGN_OR_RETURN(const Sample sample, extender.Evaluate(rows, context));
   MERCER_ASSIGN_OR_RETURN(const Fit fit, extender.FitOthers(sample, context));
   MERCER_ASSIGN_OR_RETURN(FitProbes probes, FitProbes::Make(std::move(of_others), fit.restore,
                                                             fit.energies, seed, context));

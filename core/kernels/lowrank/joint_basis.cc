@@ -62,12 +62,18 @@ absl::Status Orthonormalize(double least, Matrix& panel, RunContext& context) {
   return absl::OkStatus();
 }
 
-// A sample of rows: their features, scaled, as features x rows.
+// A sample of rows: their features, scaled and times the roots of their weights, as features x rows.
 struct BasisSample {
   std::vector<Index> rows;
   Matrix features;
   double energy = 0;  // their squared norm
 };
+
+std::vector<Index> Union(const std::vector<Index>& a, const std::vector<Index>& b) {
+  std::vector<Index> all;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
+  return all;
+}
 
 class BasisFinder {
  public:
@@ -110,10 +116,13 @@ class BasisFinder {
   auto Basis() const { return storage_.leftCols(rank_); }
 
   // Draws the rows of a sample, each time by a stream of its own; rows of one sample may be in
-  // another.
+  // another. The first one holds the landmarks too.
   absl::Status Draw(Index number, BasisSample& sample, RunContext& context) {
     std::vector<Index> drawn =
         DrawRows(rows_.rows, kSampledRows, options_.seed, absl::StrCat("joint-basis-", number));
+    if (number == 0) {
+      drawn = Union(drawn, features_.landmark_rows());
+    }
     const PreparedData selected = SelectRows(rows_, drawn);
     sample.rows = std::move(drawn);
     sample.features.resize(0, 0);  // two samples at once would be most of a run's memory
@@ -125,20 +134,20 @@ class BasisFinder {
     return absl::OkStatus();
   }
 
-  void Use(const BasisSample& sample) {
-    std::vector<Index> all;
-    std::set_union(used_.begin(), used_.end(), sample.rows.begin(), sample.rows.end(),
-                   std::back_inserter(all));
-    used_ = std::move(all);
-  }
+  void Use(const BasisSample& sample) { used_ = Union(used_, sample.rows); }
 
   // Every kernel gets the same mean squared norm in the first sample.
   void SetScales(BasisSample& sample) {
+    const Vector weights = SampleWeights(sample.rows, features_.landmark_rows(), rows_.rows);
+    for (Index i = 0; i < weights.size(); ++i) {
+      sample.features.col(i) *= std::sqrt(weights(i));
+    }
+    const double total = weights.sum();
     scales_.setZero(features_.num_kernels());
     for (Index k = 0; k < features_.num_kernels(); ++k) {
       // The norm is formed without its square, which may be out of range where the norm is not.
       const double norm = Block(sample.features, k).stableNorm();
-      const double scale = std::sqrt(static_cast<double>(sample.features.cols())) / norm;
+      const double scale = std::sqrt(total) / norm;
       if (norm > 0 && std::isfinite(scale)) {
         scales_(k) = scale;
       }
@@ -287,6 +296,24 @@ Index LargestJointRank(Index features, Index landmarks, Index kernels, Index wid
                       static_cast<double>(kOfKernel) * static_cast<double>(kernels) +
                       static_cast<double>(kSlack);
   return most < static_cast<double>(features) ? static_cast<Index>(most) : features;
+}
+
+Vector SampleWeights(const std::vector<Index>& sampled, const std::vector<Index>& landmarks,
+                     Index rows) {
+  const auto count = static_cast<Index>(sampled.size());
+  const auto certain = static_cast<Index>(landmarks.size());
+  Vector weights = Vector::Ones(count);
+  if (count == certain || count == rows) {
+    return weights;
+  }
+  const double of_landmark =
+      static_cast<double>(count - certain) / static_cast<double>(rows - certain);
+  for (Index i = 0; i < count; ++i) {
+    if (std::binary_search(landmarks.begin(), landmarks.end(), sampled[static_cast<size_t>(i)])) {
+      weights(i) = of_landmark;
+    }
+  }
+  return weights;
 }
 
 absl::StatusOr<JointBasis> FindJointBasis(const NystromFeatures& features, const PreparedData& rows,

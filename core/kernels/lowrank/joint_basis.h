@@ -2,7 +2,8 @@
 // nearly the same functions: an orthonormal L with few columns r keeps v(x) ~ S^-1 L q(x),
 // q(x) = L'S v(x), where S scales every kernel to the same trace.
 //
-// L is found by a range finder on sampled rows: panels of directions B'B G, B the features of the
+// L is found by a range finder on sampled rows, the landmarks among them, of which narrow kernels
+// may have most of their trace: panels of directions B'B G, B the features of the
 // sample and G random, made orthogonal to the panels before them, until what is dropped of the
 // sampled rows' squared norms is at most the tolerance. Fresh samples then test it; one that is
 // kept worse than a hundred times the tolerance adds panels of its own. Source:
@@ -43,6 +44,12 @@ struct JointBasis {
   Vector scales;               // S of each kernel, 0 for kernels that are zero
   std::vector<Index> sampled;  // the rows that it was found from, ascending
 };
+
+// How much a row of a sample counts, so that sums over the sample stand for those over all `rows`:
+// 1 each, and a landmark less, which stands for itself alone, where others are only drawn. Both lists
+// ascending, `landmarks` those of the sample.
+Vector SampleWeights(const std::vector<Index>& sampled, const std::vector<Index>& landmarks,
+                     Index rows);
 
 // Finds the basis. Errors: kCancelled.
 absl::StatusOr<JointBasis> FindJointBasis(const NystromFeatures& features, const PreparedData& rows,

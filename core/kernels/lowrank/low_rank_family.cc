@@ -389,10 +389,11 @@ size_t LowRankFamilyBytes(const LowRankShape& shape) {
   const ByteCount rank(shape.max_columns);
   const ByteCount values =
       ByteCount(shape.kernels) * ByteCount(shape.landmarks) * ByteCount(2 * shape.landmarks);
-  // The features of the sampled rows, and their products with the basis and with a panel; an
+  // The features of the sampled rows, landmarks among them, and their products with the basis and with a panel; an
   // allocator may keep what was freed.
   const ByteCount sampling =
-      values + (features + rank + ByteCount(kPanel)) * ByteCount(std::min(shape.rows, kSampleRows));
+      values + (features + rank + ByteCount(kPanel)) *
+                   ByteCount(std::min(shape.rows, kSampleRows + shape.landmarks));
   // What a combination takes: weighted copies of the L_k, and matrices of order r.
   const ByteCount combining = features * rank + ByteCount(3) * rank * rank;
   return (ByteCount(LowRankFamilyKeptBytes(shape)) +

@@ -61,8 +61,7 @@ class LowRankKernelFamily : public KernelFamily {
   // The share of the squared norms of all rows, every kernel scaled to the same, that the joint
   // basis leaves out; when some kernels stand for others the larger of this for these, and of what
   // the fit of the others loses (FitProbes). The tolerance holds for the rows that the basis is found
-  // from, fifty times it for the fit; of others more may be left out, above all of landmarks with
-  // narrow kernels.
+  // from, landmarks among them, fifty times it for the fit; of others more may be left out.
   double dropped_share() const { return dropped_share_; }
 
   // The function sum_k weights(k) sum_i dual(i) K_k(x_i, .) on the landmarks, landmarks x kernels:

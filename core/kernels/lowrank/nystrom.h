@@ -45,6 +45,8 @@ class NystromFeatures {
   // M_k: landmarks x features of kernel k. A kernel that is zero has none.
   const Matrix& map(Index k) const { return *maps_[static_cast<size_t>(k)]; }
   const std::vector<KernelSpec>& kernels() const { return kernels_; }
+  // The rows that the landmarks are, ascending; none where they are no rows.
+  const std::vector<Index>& landmark_rows() const { return landmarks_.rows; }
 
   // The features of some of the kernels, in the order given. Shares the maps. Errors: kCancelled.
   absl::StatusOr<NystromFeatures> Select(const std::vector<Index>& kernels,

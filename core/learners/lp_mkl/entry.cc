@@ -102,7 +102,7 @@ LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape&
   work.verification[WorkKind::kKernelValues] = rows * landmarks * spaced;
   work.verification[WorkKind::kFactorOperations] =
       rows * features * (rank + landmarks) +
-      kSampleProducts * std::min(rows, kSampledRows) * features * rank;
+      kSampleProducts * std::min(rows, kSampledRows + landmarks) * features * rank;
   work.training = work.verification;
   if (options.exact_certificate) {
     work.verification += KernelSumWork(shape);

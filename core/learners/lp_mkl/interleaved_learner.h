@@ -46,9 +46,9 @@ struct InterleavedState {
 
 class InterleavedLpMklLearner : public ResumableLearner<InterleavedState> {
  public:
-  // Version 2 since factors have other bits.
+  // Version 3 since factors are those of another basis.
   explicit InterleavedLpMklLearner(const LpMklOptions& options)
-      : ResumableLearner("lp_mkl", /*version=*/2), options_(options) {}
+      : ResumableLearner("lp_mkl", /*version=*/3), options_(options) {}
 
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override;
   absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override;

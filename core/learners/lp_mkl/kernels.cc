@@ -127,13 +127,13 @@ LowRankShape ShapeOf(const LpMklOptions& options, Index rows, Index kernels, Ind
           .max_columns = max_columns};
 }
 
-// How many rows of tables are in memory at a time: the sample of the joint basis or that of the
-// landmarks, and landmarks of learner and verifier.
+// How many rows of tables are in memory at a time: the sample of the joint basis, landmarks among
+// it, or that of the landmarks, and landmarks of learner and verifier.
 Index SampledRows(const LpMklOptions& options, Index rows) {
   constexpr Index kBasisSample = 4000;
   const Index landmarks = std::min<Index>(options.landmarks, rows);
   const Index sample = LandmarkSampleRows(options.landmark_selection, rows, landmarks);
-  return std::max(std::min(rows, kBasisSample), sample) + 4 * landmarks;
+  return std::max(std::min(rows, kBasisSample + landmarks), sample) + 4 * landmarks;
 }
 
 // The landmarks as a basis of a model; where they are rows, by their numbers and what the kernels

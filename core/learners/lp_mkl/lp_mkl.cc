@@ -22,10 +22,10 @@ WeightSteps StepsOf(OuterLoopChoice choice) {
 
 }  // namespace
 
-// Of low rank, states of solvers are in terms of factors that are made anew: 4 since these have
-// other bits.
+// Of low rank, states of solvers are in terms of factors that are made anew: 5 since these are on
+// another basis.
 LpMklLearner::LpMklLearner(const LpMklOptions& options)
-    : ResumableLearner("lp_mkl", options.approximation == Approximation::kNystrom ? 4 : 3),
+    : ResumableLearner("lp_mkl", options.approximation == Approximation::kNystrom ? 5 : 3),
       options_(options),
       ball_(options.p) {}
 

@@ -58,6 +58,22 @@ class BasisExtensionTest : public testing::Test {
     return AllFeatures(*selected_, data, context_).transpose() * basis_.reduce;
   }
 
+  // Of the rows of the sample: a landmark stands for itself, another row for all that were not drawn.
+  Vector RootsOfWeights() const {
+    const auto count = static_cast<double>(basis_.sampled.size());
+    Vector roots = Vector::Ones(static_cast<Index>(basis_.sampled.size()));
+    Index landmarks = 0;
+    for (size_t i = 0; i < basis_.sampled.size(); ++i) {
+      if (basis_.sampled[i] % 190 == 0 && basis_.sampled[i] < 190 * kFewLandmarks) {
+        roots(static_cast<Index>(i)) =
+            std::sqrt((count - kFewLandmarks) / (kManyRows - kFewLandmarks));
+        ++landmarks;
+      }
+    }
+    EXPECT_EQ(landmarks, kFewLandmarks);
+    return roots;
+  }
+
   RunContext context_;
   std::shared_ptr<PreparedData> data_;
   Landmarks landmarks_;
@@ -83,8 +99,9 @@ TEST_F(BasisExtensionTest, OtherKernelsAreFittedByLeastSquares) {
   const auto extension = ExtendBasis(*features_, kernels_, basis_, *data_, 5, context_);
   ASSERT_TRUE(extension.ok()) << extension.status();
   const PreparedData sampled = SelectRows(*data_, basis_.sampled);
-  const Matrix joint = Joint(sampled);
-  const Matrix values = AllFeatures(*features_, sampled, context_);
+  const Vector roots = RootsOfWeights();
+  const Matrix joint = roots.asDiagonal() * Joint(sampled);
+  const Matrix values = AllFeatures(*features_, sampled, context_) * roots.asDiagonal();
   const Eigen::HouseholderQR<Matrix> qr(joint);
   double share = 0;
   Index others = 0;
@@ -107,16 +124,16 @@ TEST_F(BasisExtensionTest, OtherKernelsAreFittedByLeastSquares) {
   EXPECT_LE(extension->fitted_share, 1e-7);
 }
 
-// The sum over `rows` of what of each fitted kernel is lost, as shares of the kernels' energies at
-// the rows of the fit, in the mean over these kernels.
+// The sum over `rows` of what of each fitted kernel is lost, as shares of the kernels' mean energies
+// at the rows of the fit, whose features, times the roots of their shares of all weights, are
+// `sampled`; in the mean over these kernels.
 double LostShares(const NystromFeatures& fitted, const Matrix& restore, const Matrix& joint,
                   const Matrix& values, const Matrix& sampled) {
   double sum = 0;
   for (Index k = 0; k < fitted.num_kernels(); ++k) {
     const Matrix lost =
         FeaturesOf(fitted, values, k) - FeaturesOf(fitted, restore, k) * joint.transpose();
-    sum += lost.squaredNorm() * static_cast<double>(sampled.cols()) /
-           FeaturesOf(fitted, sampled, k).squaredNorm();
+    sum += lost.squaredNorm() / FeaturesOf(fitted, sampled, k).squaredNorm();
   }
   return sum / static_cast<double>(fitted.num_kernels());
 }
@@ -141,11 +158,12 @@ TEST_F(BasisExtensionTest, ProbesTellWhatTheFitLosesAtAnyRows) {
                        fitted->first_feature(k + 1) - fitted->first_feature(k)) =
         FeaturesOf(*features_, extension->restore, others[j]);
   }
-  const Matrix sampled = AllFeatures(*fitted, SelectRows(*data_, basis_.sampled), context_);
+  const Vector roots = RootsOfWeights();
+  const Matrix sampled = AllFeatures(*fitted, SelectRows(*data_, basis_.sampled), context_) *
+                         roots.asDiagonal() / roots.norm();
   Vector energies(fitted->num_kernels());
   for (Index k = 0; k < energies.size(); ++k) {
-    energies(k) =
-        FeaturesOf(*fitted, sampled, k).squaredNorm() / static_cast<double>(sampled.cols());
+    energies(k) = FeaturesOf(*fitted, sampled, k).squaredNorm();
   }
   constexpr int kSeeds = 60;
   for (const Index count : {Index{10}, Index{500}}) {

@@ -1,5 +1,6 @@
 #include "core/kernels/lowrank/joint_basis.h"
 
+#include <cmath>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -208,6 +209,21 @@ TEST(JointBasisTest, RowsBeyondTheSampleAreKeptToo) {
   const Found found = Find(*data, EveryFifth(*data, 40), ManyWidths(), {1e-6, 1});
   EXPECT_LE(ShareLeftOut(found), 100e-6);
   ExpectOrthonormal(found, "beyond the sample");
+}
+
+// A kernel so narrow that each landmark is its own only neighbour: what it has is at the landmarks,
+// few of which are among 3000 rows of 60,000.
+TEST(JointBasisTest, LandmarksThatAreNotDrawnAreKept) {
+  const auto data = BlockOf(RandomRows(60000, 6, 10));
+  const Found found = Find(*data, EveryFifth(*data, 40), GaussiansOfX({0.02, 1.0, 3.0}), {1e-6, 1});
+  EXPECT_LE(ShareLeftOut(found), 10e-6);
+  // The scales are those of the mean squared norms of all rows.
+  for (Index k = 0; k < 3; ++k) {
+    const double mean = FeaturesOf(*found.features, found.values, k).squaredNorm() / 60000;
+    EXPECT_NEAR(found.basis.scales(k) * std::sqrt(mean), 1, 0.05) << k;
+  }
+  const Vector weights = SampleWeights({0, 2, 3, 7}, {2}, 31);
+  EXPECT_EQ(weights, (Vector{{1, 0.1, 1, 1}}));
 }
 
 TEST(JointBasisTest, TheSameBitsForEveryNumberOfThreadsAndOtherSeedsOthers) {
