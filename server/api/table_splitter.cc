@@ -155,6 +155,27 @@ absl::StatusOr<Dataset> SplitTable(const SharedMatrix& table, const CsvLayout& l
   return dataset;
 }
 
+absl::StatusOr<SharedMatrix> WidenNumbers(const float* numbers, Index rows, Index columns,
+                                          const std::string& path,
+                                          const std::function<bool()>& is_cancelled) {
+  const auto row_bytes = static_cast<Index>(sizeof(double)) * columns;
+  const bool in_memory = rows * row_bytes <= kInMemoryBytes;
+  BlockNumbers wide(rows, columns, in_memory ? "" : absl::StrCat(path, ".wide"));
+  MERCER_RETURN_IF_ERROR(wide.Begin());
+  const Index rows_at_once = std::max<Index>(1, kPieceBytes / row_bytes);
+  for (Index begin = 0; begin < rows; begin += rows_at_once) {
+    if (is_cancelled()) {
+      return absl::CancelledError("the client has gone");
+    }
+    const Index end = std::min(rows, begin + rows_at_once);
+    MERCER_RETURN_IF_ERROR(
+        wide.Append(std::vector<double>(numbers + begin * columns, numbers + end * columns)));
+  }
+  return wide.Finish();
+}
+
+int64_t WidenBytes(int64_t float_bytes) { return std::min(2 * float_bytes, kInMemoryBytes); }
+
 int64_t SplitBytes(int64_t table_bytes, int64_t columns, int64_t role_columns) {
   constexpr int64_t kDouble = sizeof(double);
   // For each row: the copy of a column that is described, the class, the hash and its place among the sorted ones.

@@ -27,7 +27,14 @@ absl::StatusOr<Dataset> SplitTable(const SharedMatrix& table, const CsvLayout& l
                                    std::vector<ColumnSchema> schemas, const std::string& path,
                                    const std::function<bool()>& is_cancelled);
 
-// How much memory that, and what is found out of the data set afterwards, takes at most, for a table of so many bytes.
+// Numbers of single precision in double precision. `path`, errors: as above.
+absl::StatusOr<SharedMatrix> WidenNumbers(const float* numbers, Index rows, Index columns,
+                                          const std::string& path,
+                                          const std::function<bool()>& is_cancelled);
+// How much memory that takes at most.
+int64_t WidenBytes(int64_t float_bytes);
+
+// How much memory the splitting, and what is found out of the data set afterwards, takes at most, for a table of so many bytes.
 int64_t SplitBytes(int64_t table_bytes, int64_t columns, int64_t role_columns);
 
 }  // namespace mercer::server

@@ -20,21 +20,29 @@ namespace {
 
 absl::Status ClientHasGone() { return absl::CancelledError("the client has gone"); }
 
-// The number of rows of a file of doubles. `stated_rows` 0: unknown.
-absl::StatusOr<Index> CountRows(size_t bytes, Index columns, Index stated_rows,
-                                const std::string& what) {
+// A kind of numbers in files.
+struct NumberFormat {
+  size_t bytes = 0;  // of a number
+  const char* plural = "";
+};
+constexpr NumberFormat kDoubles = {sizeof(double), "doubles"};
+constexpr NumberFormat kSingles = {sizeof(float), "numbers of single precision"};
+
+// The number of rows of a file of numbers. `stated_rows` 0: unknown.
+absl::StatusOr<Index> CountRows(size_t bytes, const NumberFormat& format, Index columns,
+                                Index stated_rows, const std::string& what) {
   // Compared by division: the product of an absurd number of columns would wrap round.
   const bool fits =
-      columns > 0 && (bytes == 0 || static_cast<size_t>(columns) <= bytes / sizeof(double));
-  const size_t row_bytes = fits ? static_cast<size_t>(columns) * sizeof(double) : 0;
+      columns > 0 && (bytes == 0 || static_cast<size_t>(columns) <= bytes / format.bytes);
+  const size_t row_bytes = fits ? static_cast<size_t>(columns) * format.bytes : 0;
   if (row_bytes == 0 || (bytes > 0 && bytes % row_bytes != 0)) {
     return BadSize(absl::StrCat(what, ": ", bytes, " bytes are no whole number of rows of ",
-                                columns, " doubles"));
+                                columns, " ", format.plural));
   }
   const Index rows = static_cast<Index>(bytes / row_bytes);
   if (stated_rows != 0 && rows != stated_rows) {
-    return BadSize(absl::StrCat(what, ": ", stated_rows, " rows of ", columns,
-                                " doubles were announced, ", rows, " came"));
+    return BadSize(absl::StrCat(what, ": ", stated_rows, " rows of ", columns, " ", format.plural,
+                                " were announced, ", rows, " came"));
   }
   return rows;
 }
@@ -45,8 +53,25 @@ absl::StatusOr<SharedMatrix> MapDoubles(const std::string& path, Index columns, 
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file,
                           PosixFileSystem().Map(path));
   const std::string_view bytes = file->contents();
-  MERCER_ASSIGN_OR_RETURN(const Index rows, CountRows(bytes.size(), columns, stated_rows, what));
+  MERCER_ASSIGN_OR_RETURN(const Index rows,
+                          CountRows(bytes.size(), kDoubles, columns, stated_rows, what));
   return SharedMatrix(file, reinterpret_cast<const double*>(bytes.data()), rows, columns);
+}
+
+absl::StatusOr<SharedMatrix> ReadSquare(const v1::SquareFormat& format, const std::string& path,
+                                        Index rows, const std::function<bool()>& is_cancelled) {
+  const Index columns = format.columns() == 0 ? rows : format.columns();
+  const std::string what = absl::StrCat("the square '", format.name(), "'");
+  if (!format.single_precision()) {
+    return MapDoubles(path, columns, rows, what);
+  }
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file,
+                          PosixFileSystem().Map(path));
+  const std::string_view bytes = file->contents();
+  MERCER_ASSIGN_OR_RETURN(const Index counted,
+                          CountRows(bytes.size(), kSingles, columns, rows, what));
+  return WidenNumbers(reinterpret_cast<const float*>(bytes.data()), counted, columns, path,
+                      is_cancelled);
 }
 
 absl::Status RefuseMissing(const SharedMatrix& table, const v1::DenseFormat& format) {
@@ -184,8 +209,11 @@ absl::Status CheckAnnouncedSize(const google::protobuf::RepeatedPtrField<v1::Upl
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> ParseBytes(const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts,
-                                   const UploadFiles& files, int64_t max_bytes) {
+namespace {
+
+absl::StatusOr<int64_t> TableParseBytes(
+    const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts, const UploadFiles& files,
+    int64_t max_bytes) {
   // A cell of two bytes that makes a category of its own, and more.
   constexpr int64_t kMostPerByte = 64;
   if (parts[0].has_dense()) {
@@ -208,6 +236,19 @@ absl::StatusOr<int64_t> ParseBytes(const google::protobuf::RepeatedPtrField<v1::
   return is_gzip || size > max_bytes / kMostPerByte ? max_bytes : size * kMostPerByte;
 }
 
+}  // namespace
+
+absl::StatusOr<int64_t> ParseBytes(const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts,
+                                   const UploadFiles& files, int64_t max_bytes) {
+  MERCER_ASSIGN_OR_RETURN(int64_t bytes, TableParseBytes(parts, files, max_bytes));
+  for (int i = 1; i < parts.size(); ++i) {
+    if (parts[i].square().single_precision()) {
+      bytes += WidenBytes(files.sizes()[static_cast<size_t>(i)]);
+    }
+  }
+  return bytes;
+}
+
 absl::StatusOr<Dataset> ReadUploadedParts(
     const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts, const UploadFiles& files,
     int64_t max_bytes, const std::function<bool()>& is_cancelled) {
@@ -218,10 +259,8 @@ absl::StatusOr<Dataset> ReadUploadedParts(
       return ClientHasGone();
     }
     const v1::SquareFormat& format = parts[i].square();
-    const Index columns = format.columns() == 0 ? dataset.rows : format.columns();
     MERCER_ASSIGN_OR_RETURN(SharedMatrix values,
-                            MapDoubles(files.path(i), columns, dataset.rows,
-                                       absl::StrCat("the square '", format.name(), "'")));
+                            ReadSquare(format, files.path(i), dataset.rows, is_cancelled));
     dataset.squares.push_back(
         {format.name(), static_cast<SquareKind>(format.kind() - 1), std::move(values)});
   }

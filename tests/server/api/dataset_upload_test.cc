@@ -90,6 +90,26 @@ TEST_F(DatasetUploadTest, DenseTableWithSquareIsRead) {
   EXPECT_EQ(dataset->squares(0).columns(), 2);
 }
 
+TEST_F(DatasetUploadTest, SquaresOfSinglePrecisionAreWidened) {
+  const std::string header = R"(
+      parts { dense { columns { name: "x" } columns { name: "y" role: COLUMN_ROLE_TARGET } rows: 2 } }
+      parts { square { name: "s" kind: SQUARE_KIND_KERNEL single_precision: true } })";
+  const auto upload = [&](const std::vector<float>& values) {
+    const std::string bytes(reinterpret_cast<const char*>(values.data()),
+                            values.size() * sizeof(float));
+    return Upload({Header(header), Chunk(0, Doubles({1, 0, 2, 1})), Chunk(1, bytes)});
+  };
+  const auto uploaded = upload({1, 0.1F, 0.1F, 3e-40F});
+  ASSERT_TRUE(uploaded.ok()) << uploaded.status();
+  const auto dataset = mercer::OpenDataset(*blobs_->VerifiedPath(uploaded->digest()));
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(RowMatrix(dataset->FindSquare("s")->values.view()),
+            (RowMatrix(2, 2) << 1.0, 0.1F, 0.1F, 3e-40F).finished());
+  EXPECT_EQ(GetReason(upload({1, 2, 3}).status()), "BAD_SIZE");
+  EXPECT_EQ(GetReason(upload({1, 2, 3, 4, 5, 6, 7, 8}).status()), "BAD_SIZE");
+  EXPECT_EQ(GetReason(upload({1, 2, 3, std::nanf("")}).status()), "BAD_CELL");
+}
+
 TEST_F(DatasetUploadTest, AbsurdShapesAreRefused) {
   // 8 * (2^61 + 1) bytes wrap round to 8.
   const std::string header = R"(

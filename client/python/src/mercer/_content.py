@@ -62,14 +62,14 @@ def read_file(path: pathlib.Path) -> Callable[[], Iterator[Bytes]]:
     return read
 
 
-def _is_plain(matrix: npt.NDArray[Any]) -> bool:
-    return matrix.dtype == np.dtype("<f8") and bool(matrix.flags.c_contiguous)
+def _is_plain(matrix: npt.NDArray[Any], number: str) -> bool:
+    return matrix.dtype == np.dtype(number) and bool(matrix.flags.c_contiguous)
 
 
-def read_columns(columns: Sequence[npt.NDArray[Any]]) -> Callable[[], Iterator[Bytes]]:
-    """A function that reads matrices side by side, row by row as little-endian doubles.
+def read_columns(columns: Sequence[npt.NDArray[Any]], number: str = "<f8") -> Callable[[], Iterator[Bytes]]:
+    """A function that reads matrices side by side, row by row as numbers of that type, little-endian doubles.
 
-    Each is (rows, width) or (rows,). A single contiguous matrix of doubles is not copied.
+    Each is (rows, width) or (rows,). A single contiguous matrix of such numbers is not copied.
     """
     matrices: list[npt.NDArray[Any]] = [m.reshape(m.shape[0], -1) for m in columns]
     rows = matrices[0].shape[0]
@@ -79,13 +79,13 @@ def read_columns(columns: Sequence[npt.NDArray[Any]]) -> Callable[[], Iterator[B
     def read() -> Iterator[Bytes]:
         if width == 0 or rows == 0:
             return
-        whole = len(matrices) == 1 and _is_plain(matrices[0])
+        whole = len(matrices) == 1 and _is_plain(matrices[0], number)
         for begin in range(0, rows, step):
             end = min(begin + step, rows)
             if whole:
                 yield matrices[0][begin:end].data.cast("B")
                 continue
-            chunk: Array = np.empty((end - begin, width), "<f8")
+            chunk: npt.NDArray[Any] = np.empty((end - begin, width), number)
             at = 0
             for matrix in matrices:
                 chunk[:, at : at + matrix.shape[1]] = matrix[begin:end]

@@ -305,7 +305,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _checks(self, squares: bool) -> dict[str, Any]:
         if squares:
-            return {"dtype": np.float64, "allow_nd": True}
+            return {"dtype": [np.float64, np.float32], "allow_nd": True}
         finite: Any = True if self.imputation == "refuse" else "allow-nan"
         return {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": finite}
 

@@ -183,12 +183,14 @@ def _refuse_csv_fields(fields: Mapping[str, Any]) -> None:
 
 
 def square_part(name: str, matrix: Any, kind: int) -> Part:
-    """A square matrix beside the table."""
-    array = np.asarray(matrix, dtype=np.float64)
+    """A square matrix beside the table; one of float32 is sent as it is."""
+    array = np.asarray(matrix)
+    single = array.dtype.kind == "f" and array.dtype.itemsize == 4
+    array = array.astype("<f4" if single else "<f8", copy=False)
     if array.ndim != 2:
         raise ValueError(f"matrix {name!r} must have two dimensions, has {array.ndim}")
-    square = v1.SquareFormat(name=name, kind=kind, columns=array.shape[1])
-    return Part(v1.UploadPart(square=square), read_columns([array]))
+    square = v1.SquareFormat(name=name, kind=kind, columns=array.shape[1], single_precision=single)
+    return Part(v1.UploadPart(square=square), read_columns([array], "<f4" if single else "<f8"))
 
 
 def file_part(
