@@ -8,7 +8,7 @@ set(mercer_fuzz_slow blob_store checkpoint database learner_state restore upload
 if(NOT TARGET mercer_template_learner)
   mercer_library(mercer_template_learner core/learners/_template LINK mercer_training)
 endif()
-mercer_library(mercer_fuzz_support tests/fuzz/support LINK mercer_io)
+mercer_library(mercer_fuzz_support tests/fuzz/support LINK mercer_preprocessing mercer_io)
 mercer_library(mercer_fuzz_training tests/fuzz/support/training LINK mercer_fuzz_support mercer_template_learner mercer_learners)
 if(MERCER_BUILD_SERVER)
   mercer_library(mercer_fuzz_messages tests/fuzz/support/server LINK mercer_fuzz_support mercer_api)

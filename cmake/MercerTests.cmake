@@ -35,7 +35,7 @@ function(mercer_test_libraries variable folder)
   elseif(folder MATCHES "^(conformance|proof)")
     set(libraries mercer_proof mercer_template_learner mercer_core)
   elseif(folder STREQUAL "core/data")
-    set(libraries mercer_io)  # its tables are written and read back
+    set(libraries mercer_preprocessing mercer_io)  # its tables are written and read back
   elseif(folder MATCHES "^core/learners")
     set(libraries mercer_learners mercer_io)
   elseif(folder MATCHES "^core/(base|linalg|io|kernels|features|objectives|solvers|training)")

@@ -41,12 +41,13 @@ void WriteCoding(const Model& model, v1::OutputCoding* message) {
   }
 }
 
-void WritePreprocessing(const Preprocessing& preprocessing, v1::Preprocessing* message) {
+absl::Status WritePreprocessing(const Preprocessing& preprocessing, v1::Preprocessing* message) {
   const PreprocessingOptions& options = preprocessing.options();
   message->mutable_options()->set_scaling(Shift<v1::Scaling>(options.scaling));
   message->mutable_options()->set_imputation(Shift<v1::Imputation>(options.imputation));
   message->mutable_options()->set_unseen_category(
       Shift<v1::UnseenCategory>(options.unseen_category));
+  message->mutable_options()->set_square_repair(Shift<v1::SquareRepair>(options.square_repair));
   message->mutable_options()->mutable_blocks()->Assign(options.blocks.begin(),
                                                        options.blocks.end());
   for (const BlockTransform& block : preprocessing.blocks()) {
@@ -62,6 +63,18 @@ void WritePreprocessing(const Preprocessing& preprocessing, v1::Preprocessing* m
       transform->set_factor(column.factor);
     }
   }
+  for (const SquareRepair& repair : preprocessing.repairs()) {
+    v1::RepairedSquare* square = message->add_repairs();
+    square->set_block(repair.block);
+    square->mutable_training_rows()->Assign(repair.rows.begin(), repair.rows.end());
+    square->mutable_eigenvalues()->Assign(repair.eigenvalues.begin(), repair.eigenvalues.end());
+    square->set_largest_eigenvalue(repair.largest);
+    square->set_negative_share(repair.share);
+    if (repair.vectors.size() > 0) {
+      MERCER_RETURN_IF_ERROR(WriteRowMatrix(repair.vectors, square->mutable_vectors()));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status WriteBasis(const Basis& basis, v1::Basis* message) {
@@ -185,7 +198,7 @@ v1::Model SummarizeModel(const Model& model) {
 }
 
 absl::Status WriteModelFunction(const Model& model, v1::Model* message) {
-  WritePreprocessing(model.preprocessing, message->mutable_preprocessing());
+  MERCER_RETURN_IF_ERROR(WritePreprocessing(model.preprocessing, message->mutable_preprocessing()));
   v1::ModelFunction* function = message->mutable_function();
   for (const Basis& basis : model.function.bases) {
     MERCER_RETURN_IF_ERROR(WriteBasis(basis, function->add_bases()));

@@ -97,6 +97,7 @@ void ReadPreprocessing(const v1::PreprocessingOptions& message, PreprocessingOpt
   static_assert(v1::IMPUTATION_MEAN_OR_MOST_FREQUENT ==
                 static_cast<int>(Imputation::kMeanOrMostFrequent) + 1);
   static_assert(v1::UNSEEN_CATEGORY_ALL_ZEROS == static_cast<int>(UnseenCategory::kAllZeros) + 1);
+  static_assert(v1::SQUARE_REPAIR_FLIP == static_cast<int>(SquareRepairRule::kFlip) + 1);
   if (message.scaling() != v1::SCALING_UNSPECIFIED) {
     options.scaling = ToCoreEnum<Scaling>(message.scaling(), v1::Scaling_IsValid);
   }
@@ -106,6 +107,10 @@ void ReadPreprocessing(const v1::PreprocessingOptions& message, PreprocessingOpt
   if (message.unseen_category() != v1::UNSEEN_CATEGORY_UNSPECIFIED) {
     options.unseen_category =
         ToCoreEnum<UnseenCategory>(message.unseen_category(), v1::UnseenCategory_IsValid);
+  }
+  if (message.square_repair() != v1::SQUARE_REPAIR_UNSPECIFIED) {
+    options.square_repair =
+        ToCoreEnum<SquareRepairRule>(message.square_repair(), v1::SquareRepair_IsValid);
   }
   options.blocks.assign(message.blocks().begin(), message.blocks().end());
 }

@@ -31,7 +31,7 @@ CORE = {
     "core/base": ("core/base/process",),
     "core/linalg": ("core/base",),
     "core/data/table": ("core/base",),
-    "core/data/preprocess": ("core/data/table",),
+    "core/data/preprocess": ("core/data/table", "core/linalg"),  # eigenvalues of precomputed kernels
     "core/data/splits": ("core/data/table",),
     "core/data/metrics": ("core/base",),
     "core/data": ("core/data/preprocess", "core/data/splits", "core/data/metrics"),

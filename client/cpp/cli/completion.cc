@@ -118,6 +118,7 @@ std::vector<std::string> Values(Session* session, const std::string& flag) {
       {"--kernel", EnumWords(*v1::KernelType_descriptor())},
       {"--scaling", EnumWords(*v1::Scaling_descriptor())},
       {"--target-scaling", EnumWords(*v1::TargetScaling_descriptor())},
+      {"--square-repair", EnumWords(*v1::SquareRepair_descriptor())},
       {"--state", EnumWords(*v1::JobState_descriptor())},
       {"--class-weights", {"balanced", "none"}},
       {"--format", {"csv", "svmlight"}},

@@ -28,6 +28,7 @@ constexpr Words kFlags[] = {
     {"preprocessing.scaling", "--scaling"},
     {"preprocessing.imputation", "--impute"},
     {"preprocessing.unseen_category", "--unseen-zeros"},
+    {"preprocessing.square_repair", "--square-repair"},
     {"preprocessing.blocks", "--block"},
     {"stopping.relative_gap", "--gap"},
     {"stopping.max_iterations", "--max-iterations"},
@@ -63,6 +64,9 @@ constexpr Words kRemedies[] = {
     {"csv.delimiter", "--delimiter says what separates the cells"},
     {"csv.categorical", "--categorical COLUMN says that a column holds names"},
     {"preprocessing.imputation", "a model that is trained with 'train --impute' fills them in"},
+    {"preprocessing.square_repair",
+     "'train --square-repair' check says how large the violation is, shift, clip and flip repair "
+     "it"},
 };
 
 // By the reason of the error: which words of this program do what its message advises.

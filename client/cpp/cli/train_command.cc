@@ -100,6 +100,9 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
                    "Fill in missing values: mean, or most frequent category");
   command.add_flag("--unseen-zeros", flags.unseen_zeros,
                    "Predict rows with categories that training did not know");
+  command.add_option("--square-repair", flags.square_repair,
+                     "Precomputed kernels with negative eigenvalues: none (default), check (an "
+                     "error says how large), shift, clip, flip");
   command.add_option("--block", flags.blocks, "Use only this feature block (repeatable)")
       ->allow_extra_args(false);
   command.add_option("--class-weights", flags.class_weights, "balanced, none, or CLASS=FACTOR,...");

@@ -80,6 +80,12 @@ absl::Status SetPreprocessing(const TrainFlags& flags, v1::PreprocessingOptions&
   if (flags.unseen_zeros) {
     preprocessing.set_unseen_category(v1::UNSEEN_CATEGORY_ALL_ZEROS);
   }
+  if (!flags.square_repair.empty()) {
+    MERCER_ASSIGN_OR_RETURN(
+        const int repair,
+        ReadWord("--square-repair", *v1::SquareRepair_descriptor(), flags.square_repair));
+    preprocessing.set_square_repair(static_cast<v1::SquareRepair>(repair));
+  }
   preprocessing.mutable_blocks()->Assign(flags.blocks.begin(), flags.blocks.end());
   return absl::OkStatus();
 }

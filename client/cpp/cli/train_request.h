@@ -31,6 +31,7 @@ struct TrainFlags {
   std::string scaling;
   bool impute = false;
   bool unseen_zeros = false;
+  std::string square_repair;
   std::vector<std::string> blocks;
   std::string class_weights;
   uint64_t seed = 0;

@@ -65,6 +65,15 @@ REGRESSOR = [
         "its unit. Predictions and the certificate are in its unit either way.",
     ),
 ]
+AFTER_KERNELS = [
+    (
+        "square_repair",
+        "{'none', 'check', 'shift', 'clip', 'flip'}",
+        "none",
+        "What becomes of precomputed kernels with negative eigenvalues: ``check`` refuses them and says how large the "
+        "violation is, ``shift`` adds to the diagonal, ``clip`` makes them 0, ``flip`` changes their sign.",
+    ),
+]
 AFTER = [
     (
         "scaling",
@@ -188,7 +197,9 @@ def parameters_of(learner, kind):
     default = f"None: {learner.default_kernels}."
     kernels = [(n, k, v, text.format(default_kernels=default)) for n, k, v, text in BEFORE]
     extra = {"classification": CLASSIFIER, "regression": REGRESSOR}[kind]
-    return own, (kernels if learner.uses_kernels else []) + own + extra + AFTER
+    if learner.uses_kernels:
+        return own, kernels + own + extra + AFTER_KERNELS + AFTER
+    return own, own + extra + AFTER
 
 
 def fill(text, indent):

@@ -209,10 +209,16 @@ class BlockMapper {
   std::vector<SourceColumn> sources_;
 };
 
+// The square block of that name, which is there.
+SquareBlock* FindSquareNamed(std::string_view name, PreparedData& data) {
+  return &*std::find_if(data.squares.begin(), data.squares.end(),
+                        [&](const SquareBlock& square) { return square.name == name; });
+}
+
 }  // namespace
 
-absl::StatusOr<PreparedData> Preprocessing::Apply(const Dataset& dataset,
-                                                  const RunContext& context) const {
+absl::StatusOr<PreparedData> Preprocessing::ApplyToBlocks(const Dataset& dataset,
+                                                          const RunContext& context) const {
   PreparedData prepared;
   prepared.rows = dataset.rows;
   for (const BlockTransform& transform : blocks_) {
@@ -230,6 +236,39 @@ absl::StatusOr<PreparedData> Preprocessing::Apply(const Dataset& dataset,
     prepared.squares.push_back(*square);
   }
   return prepared;
+}
+
+absl::StatusOr<PreparedData> Preprocessing::Apply(const Dataset& dataset,
+                                                  const RunContext& context) const {
+  MERCER_ASSIGN_OR_RETURN(PreparedData prepared, ApplyToBlocks(dataset, context));
+  for (const SquareRepair& repair : repairs_) {
+    SquareBlock& square = *FindSquareNamed(repair.block, prepared);
+    MERCER_ASSIGN_OR_RETURN(square.values,
+                            RepairNewRows(square, repair, options_.square_repair, context));
+  }
+  return prepared;
+}
+
+absl::StatusOr<PreparedData> Preprocessing::ApplyToFitted(const Dataset& dataset,
+                                                          RunContext& context) const {
+  MERCER_ASSIGN_OR_RETURN(PreparedData prepared, ApplyToBlocks(dataset, context));
+  for (const SquareRepair& repair : repairs_) {
+    SquareBlock& square = *FindSquareNamed(repair.block, prepared);
+    MERCER_ASSIGN_OR_RETURN(square.values,
+                            RepairAllRows(square, repair, options_.square_repair, context));
+  }
+  return prepared;
+}
+
+bool Preprocessing::RepairsFit() const {
+  if (repairs_.empty() || options_.square_repair < SquareRepairRule::kShift) {
+    return repairs_.empty() && options_.square_repair == SquareRepairRule::kNone;
+  }
+  const bool shifts = options_.square_repair == SquareRepairRule::kShift;
+  return std::all_of(repairs_.begin(), repairs_.end(), [&](const SquareRepair& repair) {
+    return std::count(squares_.begin(), squares_.end(), repair.block) == 1 &&
+           shifts == (repair.vectors.size() == 0);
+  });
 }
 
 absl::StatusOr<std::vector<UnseenCell>> Preprocessing::FindUnseen(const Dataset& dataset,

@@ -11,6 +11,7 @@
 #include "core/base/encoding/saved_fields.h"
 #include "core/base/process/run_context.h"
 #include "core/data/preprocess/prepared_data.h"
+#include "core/data/preprocess/square_repair.h"
 #include "core/data/table/dataset.h"
 
 namespace mercer {
@@ -31,9 +32,12 @@ struct PreprocessingOptions {
   Imputation imputation = Imputation::kRefuse;
   // What a category that training did not know means at prediction.
   UnseenCategory unseen_category = UnseenCategory::kRefuse;
+  // What becomes of precomputed kernels that are not positive semidefinite.
+  SquareRepairRule square_repair = SquareRepairRule::kNone;
   // Names of the blocks in use; empty means all.
   std::vector<std::string> blocks;
 
+  // Without the repair, which VisitRepairs has.
   static void VisitFields(auto& visit, auto& self) {
     visit(UpTo(self.scaling, Scaling::kUnitNorm),
           UpTo(self.imputation, Imputation::kMeanOrMostFrequent),
@@ -86,11 +90,20 @@ class Preprocessing {
                                            const PreprocessingOptions& options,
                                            const RunContext& context);
 
+  // Looks at the precomputed kernels `blocks` of the data set, as the options say, between the
+  // training rows. With nothing to repair, options().square_repair is kNone afterwards. Errors:
+  // kInvalidArgument with reason NOT_PSD (kCheck); kCancelled.
+  absl::Status FitRepairs(const Dataset& dataset, std::vector<Index> training_rows,
+                          const std::vector<std::string>& blocks, const RunContext& context);
+
   // Applies the map. Columns are matched by name when the data set names them, else by position and
   // count. Errors: kInvalidArgument naming the block and column (missing column, wrong count, wrong
   // type, unseen category with its row); kResourceExhausted (a block that grows by the map to more
   // than 8 GiB, without a scratch space, or to so many columns); those of ScratchSpace; kCancelled.
   absl::StatusOr<PreparedData> Apply(const Dataset& dataset, const RunContext& context) const;
+  // The same for the data set that it was fitted on: of repaired kernels, training rows have the
+  // matrix that was made positive semidefinite.
+  absl::StatusOr<PreparedData> ApplyToFitted(const Dataset& dataset, RunContext& context) const;
 
   // The first category of each row that training did not know, by row. Errors: those of Apply about
   // columns; kCancelled.
@@ -106,17 +119,29 @@ class Preprocessing {
 
   const PreprocessingOptions& options() const { return options_; }
   const std::vector<BlockTransform>& blocks() const { return blocks_; }
+  const std::vector<SquareRepair>& repairs() const { return repairs_; }
   // Number of output columns of all blocks.
   Index num_outputs() const;
 
+  // Without the repairs: there are none in models of before.
   static void VisitFields(auto& visit, auto& self) {
     visit(self.options_, self.blocks_, self.squares_);
   }
+  static void VisitRepairs(auto& visit, auto& self) {
+    visit(UpTo(self.options_.square_repair, SquareRepairRule::kFlip), self.repairs_);
+    visit.Require([&] { return self.RepairsFit(); });
+  }
 
  private:
+  absl::StatusOr<PreparedData> ApplyToBlocks(const Dataset& dataset,
+                                             const RunContext& context) const;
+  // Whether the repairs are such as this rule makes, of blocks that are there.
+  bool RepairsFit() const;
+
   PreprocessingOptions options_;
   std::vector<BlockTransform> blocks_;
-  std::vector<std::string> squares_;  // square blocks that are passed through
+  std::vector<std::string> squares_;   // square blocks in use
+  std::vector<SquareRepair> repairs_;  // of some of them
 };
 
 }  // namespace mercer

@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -263,6 +266,30 @@ absl::StatusOr<Preprocessing> Preprocessing::Fit(const Dataset& dataset,
     return absl::InvalidArgumentError("the data set has no features");
   }
   return result;
+}
+
+absl::Status Preprocessing::FitRepairs(const Dataset& dataset, std::vector<Index> training_rows,
+                                       const std::vector<std::string>& blocks,
+                                       const RunContext& context) {
+  const SquareRepairRule rule = std::exchange(options_.square_repair, SquareRepairRule::kNone);
+  if (rule == SquareRepairRule::kNone) {
+    return absl::OkStatus();
+  }
+  std::sort(training_rows.begin(), training_rows.end());
+  for (const std::string& name : squares_) {
+    const SquareBlock* square = dataset.FindSquare(name);
+    if (square->kind != SquareKind::kKernel ||
+        std::find(blocks.begin(), blocks.end(), name) == blocks.end()) {
+      continue;
+    }
+    MERCER_ASSIGN_OR_RETURN(std::optional<SquareRepair> repair,
+                            FitSquareRepair(*square, training_rows, rule, context));
+    if (repair.has_value()) {
+      options_.square_repair = rule;
+      repairs_.push_back(*std::move(repair));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace mercer

@@ -103,6 +103,9 @@ struct SquareBlock {
   SharedMatrix values;
 };
 
+// Entries of a square block that differ by this part of the largest one differ by rounding.
+inline constexpr double kSquareRounding = 1e-8;
+
 // A column that is not a feature.
 struct RoleColumn {
   ColumnRole role = ColumnRole::kTarget;

@@ -67,9 +67,6 @@ absl::StatusOr<KernelSource> ResolveSource(const KernelSpec& spec, const Prepare
 // kind. Errors as above.
 absl::StatusOr<const SquareBlock*> ResolveSquare(const KernelSpec& spec, const PreparedData& data);
 
-// Entries of a square block that differ by this part of the largest one differ by rounding.
-inline constexpr double kSquareRounding = 1e-8;
-
 // A distance below 0 by no more than this is 0, `largest` being the largest magnitude in its row.
 // Training and prediction judge each row by itself: a model does not keep the distances between its
 // training rows. None of them is larger than twice the largest distance of any one row (four times

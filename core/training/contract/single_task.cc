@@ -283,9 +283,13 @@ absl::StatusOr<double> LargestEntry(const KernelFamily& family, ConstVectorRef w
 absl::Status NotPsdError(const TrainingProblem& problem) {
   const std::string subject =
       problem.kernels.size() == 1 ? KernelText(0, problem.kernels[0]) : "the sum of the kernels";
-  return WithReason(
-      absl::InvalidArgumentError(absl::StrCat(subject, " is not positive semidefinite")),
-      "NOT_PSD");
+  const absl::Status error =
+      absl::InvalidArgumentError(absl::StrCat(subject, " is not positive semidefinite"));
+  const bool given =
+      std::any_of(problem.kernels.begin(), problem.kernels.end(),
+                  [](const KernelSpec& kernel) { return kernel.type == KernelType::kPrecomputed; });
+  return given ? WithReason(error, "NOT_PSD", {{"remedy", "preprocessing.square_repair"}})
+               : WithReason(error, "NOT_PSD");
 }
 
 absl::Status CheckSquaredNorms(const TrainingProblem& problem, ConstMatrixRef duals,

@@ -133,9 +133,9 @@ absl::Status CheckModel(const Model& model);
 
 // The version of the format: 2 since there are feature terms, 3 since there are tasks, 4 since
 // models keep what was said of rows that were not trained on, 5 since there are tables, labels of
-// kernels, and terms of further kinds. A model is written in the earliest version that holds what
-// it has.
-inline constexpr int kModelFormatVersion = 5;
+// kernels, and terms of further kinds, 6 since precomputed kernels are repaired. A model is written
+// in the earliest version that holds what it has.
+inline constexpr int kModelFormatVersion = 6;
 
 std::string SaveModel(const Model& model);
 // Reads a model. Errors: kDataLoss (not a model, damaged), kFailedPrecondition with reason

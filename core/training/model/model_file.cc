@@ -16,12 +16,16 @@ constexpr uint64_t kVersionWithoutFeatures = 1;
 constexpr uint64_t kVersionWithoutTasks = 2;
 constexpr uint64_t kVersionWithoutHeldOut = 3;
 constexpr uint64_t kVersionWithoutTables = 4;
+constexpr uint64_t kVersionWithoutRepairs = 5;
 
 uint64_t VersionOf(const Model& model, const NamedTerms& named_terms) {
   const bool has_labels =
       !model.summary.kernel_groups.empty() || HasKernelLabels(model.function.terms);
-  if (!named_terms.empty() || !model.summary.tables.empty() || has_labels) {
+  if (!model.preprocessing.repairs().empty()) {
     return kModelFormatVersion;
+  }
+  if (!named_terms.empty() || !model.summary.tables.empty() || has_labels) {
+    return kVersionWithoutRepairs;
   }
   if (model.held_out.rows > 0) {
     return kVersionWithoutTables;
@@ -83,6 +87,17 @@ void VisitModel(auto& visit, auto& model, auto& named_terms, uint64_t version) {
     VisitLabels(visit, model.function, model.summary);
     visit(named_terms);
   }
+  if (version > kVersionWithoutRepairs) {
+    Preprocessing::VisitRepairs(visit, model.preprocessing);
+  }
+}
+
+// Repairs read columns of square blocks, which rows to predict have.
+bool RepairsFit(const Model& model) {
+  const std::vector<SquareRepair>& repairs = model.preprocessing.repairs();
+  return std::all_of(repairs.begin(), repairs.end(), [&](const SquareRepair& repair) {
+    return repair.rows.back() < model.num_square_columns;
+  });
 }
 
 }  // namespace
@@ -114,6 +129,9 @@ absl::Status CheckModel(const Model& model) {
           static_cast<Index>(model.summary.feature_names.size()) ||
       !model.summary.feature_weights.allFinite()) {
     return UnreadableModel("the weights of the features do not fit their names");
+  }
+  if (!RepairsFit(model)) {
+    return UnreadableModel("the repairs of kernels do not fit the training rows");
   }
   if (!GroupsFit(model.summary)) {
     return UnreadableModel("the groups of the kernels do not fit their names");

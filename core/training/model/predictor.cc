@@ -112,6 +112,9 @@ size_t Predictor::MemoryBytes() const {
   for (const auto& term : terms_) {
     bytes += term->MemoryBytes();
   }
+  for (const SquareRepair& repair : model_->preprocessing.repairs()) {
+    values += static_cast<size_t>(repair.vectors.size()) + repair.rows.size();
+  }
   for (const auto* names : {&model_->summary.kernel_names, &model_->summary.kernel_groups}) {
     for (const std::string& name : *names) {
       bytes += name.size() + sizeof(std::string);

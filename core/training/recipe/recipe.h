@@ -144,6 +144,8 @@ struct RecipeRun {
   std::string code_version;
 };
 inline constexpr char kPathTable[] = "path";
+// Of a model whose precomputed kernels were repaired: the eigenvalues that were found.
+inline constexpr char kRepairsTable[] = "square_repairs";
 inline constexpr char kDeviationSuffix[] = " deviation";
 absl::StatusOr<TrainedModel> RunRecipe(const RecipeRun& run, std::string_view state,
                                        RunContext& context, RunObserver& observer);

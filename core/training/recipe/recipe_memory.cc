@@ -133,6 +133,10 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   for (const SquareBlock& square : dataset.squares) {
     table_bytes =
         table_bytes + ByteCount(square.values.rows()) * ByteCount(square.values.cols()) * number;
+    if (square.kind == SquareKind::kKernel &&
+        recipe.preprocessing.square_repair != SquareRepairRule::kNone) {
+      table_bytes = table_bytes + ByteCount(SquareRepairBytes(dataset.rows));
+    }
   }
   // Targets, decision values, coefficients and witness of the merged model; and the outputs at
   // rest.

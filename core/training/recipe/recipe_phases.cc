@@ -69,6 +69,29 @@ bool UsesSquares(const std::vector<KernelSpec>& kernels) {
   return std::any_of(kernels.begin(), kernels.end(), ReadsSquare);
 }
 
+// What was found out about precomputed kernels, and what was done about them.
+ModelTable RepairTable(const Preprocessing& preprocessing) {
+  const SquareRepairRule rule = preprocessing.options().square_repair;
+  ModelTable table;
+  table.name = kRepairsTable;
+  table.title = absl::StrCat("kernels that were not positive semidefinite, ",
+                             rule == SquareRepairRule::kShift  ? "shifted"
+                             : rule == SquareRepairRule::kClip ? "clipped"
+                                                               : "flipped");
+  table.row_axis = "kernels";
+  table.column_axis = "eigenvalues";
+  table.columns = {"smallest", "largest", "negative", "their share"};
+  const std::vector<SquareRepair>& repairs = preprocessing.repairs();
+  table.values.resize(static_cast<Index>(repairs.size()), 4);
+  for (size_t i = 0; i < repairs.size(); ++i) {
+    const SquareRepair& repair = repairs[i];
+    table.rows.push_back(repair.block);
+    table.values.row(static_cast<Index>(i)) << repair.smallest(), repair.largest,
+        static_cast<double>(repair.eigenvalues.size()), repair.share;
+  }
+  return table;
+}
+
 RoleColumn SelectLabels(const RoleColumn& column, const std::vector<Index>& rows) {
   return {column.role, column.schema, column.values(rows)};
 }
@@ -221,6 +244,9 @@ Model RecipePhases::Assemble(const RecipeProblem& made, const OptionValues& opti
   model.tasks = made.tasks;
   model.function = outcome.point.function;
   model.summary = outcome.point.summary;
+  if (!made.preprocessing.repairs().empty()) {
+    model.summary.tables.push_back(RepairTable(made.preprocessing));
+  }
   model.certificate = outcome.certificate;
   model.stop_reason = outcome.stop_reason;
   model.num_training_rows = made.problem.num_rows();

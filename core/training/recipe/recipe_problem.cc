@@ -194,6 +194,36 @@ absl::StatusOr<const RoleColumn*> FindRole(const Dataset& dataset, ColumnRole ro
   return found;
 }
 
+// All that the content of prepared data depends on besides the data set.
+std::string SaveWithRepairs(const Preprocessing& preprocessing) {
+  ByteWriter writer;
+  WriteFields(preprocessing, writer);
+  if (!preprocessing.repairs().empty()) {
+    FieldWriter visit(writer);
+    Preprocessing::VisitRepairs(visit, preprocessing);
+  }
+  return std::move(writer).Take();
+}
+
+// The names of the precomputed kernels that the recipe's kernels read.
+std::vector<std::string> KernelBlocksRead(const RecipeRun& run) {
+  std::vector<std::string> names;
+  if (!run.entry->uses_kernels) {
+    return names;
+  }
+  for (const KernelGrid& grid : KernelsOrDefault(*run.entry, *run.recipe, *run.dataset)) {
+    if (grid.prototype.type != KernelType::kPrecomputed) {
+      continue;
+    }
+    for (const SquareBlock& square : run.dataset->squares) {
+      if (grid.prototype.block.empty() || square.name == grid.prototype.block) {
+        names.push_back(square.name);
+      }
+    }
+  }
+  return names;
+}
+
 // Adds the inputs: preprocessing is fitted on the training rows and applied to all. Rows held out
 // by the recipe may hold categories that training does not know; the model's own rule for them is
 // meant for other rows.
@@ -202,13 +232,16 @@ absl::Status AddInputs(const RecipeRun& run, const std::vector<Index>& rows, Rec
   MERCER_ASSIGN_OR_RETURN(
       made.preprocessing,
       Preprocessing::Fit(*run.dataset, rows, run.recipe->preprocessing, context));
+  MERCER_RETURN_IF_ERROR(
+      made.preprocessing.FitRepairs(*run.dataset, rows, KernelBlocksRead(run), context));
   const bool holds_out = static_cast<Index>(rows.size()) < run.dataset->rows;
   const Preprocessing applied =
       holds_out ? made.preprocessing.WithUnseenCategory(UnseenCategory::kAllZeros)
                 : made.preprocessing;
-  MERCER_ASSIGN_OR_RETURN(PreparedData prepared, applied.Apply(*run.dataset, context));
+  MERCER_ASSIGN_OR_RETURN(PreparedData prepared, applied.ApplyToFitted(*run.dataset, context));
   if (!run.dataset_digest.empty()) {
-    prepared.cache_key = absl::StrCat(run.dataset_digest, "/", ContentHash(SaveFields(applied)));
+    prepared.cache_key =
+        absl::StrCat(run.dataset_digest, "/", ContentHash(SaveWithRepairs(applied)));
   }
   MERCER_ASSIGN_OR_RETURN(prepared.tasks, made.tasks.ReadTasks(*run.dataset, "", context));
   made.inputs = std::make_shared<const PreparedData>(std::move(prepared));

@@ -125,6 +125,16 @@ class PhaseEstimate {
       median *= pairs;
       work += median;
     }
+    if (recipe_.preprocessing.square_repair != SquareRepairRule::kNone) {
+      // The eigenvalues and half of the eigenvectors of each kernel, and what is added to it.
+      constexpr double kCubes = 3;
+      const auto rows = static_cast<double>(shape.rows);
+      const auto kernels = std::count_if(
+          dataset_.squares.begin(), dataset_.squares.end(),
+          [](const SquareBlock& square) { return square.kind == SquareKind::kKernel; });
+      work[WorkKind::kFactorOperations] =
+          kCubes * rows * rows * rows * static_cast<double>(kernels);
+    }
     return work;
   }
 

@@ -357,8 +357,11 @@ TEST(PreprocessingTest, TargetsAreNotNeededForPrediction) {
 
 TEST(PreprocessingTest, SavedFormLoadsAndMapsAlike) {
   const Dataset dataset = Csv("a,c\n1,x\nNA,y\n5,y\n");
-  PreprocessingOptions options{
-      Scaling::kMinMax, Imputation::kMeanOrMostFrequent, UnseenCategory::kAllZeros, {"features"}};
+  const PreprocessingOptions options{Scaling::kMinMax,
+                                     Imputation::kMeanOrMostFrequent,
+                                     UnseenCategory::kAllZeros,
+                                     SquareRepairRule::kNone,
+                                     {"features"}};
   const auto fitted = Preprocessing::Fit(dataset, {0, 1, 2}, options, RunContext());
   ASSERT_TRUE(fitted.ok()) << fitted.status();
   const std::string saved = SaveFields(*fitted);

@@ -189,6 +189,27 @@ TEST_F(ModelFileTest, FilesOfBeforeAreReadAndWrittenAsTheyAre) {
   }
 }
 
+// A file that docs/formats/model.md was followed for by a program in another language: of the rows 0
+// and 2 of three, the kernel is ((1, 2), (2, 1)), which was clipped; f(x) = 0.25 + k(x) P (0.5, -2)',
+// P = ((1, 1), (1, 1)) / 2.
+TEST_F(ModelFileTest, ARepairedKernelIsReadAndWrittenAsItIs) {
+  const nlohmann::json fixture = ReadFixtureFile("../core/training/saved_models.json");
+  const std::string bytes = absl::HexStringToBytes(fixture["repairs"].get<std::string>());
+  EXPECT_EQ(FormatVersion(bytes), 6u);
+  absl::StatusOr<Model> model = LoadModel(bytes);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_TRUE(SaveModel(*model) == bytes);
+  EXPECT_EQ(model->preprocessing.options().square_repair, SquareRepairRule::kClip);
+  EXPECT_EQ(model->preprocessing.repairs()[0].smallest(), -1);
+  Dataset rows;
+  rows.rows = 2;
+  rows.squares.push_back(
+      {"gram", SquareKind::kKernel, SharedMatrix(RowMatrix{{1, 7, 2}, {2, 0, -4}})});
+  const auto prediction = PredictRows(std::make_shared<const Model>(*std::move(model)), rows);
+  ASSERT_TRUE(prediction.ok()) << prediction.status();
+  EXPECT_TRUE(prediction->decision_values.isApprox(Matrix{{-2}, {1.75}}, 1e-15));
+}
+
 TEST_F(ModelFileTest, EveryTruncationAndFlippedByteIsDataLoss) {
   const std::string bytes = SmallFile();
   for (size_t i = 0; i < bytes.size(); ++i) {

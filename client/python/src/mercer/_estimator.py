@@ -122,6 +122,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             "scaling": self.scaling,
             "imputation": self.imputation,
             "unseen_category": self.unseen_category,
+            "square_repair": getattr(self, "square_repair", None),
             "relative_gap": self.tol,
             "max_iterations": self.max_iter,
             "time_limit": self.time_limit,

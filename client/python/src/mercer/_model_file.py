@@ -13,16 +13,18 @@ import numpy.typing as npt
 
 from mercer._feature_maps import ColumnMap, FeatureMap, FourierMap, GaborMap, grid_positions
 from mercer._model_tables import DRAWINGS, ModelTable
+from mercer._square_repair import SquareRepair, fits
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 _MAGIC = b"MRCRMODL"
-_VERSION = 5
+_VERSION = 6
 _VERSION_WITHOUT_FEATURES = 1
 _VERSION_WITHOUT_TASKS = 2
 _VERSION_WITHOUT_HELD_OUT = 3
 _VERSION_WITHOUT_TABLES = 4
+_VERSION_WITHOUT_REPAIRS = 5
 _FOURIER, _GABOR, _COLUMNS = 0, 1, 2
 # In the order of ``core/training/model/stop_reason.h``.
 _STOP_REASONS = (
@@ -66,6 +68,8 @@ class PreprocessingFile:
     used_blocks: tuple[str, ...]
     blocks: tuple[BlockTransform, ...]
     squares: tuple[str, ...]
+    square_repair: int = 0
+    repairs: tuple[SquareRepair, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -264,6 +268,19 @@ def _preprocessing(reader: _Reader) -> PreprocessingFile:
     return PreprocessingFile(scaling, imputation, unseen, used, blocks, reader.strings())
 
 
+def _repair(reader: _Reader) -> SquareRepair:
+    block, rows, eigenvalues = reader.string(), reader.ints(), reader.doubles()
+    return SquareRepair(block, rows, eigenvalues, reader.double(), reader.double(), reader.matrix(by_rows=True))
+
+
+def _with_repairs(model: ModelFile, reader: _Reader) -> ModelFile:
+    rule, repairs = reader.byte(), reader.many(lambda: _repair(reader))
+    if not all(fits(repair, rule, model.num_square_columns) for repair in repairs):
+        raise ModelFileError("the model file is inconsistent: a repair does not fit its matrix")
+    preprocessing = dataclasses.replace(model.preprocessing, square_repair=rule, repairs=repairs)
+    return dataclasses.replace(model, preprocessing=preprocessing)
+
+
 def _basis(reader: _Reader) -> Basis:
     training_rows, rows = reader.ints(), reader.integer()
     blocks = reader.many(lambda: BasisBlock(reader.string(), reader.strings(), reader.matrix(by_rows=True)))
@@ -439,6 +456,8 @@ def read_model_file(content: bytes) -> ModelFile:
                 reader.string(), reader.string()  # name and group of each kernel, which no evaluation reads
             named = reader.many(lambda: (reader.string(), reader.blob()))
             model = dataclasses.replace(model, other_terms=tuple(kind for kind, _ in named))
+        if version > _VERSION_WITHOUT_REPAIRS:
+            model = _with_repairs(model, reader)
     except (UnicodeDecodeError, IndexError) as error:
         raise ModelFileError(f"the model file is inconsistent: {error}") from None
     if not reader.at_end():

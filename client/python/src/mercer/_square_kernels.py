@@ -38,7 +38,7 @@ def stacked(X: Any) -> Any:
         if len(shapes) > 1:
             raise ValueError(f"the matrices must have one shape; they have {', '.join(map(str, sorted(shapes)))}")
         # Each matrix stays in one piece, because all that reads them reads one after the other.
-        return np.moveaxis(np.stack([np.asarray(matrix, dtype=np.float64) for matrix in X]), 0, -1)
+        return np.moveaxis(np.stack([np.asarray(matrix) for matrix in X]), 0, -1)
     return X
 
 

@@ -17,6 +17,7 @@ from mercer.kernels import Kernels, parse_all
 SCALINGS = _proto.enum_words(_proto.enum("Scaling"))
 IMPUTATIONS = _proto.enum_words(_proto.enum("Imputation"))
 UNSEEN = _proto.enum_words(_proto.enum("UnseenCategory"))
+SQUARE_REPAIRS = _proto.enum_words(_proto.enum("SquareRepair"))
 CODINGS = _proto.enum_words(_proto.enum("CodingChoice"))
 TARGET_SCALINGS = _proto.enum_words(_proto.enum("TargetScaling"))
 
@@ -176,6 +177,7 @@ def train_request(
     request.preprocessing.scaling = choose("scaling", settings.pop("scaling"), SCALINGS)
     request.preprocessing.imputation = choose("imputation", settings.pop("imputation"), IMPUTATIONS)
     request.preprocessing.unseen_category = choose("unseen_category", settings.pop("unseen_category"), UNSEEN)
+    request.preprocessing.square_repair = choose("square_repair", settings.pop("square_repair"), SQUARE_REPAIRS)
     request.preprocessing.blocks.extend(settings.pop("blocks") or ())
     _set_stopping(request, settings.pop("relative_gap"), settings.pop("max_iterations"), settings.pop("time_limit"))
     if settings:

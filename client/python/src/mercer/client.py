@@ -182,6 +182,7 @@ class Client:
         scaling: Optional[str] = None,
         imputation: Optional[str] = None,
         unseen_category: Optional[str] = None,
+        square_repair: Optional[str] = None,
         blocks: Optional[Sequence[str]] = None,
         relative_gap: Optional[float] = None,
         max_iterations: Optional[int] = None,
@@ -238,6 +239,12 @@ class Client:
             ``"refuse"`` (the default) or ``"mean_or_most_frequent"``.
         unseen_category : str, optional
             ``"refuse"`` (the default) or ``"all_zeros"``.
+        square_repair : str, optional
+            What becomes of precomputed kernels with negative eigenvalues between the training rows: ``"none"`` (the
+            default) nobody looks, but a learner may refuse them; ``"check"`` they are refused with the size of the
+            violation; ``"shift"`` the magnitude of the smallest eigenvalue is added to the diagonal; ``"clip"`` they
+            become 0; ``"flip"`` they change their sign. The model tells what was done, as the table
+            ``"square_repairs"``, and does the same to rows to predict.
         blocks : sequence of str, optional
             Feature blocks in use; all when absent.
         relative_gap : float, optional

@@ -16,6 +16,7 @@ from mercer._features import Features, prepare, refused_rows, with_zeros
 from mercer._kernel_values import HISTOGRAM_TYPES, SQUARE_TYPES, PairValues, square_values
 from mercer._model_file import Basis, KernelSpec, ModelFile, read_model_file
 from mercer._rows import num_rows, slice_rows
+from mercer._square_repair import repair_new_rows
 from mercer._tables import is_frame, task_texts
 
 Array = npt.NDArray[np.float64]
@@ -231,6 +232,7 @@ class LocalModel:
             some = slice_rows(rows, begin, end)
             features = prepare(own if unseen == "model" else with_zeros(own), some, end - begin, begin)
             part = {name: matrix[begin:end] for name, matrix in matrices.items()}
+            part = repair_new_rows(own.repairs, own.square_repair, part)
             values[begin:end] = self._evaluate(features, part)
             if unseen == "nan":
                 values[begin:end][refused_rows(own, some, end - begin)] = np.nan
@@ -280,7 +282,7 @@ class LocalModel:
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether the model gives probabilities. Files of the formats so far, 1 to 5, hold no calibration."""
+        """Whether the model gives probabilities. Files of the formats so far, 1 to 6, hold no calibration."""
         return False
 
     @property

@@ -14,6 +14,7 @@ TEST(FieldWordsTest, FieldsAreCalledAsTheirFlags) {
            {"validation.hold_out.fraction", "--hold-out"},
            {"validation.folds.count", "--folds"},
            {"preprocessing.unseen_category", "--unseen-zeros"},
+           {"preprocessing.square_repair", "--square-repair"},
            {"class_weights.weights['spam']", "--class-weights"},
            {"learner.lp_mkl.p", "--p"},
            {"learner.lp_mkl.kernels[1].bandwidths[2]", "--kernel 2 bandwidths[2]"},

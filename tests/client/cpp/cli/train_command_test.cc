@@ -52,6 +52,8 @@ TEST_F(TrainCommandTest, TrainSendsEveryFlag) {
                  "min-max",
                  "--impute",
                  "--unseen-zeros",
+                 "--square-repair",
+                 "clip",
                  "--block",
                  "features",
                  "--class-weights",
@@ -86,7 +88,8 @@ TEST_F(TrainCommandTest, TrainSendsEveryFlag) {
                 max_bandwidth: 10 count: 3 }
       kernels { type: KERNEL_TYPE_LINEAR } } }
     preprocessing { scaling: SCALING_MIN_MAX imputation: IMPUTATION_MEAN_OR_MOST_FREQUENT
-                    unseen_category: UNSEEN_CATEGORY_ALL_ZEROS blocks: "features" }
+                    unseen_category: UNSEEN_CATEGORY_ALL_ZEROS square_repair: SQUARE_REPAIR_CLIP
+                    blocks: "features" }
     validation { hold_out { fraction: 0.25 } }
     class_weights { weighting: CLASS_WEIGHTING_EXPLICIT weights { key: "1" value: 2 }
                     weights { key: "-1" value: 0.5 } }

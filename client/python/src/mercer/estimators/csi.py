@@ -49,6 +49,9 @@ class CSIClassifier(KernelClassifier):
         How more than two classes become outputs.
     class_weight : 'balanced' or dict, default=None
         Factors of the cost by class. 'balanced': ``n_samples / (n_classes * n_samples_of_the_class)``.
+    square_repair : {'none', 'check', 'shift', 'clip', 'flip'}, default='none'
+        What becomes of precomputed kernels with negative eigenvalues: ``check`` refuses them and says how large the
+        violation is, ``shift`` adds to the diagonal, ``clip`` makes them 0, ``flip`` changes their sign.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -114,6 +117,7 @@ class CSIClassifier(KernelClassifier):
         tolerance: float = 0.0,
         coding: str = "one_vs_all",
         class_weight: Any = None,
+        square_repair: str = "none",
         scaling: str = "standardize",
         imputation: str = "refuse",
         unseen_category: str = "refuse",
@@ -133,6 +137,7 @@ class CSIClassifier(KernelClassifier):
         self.tolerance = tolerance
         self.coding = coding
         self.class_weight = class_weight
+        self.square_repair = square_repair
         self.scaling = scaling
         self.imputation = imputation
         self.unseen_category = unseen_category
@@ -182,6 +187,9 @@ class CSIRegressor(KernelRegressor):
     target_scaling : {'standardize', 'none'}, default='standardize'
         Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on its
         unit. Predictions and the certificate are in its unit either way.
+    square_repair : {'none', 'check', 'shift', 'clip', 'flip'}, default='none'
+        What becomes of precomputed kernels with negative eigenvalues: ``check`` refuses them and says how large the
+        violation is, ``shift`` adds to the diagonal, ``clip`` makes them 0, ``flip`` changes their sign.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -244,6 +252,7 @@ class CSIRegressor(KernelRegressor):
         look_ahead: int = 40,
         tolerance: float = 0.0,
         target_scaling: str = "standardize",
+        square_repair: str = "none",
         scaling: str = "standardize",
         imputation: str = "refuse",
         unseen_category: str = "refuse",
@@ -262,6 +271,7 @@ class CSIRegressor(KernelRegressor):
         self.look_ahead = look_ahead
         self.tolerance = tolerance
         self.target_scaling = target_scaling
+        self.square_repair = square_repair
         self.scaling = scaling
         self.imputation = imputation
         self.unseen_category = unseen_category

@@ -35,6 +35,9 @@ class KernelRidgeClassifier(KernelClassifier):
         How more than two classes become outputs.
     class_weight : 'balanced' or dict, default=None
         Factors of the cost by class. 'balanced': ``n_samples / (n_classes * n_samples_of_the_class)``.
+    square_repair : {'none', 'check', 'shift', 'clip', 'flip'}, default='none'
+        What becomes of precomputed kernels with negative eigenvalues: ``check`` refuses them and says how large the
+        violation is, ``shift`` adds to the diagonal, ``clip`` makes them 0, ``flip`` changes their sign.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -96,6 +99,7 @@ class KernelRidgeClassifier(KernelClassifier):
         lambda_: float = 1.0,
         coding: str = "one_vs_all",
         class_weight: Any = None,
+        square_repair: str = "none",
         scaling: str = "standardize",
         imputation: str = "refuse",
         unseen_category: str = "refuse",
@@ -111,6 +115,7 @@ class KernelRidgeClassifier(KernelClassifier):
         self.lambda_ = lambda_
         self.coding = coding
         self.class_weight = class_weight
+        self.square_repair = square_repair
         self.scaling = scaling
         self.imputation = imputation
         self.unseen_category = unseen_category
@@ -146,6 +151,9 @@ class KernelRidge(KernelRegressor):
     target_scaling : {'standardize', 'none'}, default='standardize'
         Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on its
         unit. Predictions and the certificate are in its unit either way.
+    square_repair : {'none', 'check', 'shift', 'clip', 'flip'}, default='none'
+        What becomes of precomputed kernels with negative eigenvalues: ``check`` refuses them and says how large the
+        violation is, ``shift`` adds to the diagonal, ``clip`` makes them 0, ``flip`` changes their sign.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -204,6 +212,7 @@ class KernelRidge(KernelRegressor):
         kernels: Any = None,
         lambda_: float = 1.0,
         target_scaling: str = "standardize",
+        square_repair: str = "none",
         scaling: str = "standardize",
         imputation: str = "refuse",
         unseen_category: str = "refuse",
@@ -218,6 +227,7 @@ class KernelRidge(KernelRegressor):
         self.kernels = kernels
         self.lambda_ = lambda_
         self.target_scaling = target_scaling
+        self.square_repair = square_repair
         self.scaling = scaling
         self.imputation = imputation
         self.unseen_category = unseen_category

@@ -81,6 +81,9 @@ class LpMKLClassifier(KernelClassifier):
         How more than two classes become outputs.
     class_weight : 'balanced' or dict, default=None
         Factors of the cost by class. 'balanced': ``n_samples / (n_classes * n_samples_of_the_class)``.
+    square_repair : {'none', 'check', 'shift', 'clip', 'flip'}, default='none'
+        What becomes of precomputed kernels with negative eigenvalues: ``check`` refuses them and says how large the
+        violation is, ``shift`` adds to the diagonal, ``clip`` makes them 0, ``flip`` changes their sign.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -153,6 +156,7 @@ class LpMKLClassifier(KernelClassifier):
         exact_certificate: bool = False,
         coding: str = "one_vs_all",
         class_weight: Any = None,
+        square_repair: str = "none",
         scaling: str = "standardize",
         imputation: str = "refuse",
         unseen_category: str = "refuse",
@@ -179,6 +183,7 @@ class LpMKLClassifier(KernelClassifier):
         self.exact_certificate = exact_certificate
         self.coding = coding
         self.class_weight = class_weight
+        self.square_repair = square_repair
         self.scaling = scaling
         self.imputation = imputation
         self.unseen_category = unseen_category
@@ -263,6 +268,9 @@ class LpMKLRegressor(KernelRegressor):
     target_scaling : {'standardize', 'none'}, default='standardize'
         Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on its
         unit. Predictions and the certificate are in its unit either way.
+    square_repair : {'none', 'check', 'shift', 'clip', 'flip'}, default='none'
+        What becomes of precomputed kernels with negative eigenvalues: ``check`` refuses them and says how large the
+        violation is, ``shift`` adds to the diagonal, ``clip`` makes them 0, ``flip`` changes their sign.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -333,6 +341,7 @@ class LpMKLRegressor(KernelRegressor):
         compression_tolerance: float = 1e-08,
         exact_certificate: bool = False,
         target_scaling: str = "standardize",
+        square_repair: str = "none",
         scaling: str = "standardize",
         imputation: str = "refuse",
         unseen_category: str = "refuse",
@@ -359,6 +368,7 @@ class LpMKLRegressor(KernelRegressor):
         self.compression_tolerance = compression_tolerance
         self.exact_certificate = exact_certificate
         self.target_scaling = target_scaling
+        self.square_repair = square_repair
         self.scaling = scaling
         self.imputation = imputation
         self.unseen_category = unseen_category

@@ -36,6 +36,9 @@ class KernelSVC(KernelClassifier):
         How more than two classes become outputs.
     class_weight : 'balanced' or dict, default=None
         Factors of the cost by class. 'balanced': ``n_samples / (n_classes * n_samples_of_the_class)``.
+    square_repair : {'none', 'check', 'shift', 'clip', 'flip'}, default='none'
+        What becomes of precomputed kernels with negative eigenvalues: ``check`` refuses them and says how large the
+        violation is, ``shift`` adds to the diagonal, ``clip`` makes them 0, ``flip`` changes their sign.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -97,6 +100,7 @@ class KernelSVC(KernelClassifier):
         C: float = 1.0,
         coding: str = "one_vs_all",
         class_weight: Any = None,
+        square_repair: str = "none",
         scaling: str = "standardize",
         imputation: str = "refuse",
         unseen_category: str = "refuse",
@@ -112,6 +116,7 @@ class KernelSVC(KernelClassifier):
         self.C = C
         self.coding = coding
         self.class_weight = class_weight
+        self.square_repair = square_repair
         self.scaling = scaling
         self.imputation = imputation
         self.unseen_category = unseen_category
@@ -151,6 +156,9 @@ class KernelSVR(KernelRegressor):
     target_scaling : {'standardize', 'none'}, default='standardize'
         Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on its
         unit. Predictions and the certificate are in its unit either way.
+    square_repair : {'none', 'check', 'shift', 'clip', 'flip'}, default='none'
+        What becomes of precomputed kernels with negative eigenvalues: ``check`` refuses them and says how large the
+        violation is, ``shift`` adds to the diagonal, ``clip`` makes them 0, ``flip`` changes their sign.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -210,6 +218,7 @@ class KernelSVR(KernelRegressor):
         C: float = 1.0,
         epsilon: float = 0.1,
         target_scaling: str = "standardize",
+        square_repair: str = "none",
         scaling: str = "standardize",
         imputation: str = "refuse",
         unseen_category: str = "refuse",
@@ -225,6 +234,7 @@ class KernelSVR(KernelRegressor):
         self.C = C
         self.epsilon = epsilon
         self.target_scaling = target_scaling
+        self.square_repair = square_repair
         self.scaling = scaling
         self.imputation = imputation
         self.unseen_category = unseen_category
