@@ -29,8 +29,16 @@ class RunContext {
   // `cache` may be null (nothing is kept).
   RunContext(CancellationToken cancellation, int num_threads, std::shared_ptr<SharedCache> cache)
       : cancellation_(std::move(cancellation)),
-        parallel_(num_threads),
+        parallel_(std::make_shared<const ParallelLoop>(num_threads)),
         cache_(cache != nullptr ? std::move(cache) : std::make_shared<SharedCache>(0)) {}
+
+  // All that this has, with a loop of so many threads: for one of several pieces of work side by
+  // side. Interruptions that are in force now must stay so as long as it is used.
+  RunContext WithThreads(int num_threads) const {
+    RunContext context(*this);
+    context.parallel_ = std::make_shared<const ParallelLoop>(num_threads);
+    return context;
+  }
 
   // True when work must end: cancellation was requested, or an interruption that is in force
   // (InterruptibleScope). Work checks it at least every 50 ms and leaves its state usable. Never
@@ -56,7 +64,7 @@ class RunContext {
   }
   const CancellationToken& cancellation() const { return cancellation_; }
 
-  const ParallelLoop& parallel() const { return parallel_; }
+  const ParallelLoop& parallel() const { return *parallel_; }
   SharedCache& cache() const { return *cache_; }
 
   // Where tables that are too large for memory are kept; null: all are in memory. Must outlive
@@ -81,9 +89,12 @@ class RunContext {
  private:
   friend class InterruptibleScope;
 
+  // For WithThreads alone: what is added here is part of every piece of the work.
+  RunContext(const RunContext&) = default;
+
   CancellationToken cancellation_;
   const Interruption* interruption_ = nullptr;
-  ParallelLoop parallel_;
+  std::shared_ptr<const ParallelLoop> parallel_;
   std::shared_ptr<SharedCache> cache_;
   const ScratchSpace* scratch_ = nullptr;
   const SteadyClock* clock_ = &SystemSteadyClock();
