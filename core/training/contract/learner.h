@@ -44,7 +44,9 @@ struct StepReport {
   Index active_kernels = 0;
   Index support_vectors = 0;   // rows with a coefficient other than 0
   Index inner_iterations = 0;  // of the inner solver, cumulative
-  bool has_model = false;      // CurrentModel may be called; of several outputs: each is trained
+  // The steps of learners that this one is made of: several of one that steps others side by side.
+  Index steps = 1;
+  bool has_model = false;  // CurrentModel may be called; of several outputs: each is trained
   std::optional<StopReason> stop;  // set when the learner cannot or need not go on
 
   // Of a report that is kept, after a whole step.

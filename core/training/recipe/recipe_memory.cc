@@ -63,6 +63,21 @@ absl::StatusOr<size_t> MostOfTrainings(
   return most;
 }
 
+// Whether every output is a run of its own.
+bool HasParts(const LearnerEntry& entry, const TrainingRecipe& recipe, const ProblemShape& shape) {
+  const bool joint = entry.joint_outputs && recipe.coding != CodingChoice::kOneVsOne;
+  return shape.outputs > 1 && shape.tasks == 1 && !joint;
+}
+
+// Bytes of one of several parts, kernels of its own and those of its verification among them.
+absl::StatusOr<ByteCount> PartBytes(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                                    ProblemShape shape) {
+  shape.outputs = 1;
+  MERCER_ASSIGN_OR_RETURN(const size_t bytes,
+                          MostOfTrainings(entry.estimate_memory, entry, recipe, shape));
+  return ByteCount(bytes);
+}
+
 // Tables of a model: its own and the point's, as they are encoded, twice while they are framed, and
 // the message of them.
 constexpr Index kTableCopies = 5;
@@ -108,6 +123,22 @@ absl::StatusOr<ByteCount> PathBytes(const LearnerEntry& entry, const TrainingRec
 
 }  // namespace
 
+absl::StatusOr<size_t> PartsAtOnce(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                                   const ProblemShape& shape) {
+  // Threads of usual machines have enough to do, and a step of all is over within two seconds.
+  constexpr size_t kMost = 8;
+  // What small servers have.
+  constexpr size_t kBytes = size_t{128} << 20;
+  if (!entry.estimate_memory || !HasParts(entry, recipe, shape)) {
+    return size_t{1};
+  }
+  ProblemShape in_memory = shape;
+  in_memory.columns_in_files = 0;
+  MERCER_ASSIGN_OR_RETURN(const ByteCount part, PartBytes(entry, recipe, in_memory));
+  const size_t fitting = kBytes / std::max<size_t>(part.value(), 1);
+  return std::clamp(fitting, size_t{1}, std::min(kMost, static_cast<size_t>(shape.outputs)));
+}
+
 absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const TrainingRecipe& recipe,
                                             const Dataset& dataset, const RunContext& context,
                                             const ScratchSpace* scratch) {
@@ -118,6 +149,9 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
                           MostOfTrainings(entry.estimate_memory, entry, recipe, shape));
   MERCER_ASSIGN_OR_RETURN(const size_t of_tables,
                           MostOfTrainings(entry.table_bytes, entry, recipe, shape));
+  MERCER_ASSIGN_OR_RETURN(const size_t parts_at_once, PartsAtOnce(entry, recipe, shape));
+  MERCER_ASSIGN_OR_RETURN(const ByteCount part_bytes, PartBytes(entry, recipe, shape));
+  const ByteCount side_by_side = ByteCount(parts_at_once - 1) * part_bytes;
 
   const ByteCount rows(dataset.rows);
   const ByteCount outputs(shape.outputs);
@@ -156,9 +190,9 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   constexpr ByteCount kWriterBytes(size_t{8} << 20);
   const ByteCount in_files = rows * ByteCount(shape.columns_in_files) * number;
   const ByteCount fixed_bytes = ByteCount(size_t{1} << 20) + std::min(kWriterBytes, in_files);
-  return (ByteCount(learner_bytes) + ByteCount(dataset.MemoryBytes()) + table_bytes + output_bytes +
-          path_bytes + kernel_bytes + ByteCount(of_tables) * table_copies + split_bytes +
-          fixed_bytes)
+  return (ByteCount(learner_bytes) + side_by_side + ByteCount(dataset.MemoryBytes()) + table_bytes +
+          output_bytes + path_bytes + kernel_bytes + ByteCount(of_tables) * table_copies +
+          split_bytes + fixed_bytes)
       .value();
 }
 

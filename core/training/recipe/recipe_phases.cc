@@ -186,7 +186,8 @@ absl::StatusOr<TrainingOutcome> RecipePhases::Train(const RecipeProblem& made,
   limits.constant_if_none = requires_model_;
   std::unique_ptr<Learner> learner;
   if (HasPartPerOutput(*run_.entry, made.problem)) {
-    learner = MakeCompositeLearner(*run_.entry, options);
+    learner =
+        MakeCompositeLearner(*run_.entry, options, {plan_.parts_at_once(), limits.max_iterations});
   } else {
     MERCER_ASSIGN_OR_RETURN(learner, run_.entry->create(options));
   }

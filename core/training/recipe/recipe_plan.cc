@@ -7,6 +7,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/training/recipe/recipe_checks.h"
 #include "core/training/recipe/recipe_problem.h"
+#include "core/training/recipe/recipe_shape.h"
 
 namespace mercer {
 namespace {
@@ -116,7 +117,10 @@ absl::StatusOr<RecipePlan> RecipePlan::Resolve(const RecipeRun& run, const RunCo
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(recipe, *run.dataset));
   MERCER_ASSIGN_OR_RETURN(std::vector<Split> splits,
                           CheckRows(*run.entry, recipe, *run.dataset, context));
-  return RecipePlan(recipe, std::move(options), *target, std::move(splits));
+  MERCER_ASSIGN_OR_RETURN(const ProblemShape shape,
+                          ShapeOfRecipe(*run.entry, recipe, *run.dataset, context));
+  MERCER_ASSIGN_OR_RETURN(const size_t parts_at_once, PartsAtOnce(*run.entry, recipe, shape));
+  return RecipePlan(recipe, std::move(options), *target, std::move(splits), parts_at_once);
 }
 
 size_t RecipePlan::num_values() const {

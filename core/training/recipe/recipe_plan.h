@@ -49,6 +49,12 @@ std::vector<OptionValues> OptionsOfTrainings(const TrainingRecipe& recipe);
 void CheckPath(const LearnerEntry& entry, const TrainingRecipe& recipe,
                FieldViolations& violations);
 
+// How many outputs of a training of that shape are learned side by side (composite_learner.h): as
+// many as stay within a bound on what they take together. Whatever the shape says of files, the
+// number is the same. Errors: those of the learner's estimate.
+absl::StatusOr<size_t> PartsAtOnce(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                                   const ProblemShape& shape);
+
 // Immutable. Recipe and data set must outlive it.
 class RecipePlan {
  public:
@@ -63,22 +69,26 @@ class RecipePlan {
   size_t num_values() const;
   // Every option of the learner, for that value of the path.
   OptionValues options(size_t value) const;
+  // Of every training.
+  size_t parts_at_once() const { return parts_at_once_; }
   // Splits are folds: trainings on them give scores, and the model is another.
   bool has_folds() const { return recipe_->validation.kind == ValidationKind::kFolds; }
 
  private:
   RecipePlan(const TrainingRecipe& recipe, OptionValues options, const RoleColumn& target,
-             std::vector<Split> splits)
+             std::vector<Split> splits, size_t parts_at_once)
       : recipe_(&recipe),
         options_(std::move(options)),
         target_(&target),
         splits_(std::move(splits)),
+        parts_at_once_(parts_at_once),
         trainings_(ListTrainings(recipe, splits_.size())) {}
 
   const TrainingRecipe* recipe_;
   OptionValues options_;  // without the value of the path
   const RoleColumn* target_;
   std::vector<Split> splits_;
+  size_t parts_at_once_;
   std::vector<PlannedTraining> trainings_;
 };
 

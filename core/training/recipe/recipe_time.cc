@@ -41,8 +41,12 @@ bool UsesMedian(const LearnerEntry& entry, const TrainingRecipe& recipe, const D
 class PhaseEstimate {
  public:
   PhaseEstimate(const LearnerEntry& entry, const TrainingRecipe& recipe, const Dataset& dataset,
-                const RunningConditions& conditions)
-      : entry_(entry), recipe_(recipe), dataset_(dataset), conditions_(conditions) {}
+                const RunningConditions& conditions, size_t parts_at_once)
+      : entry_(entry),
+        recipe_(recipe),
+        dataset_(dataset),
+        conditions_(conditions),
+        parts_at_once_(parts_at_once) {}
 
   // Adds every training of a path, as if it began anew.
   absl::Status AddAll(const ProblemShape& shape) {
@@ -56,10 +60,10 @@ class PhaseEstimate {
   // Adds that training of a path which takes longest: the one that a model is trained with after
   // the folds may be any.
   absl::Status AddLargest(const ProblemShape& shape) {
-    PhaseEstimate largest(entry_, recipe_, dataset_, conditions_);
+    PhaseEstimate largest(entry_, recipe_, dataset_, conditions_, parts_at_once_);
     for (const OptionValues& given : OptionsOfTrainings(recipe_)) {
       MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry_, given));
-      PhaseEstimate one(entry_, recipe_, dataset_, conditions_);
+      PhaseEstimate one(entry_, recipe_, dataset_, conditions_, parts_at_once_);
       MERCER_RETURN_IF_ERROR(one.Add(options, shape));
       if (one.training_ >= largest.training_) {
         largest.training_ = one.training_;
@@ -77,6 +81,10 @@ class PhaseEstimate {
                              ? 1.0
                              : static_cast<double>(shape.outputs);
     work.training *= parts;
+    // What no threads share within a part, parts side by side do; the first one is by itself.
+    const double side_by_side =
+        static_cast<double>(std::min<size_t>(parts_at_once_, std::max(conditions_.threads, 1)));
+    work.training[WorkKind::kPairSteps] *= (1 + (parts - 1) / side_by_side) / parts;
     work.verification *= parts;
     ReplaceFamilies(shape, work);
     work.training += Preparation(shape);
@@ -155,6 +163,7 @@ class PhaseEstimate {
   const TrainingRecipe& recipe_;
   const Dataset& dataset_;
   const RunningConditions& conditions_;
+  const size_t parts_at_once_;
   double training_ = 0;
   double verification_ = 0;
 };
@@ -166,12 +175,13 @@ absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
                                              const RunningConditions& conditions,
                                              const RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(ProblemShape shape, ShapeOfRecipe(entry, recipe, dataset, context));
-  PhaseEstimate model(entry, recipe, dataset, conditions);
+  MERCER_ASSIGN_OR_RETURN(const size_t parts_at_once, PartsAtOnce(entry, recipe, shape));
+  PhaseEstimate model(entry, recipe, dataset, conditions, parts_at_once);
   MERCER_ASSIGN_OR_RETURN(const Index fold_count, CountFolds(recipe, dataset, context));
   const auto count = static_cast<double>(fold_count);
   const bool one_of_path = count > 0 && !(recipe.path.has_value() && recipe.path->keep_all);
   MERCER_RETURN_IF_ERROR(one_of_path ? model.AddLargest(shape) : model.AddAll(shape));
-  PhaseEstimate folds(entry, recipe, dataset, conditions);
+  PhaseEstimate folds(entry, recipe, dataset, conditions, parts_at_once);
   if (count > 0) {
     const double kept = static_cast<double>(shape.rows) * (1 - 1 / count);
     shape.rows = std::max<Index>(1, static_cast<Index>(kept));

@@ -1,11 +1,13 @@
 #include "core/training/run/composite_learner.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "absl/time/time.h"
 
 #include "core/base/encoding/saved_fields.h"
+#include "core/base/process/side_by_side.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/training/model/point_encoding.h"
@@ -15,17 +17,30 @@
 namespace mercer {
 namespace {
 
-// One output's run. At most one has a live learner; the others rest as (state, point).
+// One output's run: it has not begun, or it is live, or it rests as (state, point).
 struct Part {
   bool begun = false;
   bool had_share = false;  // of the time, and has not come to its end within it
+  bool due = false;        // has a step of this round before it
   StepReport report;       // of its last step
-  std::string state;       // empty before the first collection
+  std::string state;       // of a part at rest; else empty
   TrainedPoint point;      // with `state`; basis rows by number alone: outputs share most of them
 
   static void VisitFields(auto& visit, auto& self) {
-    visit(self.begun, self.had_share, self.report, self.state);
+    visit(self.begun, self.had_share, self.due, self.report, self.state);
   }
+
+  // Of a live part.
+  struct Live {
+    TrainingProblem problem;
+    TrainingProblem neighbour;  // of warm_start
+    WarmStart warm_start;
+    std::unique_ptr<Learner> learner;
+  };
+  std::unique_ptr<Live> live;
+  std::optional<absl::Duration> share_end;  // of its share of the time, by the clock
+
+  bool HasRestingModel() const { return !state.empty() && report.has_model; }
 };
 
 bool Finished(const StepReport& report, double target) {
@@ -34,59 +49,48 @@ bool Finished(const StepReport& report, double target) {
 
 class CompositeLearner : public Learner {
  public:
-  CompositeLearner(const LearnerEntry& entry, OptionValues options)
-      : entry_(entry), options_(std::move(options)) {}
+  CompositeLearner(const LearnerEntry& entry, OptionValues options, const PartLimits& limits)
+      : entry_(entry), options_(std::move(options)), limits_(limits) {}
 
   absl::Status Start(const TrainingProblem& problem, const WarmStart* /*warm_start*/) override {
     problem_ = &problem;
-    parts_.resize(static_cast<size_t>(problem.tasks[0].targets.cols()));
-    return Open(0, nullptr);
+    parts_ = std::vector<Part>(static_cast<size_t>(problem.tasks[0].targets.cols()));
+    round_ = 0;
+    steps_ = 0;
+    return Begin(0);
   }
 
-  // Each step is a step of one part, or ends the work on a part, or takes up another: so a
-  // cancelled step leaves the state of the step before it.
+  // A step is a round: one step of each of the parts that the round is for. What a round that was
+  // cut short has left to do is done by the next call, whether or not the state was saved in
+  // between.
   absl::StatusOr<StepReport> Step(RunContext& context, double target) override {
     target_ = target;
-    WatchShare(context);
-    const size_t next = NextPart();
-    if (learner_ != nullptr && next != live_) {
-      MERCER_RETURN_IF_ERROR(Collect(context));
-      return Report();
+    std::vector<size_t> due = Where([](const Part& part) { return part.due; });
+    if (due.empty()) {
+      MERCER_ASSIGN_OR_RETURN(due, BeginRound(context));
     }
-    if (learner_ == nullptr) {
-      MERCER_RETURN_IF_ERROR(Open(next, &context));
-      WatchShare(context);
-    }
-    MERCER_ASSIGN_OR_RETURN(parts_[live_].report, learner_->Step(context, target));
-    parts_[live_].begun = true;
+    MERCER_RETURN_IF_ERROR(
+        ForParts(due, context, [&](size_t p, RunContext& own) { return StepPart(p, own); }));
+    steps_ += round_;
     return Report();
   }
 
   // Parts that have nothing yet are constant, when another has come further.
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override {
-    TrainedPoint of_live;
-    bool live_has_model = false;
-    if (learner_ != nullptr) {
-      absl::StatusOr<TrainedPoint> found = learner_->CurrentModel(context);
-      if (!found.ok() && !absl::IsFailedPrecondition(found.status())) {
-        return found.status();
-      }
-      live_has_model = found.ok();
-      if (live_has_model) {
-        of_live = *std::move(found);
-        DropBasisValues(of_live.function.bases);
-      }
+    std::vector<std::optional<TrainedPoint>> found(parts_.size());
+    MERCER_RETURN_IF_ERROR(ForParts(Where(IsLive), context, [&](size_t p, RunContext& own) {
+      return LiveModel(*parts_[p].live->learner, own, found[p]);
+    }));
+    for (const size_t p : Where([](const Part& part) { return part.HasRestingModel(); })) {
+      found[p] = parts_[p].point;
     }
-    if (!live_has_model && std::none_of(parts_.begin(), parts_.end(),
-                                        [](const Part& part) { return part.report.has_model; })) {
+    if (std::none_of(found.begin(), found.end(), [](const auto& one) { return one.has_value(); })) {
       return absl::FailedPreconditionError("no output has a model yet");
     }
     std::vector<TrainedPoint> points;
     for (size_t p = 0; p < parts_.size(); ++p) {
-      if (live_has_model && p == live_) {
-        points.push_back(std::move(of_live));
-      } else if (!parts_[p].state.empty() && parts_[p].report.has_model) {
-        points.push_back(parts_[p].point);
+      if (found[p].has_value()) {
+        points.push_back(*std::move(found[p]));
       } else {
         MERCER_ASSIGN_OR_RETURN(points.emplace_back(), ConstantPart(p, context));
       }
@@ -110,10 +114,13 @@ class CompositeLearner : public Learner {
       if (!part.state.empty()) {
         WritePoint(part.point, writer);
       }
+      writer.WriteBool(IsLive(part));
+      if (IsLive(part)) {
+        writer.WriteString(part.live->learner->SaveState());
+      }
     }
-    writer.WriteBool(learner_ != nullptr);
-    writer.WriteUint64(live_);
-    writer.WriteString(learner_ != nullptr ? learner_->SaveState() : std::string());
+    writer.WriteInt64(round_);
+    writer.WriteInt64(steps_);
     return std::move(writer).Take();
   }
 
@@ -121,68 +128,177 @@ class CompositeLearner : public Learner {
                             RunContext& context) override {
     const absl::Status damaged = absl::DataLossError("not the state of these sub-problems");
     ByteReader reader(state);
-    if (reader.ReadUint64() != static_cast<uint64_t>(problem.tasks[0].targets.cols())) {
+    const auto count = static_cast<size_t>(problem.tasks[0].targets.cols());
+    if (reader.ReadUint64() != count) {
       return damaged;
     }
     problem_ = &problem;
-    parts_.assign(static_cast<size_t>(problem.tasks[0].targets.cols()), Part());
-    for (Part& part : parts_) {
+    parts_ = std::vector<Part>(count);
+    std::vector<std::optional<std::string>> live_states(count);
+    for (size_t p = 0; p < count; ++p) {
+      Part& part = parts_[p];
       ReadFields(reader, part);
       if (!part.state.empty()) {
         part.point = ReadPoint(*problem.tasks[0].inputs, reader);
       }
-    }
-    const bool live = reader.ReadBool();
-    const uint64_t position = reader.ReadUint64();
-    const std::string live_state = reader.ReadString();
-    if (!reader.AtEnd() || position >= parts_.size()) {
-      return damaged;
-    }
-    for (size_t p = 0; p < parts_.size(); ++p) {
-      const bool at_rest = !parts_[p].state.empty();
-      const bool has_model =
-          at_rest ? parts_[p].point.function.num_outputs() == 1 : live && p == position;
-      if (parts_[p].report.has_model && !has_model) {
-        return damaged;
+      if (reader.ReadBool()) {
+        live_states[p] = reader.ReadString();
       }
     }
-    live_ = static_cast<size_t>(position);
-    learner_.reset();
-    return live ? Restore(live_, live_state, context) : absl::OkStatus();
+    round_ = reader.ReadInt64();
+    steps_ = reader.ReadInt64();
+    if (!reader.AtEnd() || !IsPossible(live_states)) {
+      return damaged;
+    }
+    // The first one by itself: what all need, as distances, is in the cache then.
+    std::vector<size_t> live;
+    for (size_t p = 0; p < count; ++p) {
+      if (live_states[p].has_value()) {
+        live.push_back(p);
+      }
+    }
+    const auto second = live.begin() + (live.empty() ? 0 : 1);
+    for (const auto& some :
+         {std::vector<size_t>(live.begin(), second), std::vector<size_t>(second, live.end())}) {
+      MERCER_RETURN_IF_ERROR(ForParts(some, context, [&](size_t p, RunContext& own) {
+        return Restore(p, *live_states[p], own);
+      }));
+    }
+    return absl::OkStatus();
   }
 
  private:
-  // In order, those first that had no share of the time yet.
-  size_t NextPart() const {
-    size_t waiting = parts_.size();
+  static bool IsLive(const Part& part) { return part.live != nullptr; }
+  size_t MostAtOnce() const { return std::max<size_t>(limits_.at_once, 1); }
+
+  std::vector<size_t> Where(const std::function<bool(const Part&)>& holds) const {
+    std::vector<size_t> found;
     for (size_t p = 0; p < parts_.size(); ++p) {
-      if (!Finished(parts_[p].report, target_)) {
-        if (!parts_[p].had_share) {
-          return p;
-        }
-        waiting = std::min(waiting, p);
+      if (holds(parts_[p])) {
+        found.push_back(p);
       }
     }
-    return waiting < parts_.size() ? waiting : live_;
+    return found;
   }
 
-  // Watches over the time of the part. With a limit, every part gets as much of what is left as
-  // those after it, once; what parts that end early leave goes to the others in order. Without a
-  // limit nothing depends on the time.
-  void WatchShare(const RunContext& context) {
+  static absl::Status ForParts(const std::vector<size_t>& parts, RunContext& context,
+                               const std::function<absl::Status(size_t, RunContext&)>& work) {
+    return SideBySide(static_cast<Index>(parts.size()), context, [&](Index i, RunContext& own) {
+      return work(parts[static_cast<size_t>(i)], own);
+    });
+  }
+
+  // Whether what was read of the parts goes together with these states of live ones.
+  bool IsPossible(const std::vector<std::optional<std::string>>& live_states) const {
+    size_t live = 0;
+    int64_t due = 0;
+    bool again = false;  // some part that is due has rested, or has not begun
+    bool anew = false;
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      const Part& part = parts_[p];
+      const bool rests = !part.state.empty();
+      const bool is_live = live_states[p].has_value();
+      const bool has_model = rests ? part.point.function.num_outputs() == 1 : is_live;
+      if ((rests && is_live) || (part.report.has_model && !has_model)) {
+        return false;
+      }
+      live += is_live || part.due ? 1 : 0;
+      due += part.due ? 1 : 0;
+      again = again || (part.due && rests);
+      anew = anew || (part.due && !rests && !is_live);
+    }
+    constexpr int64_t kMostSteps = std::numeric_limits<int64_t>::max() / 2;
+    return !(again && anew) && live <= MostAtOnce() && due <= round_ &&
+           round_ <= static_cast<int64_t>(MostAtOnce()) && steps_ >= 0 && steps_ <= kMostSteps;
+  }
+
+  // Puts those parts to rest that are not among the next, and makes these due.
+  absl::StatusOr<std::vector<size_t>> BeginRound(RunContext& context) {
+    WatchShares(context);
+    const std::vector<size_t> next = NextParts();
+    const auto is_next = [&](size_t p) { return std::binary_search(next.begin(), next.end(), p); };
+    std::vector<size_t> leaving = Where(IsLive);
+    leaving.erase(std::remove_if(leaving.begin(), leaving.end(), is_next), leaving.end());
+    MERCER_RETURN_IF_ERROR(
+        ForParts(leaving, context, [&](size_t p, RunContext& own) { return Collect(p, own); }));
+    ShareTime(next, context);
+    for (const size_t p : next) {
+      parts_[p].due = true;
+    }
+    round_ = static_cast<int64_t>(next.size());
+    return next;
+  }
+
+  // In order, those first that had no share of the time yet. Parts that rest wait until all others
+  // have begun: they may be what these begin with. The first part goes ahead of the others: they
+  // begin at its solution, and what all need, as distances, is in the cache then.
+  std::vector<size_t> NextParts() const {
+    const auto waits = [&](const Part& part) { return !Finished(part.report, target_); };
+    const bool some_new = std::any_of(parts_.begin(), parts_.end(), [&](const Part& part) {
+      return waits(part) && part.state.empty() && !IsLive(part);
+    });
+    for (const bool had_share : {false, true}) {
+      std::vector<size_t> next = Where([&](const Part& part) {
+        return waits(part) && part.had_share == had_share && (part.state.empty() || !some_new);
+      });
+      if (!next.empty()) {
+        const bool alone = next.front() == 0 && !had_share && !parts_.back().begun;
+        const auto steps = static_cast<size_t>(std::max<int64_t>(limits_.steps - steps_, 1));
+        next.resize(std::min({next.size(), alone ? 1 : MostAtOnce(), steps}));
+        return next;
+      }
+    }
+    const std::vector<size_t> live = Where(IsLive);
+    return {live.empty() ? parts_.size() - 1 : live.back()};
+  }
+
+  // Notes which live parts had their share of the time. With a limit, every part gets as much of
+  // what is left as those after it, once; what parts that end early leave goes to the others in
+  // order. Without a limit nothing depends on the time.
+  void WatchShares(const RunContext& context) {
+    const absl::Duration now = context.clock().Monotonic();
+    for (Part& part : parts_) {
+      part.had_share = part.had_share || (part.share_end.has_value() && now >= *part.share_end);
+    }
+  }
+
+  // Parts side by side share the time of all of them.
+  void ShareTime(const std::vector<size_t>& next, const RunContext& context) {
     const absl::Duration left = context.TimeLeft();
-    if (learner_ == nullptr || left == absl::InfiniteDuration()) {
+    if (left == absl::InfiniteDuration()) {
       return;
     }
-    const absl::Duration now = context.clock().Monotonic();
-    if (!share_end_.has_value()) {
-      const auto waiting = std::count_if(parts_.begin(), parts_.end(), [&](const Part& part) {
-        return !part.had_share && !Finished(part.report, target_);
-      });
-      share_end_ = now + left / std::max<int64_t>(waiting, 1);
-    } else if (now >= *share_end_) {
-      parts_[live_].had_share = true;
+    const auto waiting = std::count_if(parts_.begin(), parts_.end(), [&](const Part& part) {
+      return !part.had_share && !Finished(part.report, target_);
+    });
+    const double share =
+        static_cast<double>(next.size()) / static_cast<double>(std::max<int64_t>(waiting, 1));
+    for (const size_t p : next) {
+      std::optional<absl::Duration>& end = parts_[p].share_end;
+      end = end.value_or(context.clock().Monotonic() + std::min(share, 1.0) * left);
     }
+  }
+
+  absl::Status StepPart(size_t p, RunContext& context) {
+    Part& part = parts_[p];
+    if (!IsLive(part)) {
+      MERCER_RETURN_IF_ERROR(Open(p, context));
+    }
+    MERCER_ASSIGN_OR_RETURN(part.report, part.live->learner->Step(context, target_));
+    part.begun = true;
+    part.due = false;
+    return absl::OkStatus();
+  }
+
+  // Leaves `model` as it is when the learner has none.
+  static absl::Status LiveModel(const Learner& learner, RunContext& context,
+                                std::optional<TrainedPoint>& model) {
+    absl::StatusOr<TrainedPoint> point = learner.CurrentModel(context);
+    if (point.ok()) {
+      DropBasisValues(point->function.bases);
+      model = *std::move(point);
+    }
+    return absl::IsFailedPrecondition(point.status()) ? absl::OkStatus() : point.status();
   }
 
   absl::StatusOr<TrainedPoint> ConstantPart(size_t part, RunContext& context) const {
@@ -192,58 +308,67 @@ class CompositeLearner : public Learner {
     return learner->ConstantModel(context);
   }
 
-  absl::Status MakeLearner(size_t part) {
-    live_ = part;
-    share_end_.reset();
-    live_problem_ =
-        std::make_unique<TrainingProblem>(SplitOutput(*problem_, static_cast<Index>(part)));
-    MERCER_ASSIGN_OR_RETURN(learner_, entry_.create(options_));
+  absl::StatusOr<std::unique_ptr<Part::Live>> MakeLive(size_t p) const {
+    auto live = std::make_unique<Part::Live>();
+    live->problem = SplitOutput(*problem_, static_cast<Index>(p));
+    MERCER_ASSIGN_OR_RETURN(live->learner, entry_.create(options_));
+    return live;
+  }
+
+  absl::Status Restore(size_t p, std::string_view state, RunContext& context) {
+    MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Part::Live> live, MakeLive(p));
+    MERCER_RETURN_IF_ERROR(live->learner->RestoreState(live->problem, state, context));
+    parts_[p].live = std::move(live);
     return absl::OkStatus();
   }
 
-  absl::Status Restore(size_t part, std::string_view state, RunContext& context) {
-    MERCER_RETURN_IF_ERROR(MakeLearner(part));
-    const absl::Status restored = learner_->RestoreState(*live_problem_, state, context);
-    if (!restored.ok()) {
-      learner_.reset();
+  absl::Status Begin(size_t p) {
+    MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Part::Live> live, MakeLive(p));
+    const std::optional<size_t> neighbour = NeighbourOf(p);
+    if (neighbour.has_value()) {
+      live->neighbour = SplitOutput(*problem_, static_cast<Index>(*neighbour));
+      live->warm_start = {&parts_[*neighbour].point, &live->neighbour};
     }
-    return restored;
+    MERCER_RETURN_IF_ERROR(
+        live->learner->Start(live->problem, neighbour.has_value() ? &live->warm_start : nullptr));
+    parts_[p].live = std::move(live);
+    return absl::OkStatus();
   }
 
-  // A part that has rested is restored, for which `context` is needed.
-  absl::Status Open(size_t part, RunContext* context) {
-    if (!parts_[part].state.empty()) {
-      return Restore(part, parts_[part].state, *context);
+  // A part that has rested leaves its state to the learner that goes on from it.
+  absl::Status Open(size_t p, RunContext& context) {
+    Part& part = parts_[p];
+    if (part.state.empty()) {
+      return Begin(p);
     }
-    MERCER_RETURN_IF_ERROR(MakeLearner(part));
-    const absl::Status started = learner_->Start(*live_problem_, WarmStartOf(part));
-    if (!started.ok()) {
-      learner_.reset();
-    }
-    return started;
+    MERCER_RETURN_IF_ERROR(Restore(p, part.state, context));
+    part.state = {};
+    part.point = {};
+    return absl::OkStatus();
   }
 
-  // A solution to begin this part with: outputs differ in their targets, but what was learned about
-  // the kernels carries over. Null for the first output.
-  const WarmStart* WarmStartOf(size_t part) {
-    if (part == 0 || parts_[part - 1].state.empty() || !parts_[part - 1].report.has_model) {
-      return nullptr;
+  // The part whose solution this one begins with, the nearest before it that rests with one:
+  // outputs differ in their targets, but what was learned about the kernels carries over. Which one
+  // that is depends on numbers of steps alone.
+  std::optional<size_t> NeighbourOf(size_t p) const {
+    while (p > 0) {
+      if (parts_[--p].HasRestingModel()) {
+        return p;
+      }
     }
-    neighbour_problem_ =
-        std::make_unique<TrainingProblem>(SplitOutput(*problem_, static_cast<Index>(part) - 1));
-    warm_start_ = {&parts_[part - 1].point, neighbour_problem_.get()};
-    return &warm_start_;
+    return std::nullopt;
   }
 
-  // Puts the live part to rest and frees its memory.
-  absl::Status Collect(RunContext& context) {
-    Part& part = parts_[live_];
+  // Puts a live part to rest and frees its memory.
+  absl::Status Collect(size_t p, RunContext& context) {
+    Part& part = parts_[p];
     if (part.report.has_model) {
-      MERCER_ASSIGN_OR_RETURN(part.point, learner_->CurrentModel(context));
+      MERCER_ASSIGN_OR_RETURN(part.point, part.live->learner->CurrentModel(context));
       DropBasisValues(part.point.function.bases);
     }
-    part.state = learner_->SaveState();
-    learner_.reset();
+    part.state = part.live->learner->SaveState();
+    part.live = nullptr;
+    part.share_end.reset();
     return absl::OkStatus();
   }
 
@@ -254,6 +379,7 @@ class CompositeLearner : public Learner {
     total.dual = 0;
     total.accuracy = 0;
     total.has_model = true;
+    total.steps = round_;
     bool all_stopped = true;
     StopReason reason = StopReason::kConverged;
     for (const Part& part : parts_) {
@@ -272,8 +398,10 @@ class CompositeLearner : public Learner {
       total.active_kernels = std::max(total.active_kernels, report.active_kernels);
       total.support_vectors = std::max(total.support_vectors, report.support_vectors);
       total.inner_iterations += report.inner_iterations;
+      if (IsLive(part)) {
+        total.stage = report.stage;
+      }
     }
-    total.stage = parts_[live_].report.stage;
     // The reason to stop: a part that can do no more, and has not converged, ends the run when the
     // others are done.
     if (all_stopped || (AllFinished() && reason != StopReason::kConverged)) {
@@ -297,51 +425,20 @@ class CompositeLearner : public Learner {
 
   const LearnerEntry& entry_;
   const OptionValues options_;
+  const PartLimits limits_;
   double target_ = 0;  // that the present step is asked for
   const TrainingProblem* problem_ = nullptr;
   std::vector<Part> parts_;
-  size_t live_ = 0;
-  std::unique_ptr<TrainingProblem> live_problem_;
-  std::unique_ptr<TrainingProblem> neighbour_problem_;  // of warm_start_
-  WarmStart warm_start_;                                // of the live part
-  std::unique_ptr<Learner> learner_;                    // of the part live_; null between two parts
-  std::optional<absl::Duration> share_end_;  // of the live part's share of the time, by the clock
+  int64_t round_ = 0;  // how many parts the round was begun with
+  int64_t steps_ = 0;  // of all parts, in the rounds before
 };
 
 }  // namespace
 
-std::vector<Index> RowsOfOutput(const TrainingProblem& problem, Index output) {
-  const Matrix& targets = problem.tasks[0].targets;
-  std::vector<Index> kept;
-  for (Index i = 0; i < targets.rows(); ++i) {
-    if (problem.kind == TargetKind::kRegression || targets(i, output) != 0) {
-      kept.push_back(i);
-    }
-  }
-  return kept;
-}
-
-TrainingProblem SplitOutput(const TrainingProblem& problem, Index output) {
-  return Narrow(problem, RowsOfOutput(problem, output), output);
-}
-
-std::vector<TrainingProblem> SplitOutputs(const TrainingProblem& problem) {
-  std::vector<TrainingProblem> parts;
-  for (Index output = 0; output < problem.tasks[0].targets.cols(); ++output) {
-    parts.push_back(SplitOutput(problem, output));
-  }
-  return parts;
-}
-
-bool HasPartPerOutput(const LearnerEntry& entry, const TrainingProblem& problem) {
-  const Matrix& targets = problem.tasks[0].targets;
-  const bool all_rows = problem.kind == TargetKind::kRegression || (targets.array() != 0.0).all();
-  return targets.cols() > 1 && !(entry.joint_outputs && all_rows);
-}
-
 std::unique_ptr<Learner> MakeCompositeLearner(const LearnerEntry& entry,
-                                              const OptionValues& options) {
-  return std::make_unique<CompositeLearner>(entry, options);
+                                              const OptionValues& options,
+                                              const PartLimits& limits) {
+  return std::make_unique<CompositeLearner>(entry, options, limits);
 }
 
 }  // namespace mercer

@@ -12,7 +12,6 @@
 #include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/training/contract/target_unit.h"
-#include "core/training/run/composite_learner.h"
 #include "core/training/run/no_model.h"
 #include "core/training/run/verification.h"
 
@@ -127,7 +126,7 @@ class TrainingLoop {
       absl::StatusOr<StepReport> report = learner_.Step(context, loop_.target);
       context.set_stage_callback(nullptr);
       if (report.ok()) {
-        ++loop_.iterations;
+        loop_.iterations += report->steps;
         const double fraction =
             std::isnan(report->fraction) ? 0.0 : std::min(report->fraction, 1.0);
         loop_.fraction = std::max(loop_.fraction, fraction);

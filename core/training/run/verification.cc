@@ -13,7 +13,7 @@
 #include "core/objectives/concave_maximum.h"
 #include "core/training/contract/target_unit.h"
 #include "core/training/model/predictor.h"
-#include "core/training/run/composite_learner.h"
+#include "core/training/run/split_outputs.h"
 
 namespace mercer {
 namespace {

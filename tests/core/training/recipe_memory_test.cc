@@ -151,7 +151,7 @@ TEST(RecipeMemoryTest, FoldsThatTheRowsCannotFillAreRefusedAsFolds) {
 // Asks for a checkpoint now and then: one after every step would take longer than the training.
 class RareCheckpoints : public RecordingObserver {
  public:
-  bool WantsCheckpoint() override { return events.size() % 64 == 0; }
+  bool WantsCheckpoint() override { return events.size() % 8 == 0; }
   void OnCheckpoint(std::string state) override { largest = std::max(largest, state.size()); }
 
   size_t largest = 0;
