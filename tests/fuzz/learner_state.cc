@@ -52,7 +52,7 @@ const std::vector<Case>& Cases() {
 
 std::unique_ptr<Learner> Make(const Case& chosen) {
   if (chosen.composite) {
-    return MakeCompositeLearner(*chosen.entry, {}, {2});
+    return MakeCompositeLearner(*chosen.entry, {}, {.parts_at_once = 2});
   }
   absl::StatusOr<std::unique_ptr<Learner>> learner = chosen.entry->create({});
   Require(learner.ok(), "a learner can be made with its defaults");

@@ -123,20 +123,21 @@ absl::StatusOr<ByteCount> PathBytes(const LearnerEntry& entry, const TrainingRec
 
 }  // namespace
 
-absl::StatusOr<size_t> PartsAtOnce(const LearnerEntry& entry, const TrainingRecipe& recipe,
-                                   const ProblemShape& shape) {
+absl::StatusOr<Index> PartsAtOnce(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                                  const ProblemShape& shape) {
   // Threads of usual machines have enough to do, and a step of all is over within two seconds.
   constexpr size_t kMost = 8;
   // What small servers have.
   constexpr size_t kBytes = size_t{128} << 20;
   if (!entry.estimate_memory || !HasParts(entry, recipe, shape)) {
-    return size_t{1};
+    return Index{1};
   }
   ProblemShape in_memory = shape;
   in_memory.columns_in_files = 0;
   MERCER_ASSIGN_OR_RETURN(const ByteCount part, PartBytes(entry, recipe, in_memory));
   const size_t fitting = kBytes / std::max<size_t>(part.value(), 1);
-  return std::clamp(fitting, size_t{1}, std::min(kMost, static_cast<size_t>(shape.outputs)));
+  return static_cast<Index>(
+      std::clamp(fitting, size_t{1}, std::min(kMost, static_cast<size_t>(shape.outputs))));
 }
 
 absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const TrainingRecipe& recipe,
@@ -149,7 +150,7 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
                           MostOfTrainings(entry.estimate_memory, entry, recipe, shape));
   MERCER_ASSIGN_OR_RETURN(const size_t of_tables,
                           MostOfTrainings(entry.table_bytes, entry, recipe, shape));
-  MERCER_ASSIGN_OR_RETURN(const size_t parts_at_once, PartsAtOnce(entry, recipe, shape));
+  MERCER_ASSIGN_OR_RETURN(const Index parts_at_once, PartsAtOnce(entry, recipe, shape));
   MERCER_ASSIGN_OR_RETURN(const ByteCount part_bytes, PartBytes(entry, recipe, shape));
   const ByteCount side_by_side = ByteCount(parts_at_once - 1) * part_bytes;
 

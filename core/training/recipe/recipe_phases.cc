@@ -184,10 +184,10 @@ absl::StatusOr<TrainingOutcome> RecipePhases::Train(const RecipeProblem& made,
   RunLimits limits = recipe_.limits;
   limits.max_time = stopped_before_ ? std::min(TimeLeft(), kTimeAfterStop) : TimeLeft();
   limits.constant_if_none = requires_model_;
+  limits.parts_at_once = plan_.parts_at_once();
   std::unique_ptr<Learner> learner;
   if (HasPartPerOutput(*run_.entry, made.problem)) {
-    learner =
-        MakeCompositeLearner(*run_.entry, options, {plan_.parts_at_once(), limits.max_iterations});
+    learner = MakeCompositeLearner(*run_.entry, options, limits);
   } else {
     MERCER_ASSIGN_OR_RETURN(learner, run_.entry->create(options));
   }

@@ -119,7 +119,7 @@ absl::StatusOr<RecipePlan> RecipePlan::Resolve(const RecipeRun& run, const RunCo
                           CheckRows(*run.entry, recipe, *run.dataset, context));
   MERCER_ASSIGN_OR_RETURN(const ProblemShape shape,
                           ShapeOfRecipe(*run.entry, recipe, *run.dataset, context));
-  MERCER_ASSIGN_OR_RETURN(const size_t parts_at_once, PartsAtOnce(*run.entry, recipe, shape));
+  MERCER_ASSIGN_OR_RETURN(const Index parts_at_once, PartsAtOnce(*run.entry, recipe, shape));
   return RecipePlan(recipe, std::move(options), *target, std::move(splits), parts_at_once);
 }
 

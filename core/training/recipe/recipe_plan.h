@@ -52,8 +52,8 @@ void CheckPath(const LearnerEntry& entry, const TrainingRecipe& recipe,
 // How many outputs of a training of that shape are learned side by side (composite_learner.h): as
 // many as stay within a bound on what they take together. Whatever the shape says of files, the
 // number is the same. Errors: those of the learner's estimate.
-absl::StatusOr<size_t> PartsAtOnce(const LearnerEntry& entry, const TrainingRecipe& recipe,
-                                   const ProblemShape& shape);
+absl::StatusOr<Index> PartsAtOnce(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                                  const ProblemShape& shape);
 
 // Immutable. Recipe and data set must outlive it.
 class RecipePlan {
@@ -70,13 +70,13 @@ class RecipePlan {
   // Every option of the learner, for that value of the path.
   OptionValues options(size_t value) const;
   // Of every training.
-  size_t parts_at_once() const { return parts_at_once_; }
+  Index parts_at_once() const { return parts_at_once_; }
   // Splits are folds: trainings on them give scores, and the model is another.
   bool has_folds() const { return recipe_->validation.kind == ValidationKind::kFolds; }
 
  private:
   RecipePlan(const TrainingRecipe& recipe, OptionValues options, const RoleColumn& target,
-             std::vector<Split> splits, size_t parts_at_once)
+             std::vector<Split> splits, Index parts_at_once)
       : recipe_(&recipe),
         options_(std::move(options)),
         target_(&target),
@@ -88,7 +88,7 @@ class RecipePlan {
   OptionValues options_;  // without the value of the path
   const RoleColumn* target_;
   std::vector<Split> splits_;
-  size_t parts_at_once_;
+  Index parts_at_once_;
   std::vector<PlannedTraining> trainings_;
 };
 

@@ -41,7 +41,7 @@ bool UsesMedian(const LearnerEntry& entry, const TrainingRecipe& recipe, const D
 class PhaseEstimate {
  public:
   PhaseEstimate(const LearnerEntry& entry, const TrainingRecipe& recipe, const Dataset& dataset,
-                const RunningConditions& conditions, size_t parts_at_once)
+                const RunningConditions& conditions, Index parts_at_once)
       : entry_(entry),
         recipe_(recipe),
         dataset_(dataset),
@@ -83,7 +83,7 @@ class PhaseEstimate {
     work.training *= parts;
     // What no threads share within a part, parts side by side do; the first one is by itself.
     const double side_by_side =
-        static_cast<double>(std::min<size_t>(parts_at_once_, std::max(conditions_.threads, 1)));
+        static_cast<double>(std::min<Index>(parts_at_once_, std::max(conditions_.threads, 1)));
     work.training[WorkKind::kPairSteps] *= (1 + (parts - 1) / side_by_side) / parts;
     work.verification *= parts;
     ReplaceFamilies(shape, work);
@@ -163,7 +163,7 @@ class PhaseEstimate {
   const TrainingRecipe& recipe_;
   const Dataset& dataset_;
   const RunningConditions& conditions_;
-  const size_t parts_at_once_;
+  const Index parts_at_once_;
   double training_ = 0;
   double verification_ = 0;
 };
@@ -175,7 +175,7 @@ absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
                                              const RunningConditions& conditions,
                                              const RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(ProblemShape shape, ShapeOfRecipe(entry, recipe, dataset, context));
-  MERCER_ASSIGN_OR_RETURN(const size_t parts_at_once, PartsAtOnce(entry, recipe, shape));
+  MERCER_ASSIGN_OR_RETURN(const Index parts_at_once, PartsAtOnce(entry, recipe, shape));
   PhaseEstimate model(entry, recipe, dataset, conditions, parts_at_once);
   MERCER_ASSIGN_OR_RETURN(const Index fold_count, CountFolds(recipe, dataset, context));
   const auto count = static_cast<double>(fold_count);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <optional>
 
 #include "absl/time/time.h"
@@ -49,7 +50,7 @@ bool Finished(const StepReport& report, double target) {
 
 class CompositeLearner : public Learner {
  public:
-  CompositeLearner(const LearnerEntry& entry, OptionValues options, const PartLimits& limits)
+  CompositeLearner(const LearnerEntry& entry, OptionValues options, const RunLimits& limits)
       : entry_(entry), options_(std::move(options)), limits_(limits) {}
 
   absl::Status Start(const TrainingProblem& problem, const WarmStart* /*warm_start*/) override {
@@ -169,7 +170,9 @@ class CompositeLearner : public Learner {
 
  private:
   static bool IsLive(const Part& part) { return part.live != nullptr; }
-  size_t MostAtOnce() const { return std::max<size_t>(limits_.at_once, 1); }
+  size_t MostAtOnce() const {
+    return static_cast<size_t>(std::max<Index>(limits_.parts_at_once, 1));
+  }
 
   std::vector<size_t> Where(const std::function<bool(const Part&)>& holds) const {
     std::vector<size_t> found;
@@ -243,7 +246,8 @@ class CompositeLearner : public Learner {
       });
       if (!next.empty()) {
         const bool alone = next.front() == 0 && !had_share && !parts_.back().begun;
-        const auto steps = static_cast<size_t>(std::max<int64_t>(limits_.steps - steps_, 1));
+        const auto steps =
+            static_cast<size_t>(std::max<int64_t>(limits_.max_iterations - steps_, 1));
         next.resize(std::min({next.size(), alone ? 1 : MostAtOnce(), steps}));
         return next;
       }
@@ -425,7 +429,7 @@ class CompositeLearner : public Learner {
 
   const LearnerEntry& entry_;
   const OptionValues options_;
-  const PartLimits limits_;
+  const RunLimits limits_;
   double target_ = 0;  // that the present step is asked for
   const TrainingProblem* problem_ = nullptr;
   std::vector<Part> parts_;
@@ -437,7 +441,7 @@ class CompositeLearner : public Learner {
 
 std::unique_ptr<Learner> MakeCompositeLearner(const LearnerEntry& entry,
                                               const OptionValues& options,
-                                              const PartLimits& limits) {
+                                              const RunLimits& limits) {
   return std::make_unique<CompositeLearner>(entry, options, limits);
 }
 

@@ -5,26 +5,18 @@
 // not begun when a run is stopped are constant.
 #pragma once
 
-#include <cstdint>
-#include <limits>
 #include <memory>
 
 #include "core/training/contract/learner.h"
+#include "core/training/run/run_training.h"
 #include "core/training/run/split_outputs.h"
 
 namespace mercer {
 
-struct PartLimits {
-  // How many parts are live at most. The result depends on it, and not on the threads that they
-  // have.
-  size_t at_once = 1;
-  // Of all parts together: RunLimits::max_iterations.
-  int64_t steps = std::numeric_limits<int64_t>::max();
-};
-
-// `entry` must outlive the learner.
+// `entry` must outlive the learner. Of the limits those of parts and iterations are its business:
+// the steps of all parts together are no more than max_iterations.
 std::unique_ptr<Learner> MakeCompositeLearner(const LearnerEntry& entry,
                                               const OptionValues& options,
-                                              const PartLimits& limits = {});
+                                              const RunLimits& limits = {});
 
 }  // namespace mercer

@@ -231,8 +231,9 @@ class TrainingLoop {
       verifying_ = true;
       observer_.OnVerifying();
     }
-    absl::StatusOr<VerifiedFunction> verified = VerifyFunction(
-        entry_, options_, problem_, outcome.point.function, outcome.point.witness, context);
+    absl::StatusOr<VerifiedFunction> verified =
+        VerifyFunction(entry_, options_, problem_, outcome.point.function, outcome.point.witness,
+                       context, limits_.parts_at_once);
     if (absl::IsFailedPrecondition(verified.status()) && !IsDiskError(verified.status())) {
       return absl::InternalError(
           absl::StrCat("the learner's own result is refused: ", verified.status().message()));

@@ -25,6 +25,9 @@ struct RunLimits {
   // knows one, whatever it takes to make. This is for runs behind others whose results would be
   // lost without a model.
   bool constant_if_none = false;
+  // How many outputs that are runs of their own are learned side by side, and verified. What a run
+  // finds may depend on it, and does not on the threads that they have.
+  Index parts_at_once = 1;
 };
 
 // One progress event.

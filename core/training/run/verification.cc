@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/numeric/index_range.h"
+#include "core/base/process/side_by_side.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/objectives/concave_maximum.h"
@@ -151,29 +152,48 @@ void MergeMetrics(const std::vector<Metric>& more, std::vector<Metric>& merged) 
   merged = std::move(in_both);
 }
 
-// Calls visit(first output, verification) for every part of the run in turn: each output, or all of
-// a joint run.
+// What is verified at a time: an output, or all of a joint run.
+absl::StatusOr<Verification> VerifyPart(const LearnerEntry& entry, const OptionValues& options,
+                                        const TrainingProblem& part, const Witness& witness,
+                                        RunContext& context) {
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  if (entry.witness_of_rows && !FitsProblem(part, witness)) {
+    return Mismatch("the witness does not fit the training rows");
+  }
+  return entry.verify(options, part, witness, context);
+}
+
+// Calls visit(first output, verification) for every part of the run in turn: each output, so many
+// of which are verified at once, or all of a joint run.
 template <typename Visit>
 absl::Status VerifyParts(const LearnerEntry& entry, const OptionValues& options,
-                         const TrainingProblem& problem, const Witness& witness,
+                         const TrainingProblem& problem, const Witness& witness, Index at_once,
                          RunContext& context, const Visit& visit) {
-  const bool composite = HasPartPerOutput(entry, problem);
-  const Index num_parts = composite ? problem.tasks[0].targets.cols() : 1;
-  if (composite && static_cast<Index>(witness.children.size()) != num_parts) {
+  if (!HasPartPerOutput(entry, problem)) {
+    MERCER_ASSIGN_OR_RETURN(const Verification verified,
+                            VerifyPart(entry, options, problem, witness, context));
+    return visit(0, verified);
+  }
+  const auto num_parts = static_cast<size_t>(problem.tasks[0].targets.cols());
+  if (witness.children.size() != num_parts) {
     return Mismatch(absl::StrCat("the witness has ", witness.children.size(),
                                  " parts, the problem has ", num_parts, " outputs"));
   }
-  for (Index p = 0; p < num_parts; ++p) {
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const TrainingProblem split = composite ? SplitOutput(problem, p) : TrainingProblem();
-    const TrainingProblem& part = composite ? split : problem;
-    const Witness& of_part = composite ? witness.children[static_cast<size_t>(p)] : witness;
-    if (entry.witness_of_rows && !FitsProblem(part, of_part)) {
-      return Mismatch("the witness does not fit the training rows");
+  for (size_t first = 0; first < num_parts;) {
+    std::vector<Verification> verified(
+        std::min(num_parts - first, static_cast<size_t>(std::max<Index>(at_once, 1))));
+    const auto verify = [&](Index i, RunContext& own) -> absl::Status {
+      const size_t part = first + static_cast<size_t>(i);
+      MERCER_ASSIGN_OR_RETURN(
+          verified[static_cast<size_t>(i)],
+          VerifyPart(entry, options, SplitOutput(problem, static_cast<Index>(part)),
+                     witness.children[part], own));
+      return absl::OkStatus();
+    };
+    MERCER_RETURN_IF_ERROR(SideBySide(static_cast<Index>(verified.size()), context, verify));
+    for (const Verification& one : verified) {
+      MERCER_RETURN_IF_ERROR(visit(static_cast<Index>(first++), one));
     }
-    MERCER_ASSIGN_OR_RETURN(const Verification verified,
-                            entry.verify(options, part, of_part, context));
-    MERCER_RETURN_IF_ERROR(visit(p, verified));
   }
   return absl::OkStatus();
 }
@@ -193,7 +213,7 @@ absl::StatusOr<Certificate> VerifyWitness(const LearnerEntry& entry, const Optio
                                           const TrainingProblem& problem, const Witness& witness,
                                           RunContext& context) {
   std::vector<Certificate> certificates;
-  MERCER_RETURN_IF_ERROR(VerifyParts(entry, options, problem, witness, context,
+  MERCER_RETURN_IF_ERROR(VerifyParts(entry, options, problem, witness, 1, context,
                                      [&](Index, const Verification& verified) {
                                        certificates.push_back(verified.certificate);
                                        return absl::OkStatus();
@@ -207,7 +227,8 @@ absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
                                                 const OptionValues& options,
                                                 const TrainingProblem& problem,
                                                 const ModelFunction& function,
-                                                const Witness& witness, RunContext& context) {
+                                                const Witness& witness, RunContext& context,
+                                                Index parts_at_once) {
   if (function.num_outputs() != problem.num_outputs()) {
     return Mismatch(absl::StrCat("the model has ", function.num_outputs(), " outputs, the problem ",
                                  problem.num_outputs()));
@@ -216,17 +237,18 @@ absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
                           EvaluateSample(problem, function, context));
   std::vector<Certificate> certificates;
   VerifiedFunction result;
-  MERCER_RETURN_IF_ERROR(VerifyParts(
-      entry, options, problem, witness, context, [&](Index output, const Verification& verified) {
-        certificates.push_back(verified.certificate);
-        if (output == 0) {
-          result.metrics = verified.metrics;
-        } else {
-          MergeMetrics(verified.metrics, result.metrics);
-        }
-        return CompareOutputs(compared, output, RowsOfPart(entry, problem, output), verified,
-                              problem.unit.deviation);
-      }));
+  MERCER_RETURN_IF_ERROR(VerifyParts(entry, options, problem, witness, parts_at_once, context,
+                                     [&](Index output, const Verification& verified) {
+                                       certificates.push_back(verified.certificate);
+                                       if (output == 0) {
+                                         result.metrics = verified.metrics;
+                                       } else {
+                                         MergeMetrics(verified.metrics, result.metrics);
+                                       }
+                                       return CompareOutputs(compared, output,
+                                                             RowsOfPart(entry, problem, output),
+                                                             verified, problem.unit.deviation);
+                                     }));
   result.certificate = SumCertificates(certificates);
   ToUserUnit(problem.unit, result.certificate);
   return result;

@@ -32,12 +32,14 @@ struct VerifiedFunction {
 };
 
 // Does VerifyWitness, and checks that `function`, which is in the user's unit, is what the witness
-// defines. Errors: also kFailedPrecondition with reason WITNESS_MISMATCH.
+// defines. So many outputs that are runs of their own are verified side by side; what is found does
+// not depend on it. Errors: also kFailedPrecondition with reason WITNESS_MISMATCH.
 absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
                                                 const OptionValues& options,
                                                 const TrainingProblem& problem,
                                                 const ModelFunction& function,
-                                                const Witness& witness, RunContext& context);
+                                                const Witness& witness, RunContext& context,
+                                                Index parts_at_once = 1);
 
 // For verifiers, which share nothing with the solvers: the largest value of
 // scale linear - scale^2/2 quadratic over 0 <= scale <= largest, at least 0 (at scale 0). `largest`

@@ -46,13 +46,13 @@ struct Result {
   std::vector<int64_t> iterations;  // after each step
 };
 
-Result Train(const LearnerEntry& entry, const TrainingProblem& problem, size_t at_once, int threads,
+Result Train(const LearnerEntry& entry, const TrainingProblem& problem, Index at_once, int threads,
              std::string_view state = {}, RunLimits limits = {}) {
   RunContext context(CancellationToken(), threads, nullptr);
   RecordingObserver observer;
   observer.wants_checkpoints = true;
-  const std::unique_ptr<Learner> learner =
-      MakeCompositeLearner(entry, {}, {at_once, limits.max_iterations});
+  limits.parts_at_once = at_once;
+  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, limits);
   absl::StatusOr<TrainingOutcome> outcome =
       RunTraining(entry, {}, *learner, problem, limits, state, context, observer);
   EXPECT_TRUE(outcome.ok()) << outcome.status();
@@ -90,7 +90,7 @@ TEST(PartsSideBySideTest, TheSameBitsForEveryNumberOfThreads) {
 TEST(PartsSideBySideTest, PartsAreThoseOfARunOfOneAfterTheOther) {
   for (const TrainingProblem& problem : {SevenClasses(), SixPairs()}) {
     const Result one = Train(ExampleEntry(), problem, 1, 2);
-    for (const size_t at_once : {size_t{2}, size_t{3}, size_t{100}}) {
+    for (const Index at_once : {2, 3, 100}) {
       ExpectSame(one, Train(ExampleEntry(), problem, at_once, 2), absl::StrCat(at_once));
     }
   }
@@ -158,7 +158,8 @@ TEST(PartsSideBySideTest, ARunThatWasCancelledWithinARoundEndsWithTheSameBits) {
       RunContext context(CancellationToken(), threads, nullptr);
       RecordingObserver observer;
       observer.wants_checkpoints = true;
-      const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, {3});
+      const std::unique_ptr<Learner> learner =
+          MakeCompositeLearner(entry, {}, {.parts_at_once = 3});
       const absl::StatusOr<TrainingOutcome> cut =
           RunTraining(entry, {}, *learner, problem, RunLimits(), {}, context, observer);
       ASSERT_TRUE(absl::IsCancelled(cut.status())) << cut.status();
@@ -211,7 +212,7 @@ TEST(PartsSideBySideTest, NoMorePartsAreLiveThanAllowed) {
     entry.create = [&](const OptionValues&) -> absl::StatusOr<std::unique_ptr<Learner>> {
       return std::make_unique<CountedLearner>(live, most);
     };
-    Train(entry, SevenClasses(), static_cast<size_t>(at_once), 1);
+    Train(entry, SevenClasses(), at_once, 1);
     EXPECT_EQ(most.load(), std::clamp(at_once, 1, kClasses - 1));
   }
 }
@@ -238,7 +239,7 @@ class HandClock final : public SteadyClock {
 TEST(PartsSideBySideTest, ALimitOfTimeIsSharedOut) {
   HandClock clock;
   const LearnerEntry entry = ScriptedEntry({.during_step = [&](int) { ++clock.seconds; }});
-  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, {3});
+  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, {.parts_at_once = 3});
   RunContext context;
   context.set_clock(&clock);
   RecordingObserver observer;
@@ -259,7 +260,7 @@ TEST(PartsSideBySideTest, StatesOfMorePartsThanAllowedAreRefused) {
   const LearnerEntry entry = ScriptedEntry({});
   size_t refused = 0;
   for (const std::string& checkpoint : straight.checkpoints) {
-    const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, {2});
+    const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, {.parts_at_once = 2});
     RunContext context;
     RecordingObserver observer;
     const absl::Status status =
@@ -271,7 +272,7 @@ TEST(PartsSideBySideTest, StatesOfMorePartsThanAllowedAreRefused) {
   EXPECT_EQ(refused, straight.checkpoints.size() - 10);
 }
 
-size_t AtOnce(const LearnerEntry& entry, const TrainingRecipe& recipe, const Dataset& data) {
+Index AtOnce(const LearnerEntry& entry, const TrainingRecipe& recipe, const Dataset& data) {
   const absl::StatusOr<RecipePlan> plan =
       RecipePlan::Resolve({&entry, &recipe, &data, "digest", "test-version"}, RunContext());
   EXPECT_TRUE(plan.ok()) << plan.status();
@@ -287,23 +288,23 @@ TEST(PartsAtOnceTest, AreAsManyAsABoundOnTheirMemoryAllows) {
     return of_output * static_cast<size_t>(shape.outputs);
   };
   const Dataset ten = ClassificationData(60, 3, 10, 1);
-  EXPECT_EQ(AtOnce(entry, recipe, ten), 8u);
-  EXPECT_EQ(AtOnce(entry, recipe, ClassificationData(60, 3, 3, 1)), 3u);
-  EXPECT_EQ(AtOnce(entry, recipe, ClassificationData(60, 3, 2, 1)), 1u);
+  EXPECT_EQ(AtOnce(entry, recipe, ten), 8);
+  EXPECT_EQ(AtOnce(entry, recipe, ClassificationData(60, 3, 3, 1)), 3);
+  EXPECT_EQ(AtOnce(entry, recipe, ClassificationData(60, 3, 2, 1)), 1);
   of_output = size_t{40} << 20;
-  EXPECT_EQ(AtOnce(entry, recipe, ten), 3u);
+  EXPECT_EQ(AtOnce(entry, recipe, ten), 3);
   recipe.coding = CodingChoice::kOneVsOne;
-  EXPECT_EQ(AtOnce(entry, recipe, ten), 3u);
+  EXPECT_EQ(AtOnce(entry, recipe, ten), 3);
   of_output = size_t{1} << 40;
-  EXPECT_EQ(AtOnce(entry, recipe, ten), 1u);
+  EXPECT_EQ(AtOnce(entry, recipe, ten), 1);
   of_output = 1;
   entry.joint_outputs = true;
-  EXPECT_EQ(AtOnce(entry, recipe, ten), 8u) << "pairs have rows of their own";
+  EXPECT_EQ(AtOnce(entry, recipe, ten), 8) << "pairs have rows of their own";
   recipe.coding = CodingChoice::kOneVsAll;
-  EXPECT_EQ(AtOnce(entry, recipe, ten), 1u);
+  EXPECT_EQ(AtOnce(entry, recipe, ten), 1);
   entry.joint_outputs = false;
   entry.estimate_memory = nullptr;
-  EXPECT_EQ(AtOnce(entry, recipe, ten), 1u);
+  EXPECT_EQ(AtOnce(entry, recipe, ten), 1);
 }
 
 // Those of one output more than one are of the memory of that output.
@@ -331,7 +332,7 @@ TEST(PartsAtOnceTest, RecipesGiveTheSameModelWithEveryNumberOfThreads) {
   for (const CodingChoice coding : {CodingChoice::kOneVsAll, CodingChoice::kOneVsOne}) {
     TrainingRecipe recipe = ExampleRecipe();
     recipe.coding = coding;
-    EXPECT_GT(AtOnce(ExampleEntry(), recipe, data), 2u);
+    EXPECT_GT(AtOnce(ExampleEntry(), recipe, data), 2);
     std::string one;
     for (const int threads : {1, 2, 3}) {
       RunContext context(CancellationToken(), threads, std::make_shared<SharedCache>(1 << 20));
