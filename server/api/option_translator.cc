@@ -7,8 +7,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include <google/protobuf/descriptor.h>
 
+#include "core/base/status/near_names.h"
 #include "core/base/status/shorten.h"
 #include "core/training/recipe/default_kernels.h"
 #include "server/api/whole_message.h"
@@ -312,6 +314,20 @@ void WriteOptions(const OptionValues& values,
     setting.set_name(name);
     std::visit(Writer{setting}, value);
   }
+}
+
+std::string UnknownLearner(const std::string& asked,
+                           absl::Span<const LearnerEntry* const> learners) {
+  std::vector<std::string> names;
+  for (const LearnerEntry* const entry : learners) {
+    names.push_back(entry->name);
+  }
+  std::string advice = DidYouMean(asked, names);
+  if (advice.empty() && !names.empty()) {
+    advice = absl::StrCat("; it has ", absl::StrJoin(names, ", "));
+  }
+  return absl::StrCat("this server does not have the learner '", Shorten(asked, kQuotedBytes), "'",
+                      advice);
 }
 
 }  // namespace mercer::server

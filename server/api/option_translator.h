@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/types/span.h"
 #include <google/protobuf/message.h>
 
 #include "core/base/status/errors.h"
@@ -51,5 +52,9 @@ v1::LearnerDescription DescribeLearner(const LearnerEntry& entry);
 // Appends every option of a model.
 void WriteOptions(const OptionValues& values,
                   google::protobuf::RepeatedPtrField<v1::OptionSetting>* settings);
+
+// What is wrong with the name of a learner that is none of `learners`, with names that are near or else all that there are.
+std::string UnknownLearner(const std::string& asked,
+                           absl::Span<const LearnerEntry* const> learners);
 
 }  // namespace mercer::server

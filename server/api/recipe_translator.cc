@@ -8,13 +8,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "core/base/memory/memory_reserve.h"
-#include "core/base/status/near_names.h"
 #include "core/base/status/shorten.h"
 #include "core/data/table/joined_tasks.h"
 #include "server/api/enum_translator.h"
@@ -35,21 +33,6 @@ constexpr int kMaxPriority = 100;
 constexpr size_t kMaxLabels = 64;
 constexpr size_t kMaxTextBytes = 200;
 constexpr size_t kMaxRequestIdBytes = 36;
-
-// Names that are near the one that was asked for, or else all that there are.
-std::string UnknownLearner(const std::string& asked,
-                           absl::Span<const LearnerEntry* const> learners) {
-  std::vector<std::string> names;
-  for (const LearnerEntry* const entry : learners) {
-    names.push_back(entry->name);
-  }
-  std::string advice = DidYouMean(asked, names);
-  if (advice.empty() && !names.empty()) {
-    advice = absl::StrCat("; it has ", absl::StrJoin(names, ", "));
-  }
-  return absl::StrCat("this server does not have the learner '", Shorten(asked, kQuotedBytes), "'",
-                      advice);
-}
 
 void ReadLearner(const v1::TrainRequest& request, const LearnerLookup& find_learner,
                  absl::Span<const LearnerEntry* const> learners, TrainingRecipe& recipe,

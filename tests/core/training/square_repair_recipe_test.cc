@@ -1,6 +1,4 @@
 // Recipes whose precomputed kernels are not positive semidefinite.
-#include "core/training/recipe/recipe.h"
-
 #include <algorithm>
 
 #include <Eigen/Eigenvalues>
@@ -8,6 +6,7 @@
 
 #include "core/base/status/errors.h"
 #include "core/training/encoding/encoding.h"
+#include "core/training/recipe/recipe.h"
 #include "tests/core/training/trained_models.h"
 
 namespace mercer {
