@@ -21,6 +21,7 @@ namespace {
 constexpr double kFirstInnerGap = 0.1;
 constexpr int64_t kMostNewtonSolves = 200;
 constexpr int64_t kMostFirstOrderSolves = 2000;
+constexpr int64_t kMostSolvesBetweenPasses = 8;
 
 }  // namespace
 
@@ -139,12 +140,13 @@ absl::Status MixedNormMklLearner::Advance(RunContext& context) {
   if (state_.stop.has_value()) {
     return absl::OkStatus();
   }
+  loop_->set_working_only(MayWaitWithPass());
   MERCER_ASSIGN_OR_RETURN(const MklProgress progress, loop_->Solve(context));
   if (progress == MklProgress::kSolving) {
     return absl::OkStatus();
   }
   ++state_.svm_solves;
-  state_.best.Improve(loop_->bounds(), state_.mkl.weights, state_.mkl.dual);
+  MERCER_RETURN_IF_ERROR(BoundSolution(context));
   if (state_.best.RelativeGap() <= target_) {
     return TakeOutSmallWeights(context);
   }
@@ -158,6 +160,30 @@ absl::Status MixedNormMklLearner::Advance(RunContext& context) {
     return absl::OkStatus();
   }
   return loop_->MoveWeights(target_, context);
+}
+
+// Newton's steps converge among the kernels in use: others are looked at when those are nearly done.
+bool MixedNormMklLearner::MayWaitWithPass() const {
+  constexpr Index kFewOfAll = 2;
+  return norm_ != nullptr && method_ == nullptr && state_.best.has_function() &&
+         state_.since_pass < kMostSolvesBetweenPasses &&
+         kFewOfAll * (state_.mkl.weights.array() > 0).count() < state_.mkl.weights.size();
+}
+
+absl::Status MixedNormMklLearner::BoundSolution(RunContext& context) {
+  const MklState& mkl = state_.mkl;
+  if (!loop_->bounds_all()) {
+    state_.best.ImproveFunction(loop_->bounds(), mkl.weights, mkl.dual);
+    ++state_.since_pass;
+    const double gap = std::min(state_.best.RelativeGap(), 0.1);
+    if (loop_->bounds().RelativeGap() > std::max(0.1 * gap, 0.3 * target_)) {
+      return absl::OkStatus();
+    }
+    MERCER_RETURN_IF_ERROR(loop_->BoundAll(context));
+  }
+  state_.since_pass = 0;
+  state_.best.Improve(loop_->bounds(), mkl.weights, mkl.dual);
+  return absl::OkStatus();
 }
 
 // The function without them may be a little worse, as long as its gap is small enough.

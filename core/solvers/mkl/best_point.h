@@ -66,12 +66,15 @@ struct BestPair {
   bool has_function() const { return weights.size() > 0; }
   double RelativeGap() const { return PointBounds{.primal = primal, .dual = lower}.RelativeGap(); }
   void Improve(const PointBounds& bounds, const Vector& of_weights, const Vector& of_dual) {
-    if (bounds.primal < primal) {
-      TakeFunction(bounds, of_weights, of_dual);
-    }
+    ImproveFunction(bounds, of_weights, of_dual);
     if (bounds.dual > lower) {
       lower = bounds.dual;
       lower_dual = bounds.dual_scale * of_dual;
+    }
+  }
+  void ImproveFunction(const PointBounds& bounds, const Vector& of_weights, const Vector& of_dual) {
+    if (bounds.primal < primal) {
+      TakeFunction(bounds, of_weights, of_dual);
     }
   }
   // Also one that is worse.

@@ -83,18 +83,47 @@ absl::StatusOr<MklProgress> MklLoop::Solve(RunContext& context) {
 
 absl::Status MklLoop::BoundSolution(RunContext& context) {
   state_.dual = inner_.dual();
-  Matrix energies(family_->num_kernels(), 1);
-  MERCER_RETURN_IF_ERROR(family_->QuadraticFormsForSearch(state_.dual, {}, energies, context));
-  energies_ = energies.col(0).cwiseMax(0.0);
-  MERCER_ASSIGN_OR_RETURN(bounds_, BoundPoint({*problem_.loss, problem_.targets, problem_.costs,
-                                               regularizer_, state_.weights, state_.dual, energies_,
-                                               inner_.scores(), inner_.certificate().primal_scale},
-                                              context));
+  if (!working_only_) {
+    return BoundAll(context);
+  }
+  // Those of the last weights too: whether a step was one for the better is asked of both.
+  std::vector<Index> working;
+  for (Index k = 0; k < state_.weights.size(); ++k) {
+    if (state_.weights(k) > 0 || (state_.last.weights.size() > 0 && state_.last.weights(k) > 0)) {
+      working.push_back(k);
+    }
+  }
+  return BoundAmong(working, context);
+}
+
+absl::Status MklLoop::BoundAll(RunContext& context) {
+  MERCER_RETURN_IF_ERROR(BoundAmong({}, context));
   const bool improved = state_.best.Improve(bounds_, state_.weights, state_.dual);
   state_.fruitless = improved ? 0 : state_.fruitless + 1;
   if (inner_.stuck()) {
     state_.fruitless += kMaxFruitless / 5;
   }
+  return absl::OkStatus();
+}
+
+// Of the problem with these kernels alone, all when there are none: energies of others are 0, so
+// that none of them comes in.
+absl::Status MklLoop::BoundAmong(const std::vector<Index>& kernels, RunContext& context) {
+  const Index count = kernels.empty() ? family_->num_kernels() : static_cast<Index>(kernels.size());
+  Matrix energies(count, 1);
+  MERCER_RETURN_IF_ERROR(family_->QuadraticFormsForSearch(state_.dual, kernels, energies, context));
+  energies = energies.cwiseMax(0.0);
+  bounds_all_ = kernels.empty();
+  if (bounds_all_) {
+    energies_ = energies.col(0);
+  } else {
+    energies_ = Vector::Zero(family_->num_kernels());
+    energies_(kernels) = energies.col(0);
+  }
+  MERCER_ASSIGN_OR_RETURN(bounds_, BoundPoint({*problem_.loss, problem_.targets, problem_.costs,
+                                               regularizer_, state_.weights, state_.dual, energies_,
+                                               inner_.scores(), inner_.certificate().primal_scale},
+                                              context));
   return absl::OkStatus();
 }
 
@@ -145,6 +174,7 @@ absl::Status MklLoop::FollowMethod(double target, RunContext& context) {
 absl::StatusOr<Vector> MklLoop::TryWeights(const Vector& weights, double target,
                                            RunContext& context) {
   const MklState before = state_;
+  working_only_ = false;
   state_.weights = weights;
   state_.inner_gap = std::min(state_.inner_gap, kInnerGapShare * target);
   MklProgress progress = MklProgress::kSolving;

@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -125,6 +126,13 @@ class MklLoop {
   // Works on the machine of the present weights, about 0.2 s at a time; at its end the point is
   // bounded and remembered. Errors: kCancelled, those of kernels and solver.
   absl::StatusOr<MklProgress> Solve(RunContext& context);
+  // Whether the machine at hand is to be bounded among the kernels that have a weight, or had one
+  // before the last step, alone: for steps between passes over all kernels. The lower bound is then
+  // none of the whole problem, the point is not remembered, and no kernel comes in by the next step
+  // unless BoundAll follows.
+  void set_working_only(bool working_only) { working_only_ = working_only; }
+  // After kSolved: bounds the machine that was solved among all kernels. Errors: kCancelled.
+  absl::Status BoundAll(RunContext& context);
   // After kSolved: new weights, and the dual that their machine starts from. Errors: kCancelled.
   absl::Status MoveWeights(double target, RunContext& context);
   // Between machines: solves that of these weights, whose dual it returns and which bounds() are
@@ -134,8 +142,9 @@ class MklLoop {
   const InnerSolver& inner() const { return inner_; }
   // Of all kernels, at the machine that was solved last.
   const Vector& energies() const { return energies_; }
-  // At that machine.
+  // At that machine, and whether they are those among all kernels.
   const PointBounds& bounds() const { return bounds_; }
+  bool bounds_all() const { return bounds_all_; }
   // The machine that is being solved: its dual so far, with the best bias, is a function, too.
   absl::StatusOr<double> BiasSoFar(RunContext& context) const;
 
@@ -147,6 +156,7 @@ class MklLoop {
   bool HasFixedWeights() const { return regularizer_.AreFixed(state_.weights.size()); }
   absl::Status Prepare(RunContext& context);
   absl::Status BoundSolution(RunContext& context);
+  absl::Status BoundAmong(const std::vector<Index>& kernels, RunContext& context);
   absl::Status Retreat(const RunContext& context);
   absl::Status Advance(double target, RunContext& context);
   absl::Status FollowMethod(double target, RunContext& context);
@@ -167,6 +177,8 @@ class MklLoop {
   std::unique_ptr<KernelOperator> kernel_;  // of kernel_weights_
   Vector kernel_weights_;
   PointBounds bounds_;  // at the machine that was solved last
+  bool bounds_all_ = true;
+  bool working_only_ = false;
   Vector energies_;
 };
 
