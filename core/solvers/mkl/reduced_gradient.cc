@@ -1,6 +1,7 @@
 #include "core/solvers/mkl/reduced_gradient.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace mercer {
@@ -24,8 +25,8 @@ Vector ReducedGradientMethod::Next(const SolvedMachine& machine, double target) 
     case Phase::kExtension:
       if (machine.optimum < state_.optimum) {
         Accept(machine);
-        const Vector next = Extend();
-        return state_.phase == Phase::kExtension ? next : BeginSearch();
+        state_.extended = true;
+        return Extend() ? End() : BeginSearch();
       }
       state_.low = 0;
       state_.high = state_.longest;
@@ -55,6 +56,8 @@ void ReducedGradientMethod::Accept(const SolvedMachine& machine) {
 Vector ReducedGradientMethod::BeginSearch() {
   Index mu = 0;
   state_.point.maxCoeff(&mu);
+  state_.largest = mu;
+  state_.extended = false;
   const Vector slopes = -0.5 * state_.energies;
   state_.direction = Vector::Zero(num_kernels_);
   double sum = 0;
@@ -66,14 +69,21 @@ Vector ReducedGradientMethod::BeginSearch() {
     }
   }
   state_.direction(mu) = -sum;
-  return Extend();
+  if (Extend()) {
+    return End();
+  }
+  state_.phase = Phase::kPoint;
+  return state_.point;
 }
 
-// Weights at 0 that the direction would lower are left out, and the largest one makes up for them.
-// The search is over where no weight becomes smaller.
-Vector ReducedGradientMethod::Extend() {
-  Index mu = 0;
-  state_.point.maxCoeff(&mu);
+// Weights at 0 that the direction would lower are left out, and the weight that was the largest
+// where the search began makes up for them, so that the direction goes on descending. False where
+// the search is over, since that weight is 0 itself or no weight becomes smaller.
+bool ReducedGradientMethod::Extend() {
+  const auto mu = static_cast<Index>(state_.largest);
+  if (state_.point(mu) <= kZeroWeight) {
+    return false;
+  }
   Vector& direction = state_.direction;
   double sum = 0;
   for (Index k = 0; k < num_kernels_; ++k) {
@@ -83,23 +93,24 @@ Vector ReducedGradientMethod::Extend() {
     sum += k == mu ? 0.0 : direction(k);
   }
   direction(mu) = -sum;
-  Index nu = -1;
+  state_.longest = kInfinity;
   for (Index k = 0; k < num_kernels_; ++k) {
     if (direction(k) < 0) {
-      const double step = -state_.point(k) / direction(k);
-      if (nu < 0 || step < state_.longest) {
-        nu = k;
-        state_.longest = step;
-      }
+      state_.longest = std::min(state_.longest, -state_.point(k) / direction(k));
     }
   }
-  if (nu < 0) {
-    state_.phase = Phase::kPoint;
-    return state_.point;
-  }
+  return std::isfinite(state_.longest);
+}
+
+// The end of the longest step, where at least one weight is exactly 0.
+Vector ReducedGradientMethod::End() {
   state_.phase = Phase::kExtension;
   Vector end = At(state_.longest);
-  end(nu) = 0;
+  for (Index k = 0; k < num_kernels_; ++k) {
+    if (state_.direction(k) < 0 && -state_.point(k) / state_.direction(k) <= state_.longest) {
+      end(k) = 0;
+    }
+  }
   return end / end.sum();
 }
 
@@ -129,7 +140,7 @@ Vector ReducedGradientMethod::Section(double share) {
   }
   const bool keeps_low = state_.lower.optimum <= state_.upper.optimum;
   (keeps_low ? state_.high : state_.low) = keeps_low ? state_.upper.step : state_.lower.step;
-  const double width = state_.best.step > 0 ? share : kLeastSection;
+  const double width = state_.best.step > 0 || state_.extended ? share : kLeastSection;
   if (state_.high - state_.low <= width * state_.longest) {
     return EndSearch();
   }
@@ -143,8 +154,13 @@ Vector ReducedGradientMethod::Section(double share) {
   return TryUpper();
 }
 
+// A search that has moved by extensions alone is over at the last of them; one that has not moved
+// at all asks for a more exact machine.
 Vector ReducedGradientMethod::EndSearch() {
   if (!(state_.best.step > 0)) {
+    if (state_.extended) {
+      return BeginSearch();
+    }
     state_.inner_gap_share = std::max(0.1 * state_.inner_gap_share, kLeastShare);
     state_.phase = Phase::kPoint;
     return state_.point;
