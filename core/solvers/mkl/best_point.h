@@ -89,7 +89,16 @@ struct BestPair {
   static void VisitFields(auto& visit, auto& self, const MklSizes& of) {
     visit(SizedOrEmpty(self.weights, of.kernels), SizedOrEmpty(self.dual, of.rows), self.bias,
           self.primal, self.upper, SizedOrEmpty(self.lower_dual, of.rows), self.lower);
-    visit.Require([&] { return (self.weights.size() > 0) == (self.dual.size() > 0); });
+    visit.Require([&] {
+      if (!self.has_function()) {
+        return self.dual.size() == 0 && self.lower_dual.size() == 0 && self.primal == kInfinity &&
+               self.upper == kInfinity && self.lower == -kInfinity && std::isfinite(self.bias);
+      }
+      const bool whole = self.dual.size() > 0 && self.lower_dual.size() > 0;
+      return whole && self.weights.allFinite() && self.dual.allFinite() &&
+             self.lower_dual.allFinite() && std::isfinite(self.bias) &&
+             std::isfinite(self.primal) && std::isfinite(self.upper) && std::isfinite(self.lower);
+    });
   }
 };
 
