@@ -11,9 +11,9 @@
 namespace mercer {
 namespace {
 
-constexpr double kComesBack = 1.0 + 1e-9;  // an energy against those of the kernels with weights
-constexpr double kLeavesModel = 0.98;      // of the largest energy of a group
+constexpr double kLeavesModel = 0.98;  // of the largest energy of a group
 constexpr double kLeastInner = 1e-14;
+constexpr double kLongestPower = 2;
 constexpr double kEntering = 1e-2;    // against the largest inner weight
 constexpr double kLargestChange = 5;  // of an outer weight
 constexpr double kEigenvalueFloor = 1e-12;
@@ -98,9 +98,10 @@ double GroupFloor(double relative_gap, Index num_groups) {
   return std::min(0.5 * relative_gap, 0.1 / static_cast<double>(num_groups));
 }
 
-MixedNorm::MixedNorm(SimplexGroups groups, double floor)
+MixedNorm::MixedNorm(SimplexGroups groups, double floor, double relative_gap)
     : groups_(std::move(groups)),
       floor_(floor),
+      comes_back_(1.0 + std::max(1e-3 * relative_gap, 1e-12)),
       sizes_(SumsOf(Vector::Ones(static_cast<Index>(groups_.group_of.size())))) {}
 
 Vector MixedNorm::SumsOf(ConstVectorRef values) const {
@@ -120,7 +121,10 @@ Vector MixedNorm::LargestOf(ConstVectorRef values) const {
 }
 
 Index MixedNorm::FirstOfGroup() const {
-  return std::max<Index>(2, std::min<Index>(20, 30 / groups_.num_groups));
+  // Of more groups than half the kernels of a model one kernel each leaves room for others.
+  const Index n = groups_.num_groups;
+  const Index least = 2 * n > static_cast<Index>(kMaxModelKernels) ? 1 : 2;
+  return std::max<Index>(least, std::min<Index>(20, 30 / n));
 }
 
 Index MixedNorm::AddedToGroup() const {
@@ -227,39 +231,71 @@ bool MixedNorm::is_sparse() const { return sizes_.maxCoeff() > 1; }
 
 Vector MixedNorm::Normalized(const Vector& weights) const { return Combined(Split(weights)); }
 
+// Energies are taken against the largest one of a group among its kernels with weights, whose entry
+// stays: a kernel without a weight says nothing about the others.
+Vector MixedNorm::Multiplied(const MixedWeights& parts, const Vector& energies,
+                             double power) const {
+  const Vector largest =
+      LargestOf((parts.inner.array() > 0).select(energies.cwiseMax(0.0), 0.0).matrix());
+  Vector inner = parts.inner;
+  for (Index k = 0; k < inner.size(); ++k) {
+    const double of_group = largest(GroupOf(k));
+    if (of_group > 0) {
+      inner(k) *= std::pow(std::max(energies(k), 0.0) / of_group, power);
+    }
+  }
+  const Vector sums = SumsOf(inner);
+  for (Index k = 0; k < inner.size(); ++k) {
+    inner(k) /= sums(GroupOf(k));
+    if (inner(k) < kLeastInner) {
+      inner(k) = 0;
+    }
+  }
+  return inner;
+}
+
+void MixedNorm::Enter(const Vector& weights, const Vector& energies, Vector& inner) const {
+  const Vector largest = LargestOf(inner);
+  for (const Index k : Candidates(weights, energies)) {
+    if (weights(k) == 0) {
+      inner(k) = kEntering * largest(GroupOf(k));
+    }
+  }
+}
+
 Vector MixedNorm::ClosedForm(const Vector& weights, const Vector& energies) const {
   const MixedWeights parts = Split(weights);
-  return Combined(parts.inner.cwiseProduct(energies.cwiseMax(0.0).cwiseSqrt()),
-                  SharesOf(parts, energies));
+  Vector inner = Multiplied(parts, energies, 0.5);
+  if (has_maximisers()) {
+    Enter(weights, energies, inner);
+  }
+  return Combined(inner, SharesOf(parts, energies));
 }
 
 Vector MixedNorm::OverRelaxed(const Vector& weights, const Vector& energies) const {
+  return Relaxed(weights, energies, kLongestPower);
+}
+
+Vector MixedNorm::Relaxed(const Vector& weights, const Vector& energies, double power) const {
   const MixedWeights parts = Split(weights);
-  const Vector largest = LargestOf(energies);
-  std::vector<std::vector<Index>> active(static_cast<size_t>(groups_.num_groups));
-  Vector inner = Vector::Zero(weights.size());
-  for (Index k = 0; k < weights.size(); ++k) {
-    const double ratio = largest(GroupOf(k)) > 0 ? energies(k) / largest(GroupOf(k)) : 1.0;
-    inner(k) = parts.inner(k) * ratio * ratio;
-    if (inner(k) < kLeastInner) {
-      inner(k) = 0;
-    } else {
-      active[static_cast<size_t>(GroupOf(k))].push_back(k);
+  Vector inner = Multiplied(parts, energies, power);
+  if (power >= kLongestPower) {
+    const Vector largest = LargestOf(energies);
+    std::vector<std::vector<Index>> active(static_cast<size_t>(groups_.num_groups));
+    for (Index k = 0; k < weights.size(); ++k) {
+      if (inner(k) > 0) {
+        active[static_cast<size_t>(GroupOf(k))].push_back(k);
+      }
     }
-  }
-  for (const std::vector<Index>& of_group : active) {
-    for (const Index k : SmallestOf(of_group, energies, static_cast<size_t>(FirstOfGroup()))) {
-      if (energies(k) < kLeavesModel * largest(GroupOf(k))) {
-        inner(k) = 0;
+    for (const std::vector<Index>& of_group : active) {
+      for (const Index k : SmallestOf(of_group, energies, static_cast<size_t>(FirstOfGroup()))) {
+        if (energies(k) < kLeavesModel * largest(GroupOf(k))) {
+          inner(k) = 0;
+        }
       }
     }
   }
-  const Vector largest_inner = LargestOf(inner);
-  for (const Index k : Candidates(weights, energies)) {
-    if (weights(k) == 0) {
-      inner(k) = kEntering * largest_inner(GroupOf(k));
-    }
-  }
+  Enter(weights, energies, inner);
   return Combined(inner, SharesOf(parts, energies));
 }
 
@@ -271,13 +307,28 @@ std::vector<Index> MixedNorm::Candidates(const Vector& weights, const Vector& en
   for (Index k = 0; k < weights.size(); ++k) {
     if (weights(k) > 0) {
       chosen[static_cast<size_t>(k)] = true;
-    } else if (energies(k) > kComesBack * active(GroupOf(k))) {
+    } else if (energies(k) > comes_back_ * active(GroupOf(k))) {
       chosen[static_cast<size_t>(k)] = true;
       above[static_cast<size_t>(GroupOf(k))].push_back(k);
     }
   }
   for (const std::vector<Index>& of_group : above) {
     for (const Index k : SmallestOf(of_group, energies, static_cast<size_t>(AddedToGroup()))) {
+      chosen[static_cast<size_t>(k)] = false;
+    }
+  }
+  // Of all groups those whose energies are furthest above, as many as a model has room for.
+  Vector excess = Vector::Zero(weights.size());
+  std::vector<Index> entering;
+  for (Index k = 0; k < weights.size(); ++k) {
+    if (chosen[static_cast<size_t>(k)] && weights(k) == 0) {
+      excess(k) = energies(k) / std::max(active(GroupOf(k)), 1e-300);
+      entering.push_back(k);
+    }
+  }
+  const auto in_use = static_cast<size_t>((weights.array() > 0).count());
+  if (in_use < kMaxModelKernels) {
+    for (const Index k : SmallestOf(entering, excess, kMaxModelKernels - in_use)) {
       chosen[static_cast<size_t>(k)] = false;
     }
   }

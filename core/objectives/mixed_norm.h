@@ -8,13 +8,13 @@
 //
 // The optimum of a machine is convex in `inner`, which minimises it, and concave in `outer`, which
 // maximises it. At a saddle point inner(k) > 0 only where energies(k) = M_j, outer is in proportion
-// to sqrt(M_j), and every group has the same sum of norms. With one group it is l1-norm MKL. Source:
-// docs/mathematics/mixed_norm_mkl.md.
+// to sqrt(M_j), and every group has the same sum of norms. With one group it is l1-norm MKL.
+// Source: docs/mathematics/mixed_norm_mkl.md.
 //
-// A group whose kernels are of low rank may have M_j = 0 at the optimum; outer(j) would be 0 and its
-// part of the function not determined by the dual. So outer >= floor, which solves exactly the
-// problem with the norm (1 - n floor) max_j s_j^2 + floor sum_j s_j^2, within the relative error
-// (n - 1) floor for n groups.
+// A group whose kernels are of low rank may have M_j = 0 at the optimum; outer(j) would be 0 and
+// its part of the function not determined by the dual. So outer >= floor, which solves exactly the
+// problem with the squared norm (1 - n floor) max_j s_j^2 + floor sum_j s_j^2, within the relative
+// error (n - 1) floor for n groups.
 #pragma once
 
 #include <optional>
@@ -39,8 +39,9 @@ double GroupFloor(double relative_gap, Index num_groups);
 
 class MixedNorm : public WeightRegularizer {
  public:
-  // 0 < floor < 1 / groups.num_groups.
-  MixedNorm(SimplexGroups groups, double floor);
+  // 0 <= floor < 1 / groups.num_groups. Kernels come back when their energies are clearly above
+  // those of their group, by a thousandth of the relative gap that is asked for.
+  MixedNorm(SimplexGroups groups, double floor, double relative_gap = 1e-6);
 
   const SimplexGroups& groups() const { return groups_; }
   Index GroupOf(Index kernel) const { return groups_.group_of[static_cast<size_t>(kernel)]; }
@@ -58,6 +59,8 @@ class MixedNorm : public WeightRegularizer {
   Vector OuterOf(const Vector& shares) const;
   // sqrt(sum over the group of inner(k) energies(k)): what outer weights are in proportion to.
   Vector SharesOf(const MixedWeights& parts, const Vector& energies) const;
+  // inner(k) energies(k)^power, of sum 1 in each group; entries below 1e-14 are 0.
+  Vector Multiplied(const MixedWeights& parts, const Vector& energies, double power) const;
   // Without the kernels whose inner weight is below `threshold` times the largest of their group.
   Vector Thresholded(const Vector& weights, double threshold) const;
 
@@ -68,12 +71,14 @@ class MixedNorm : public WeightRegularizer {
   bool is_sparse() const override;
   Vector Normalized(const Vector& weights) const override;
   // inner(k) sqrt(energies(k)) and SharesOf. With exact machines and one group it cannot raise the
-  // optimum.
+  // optimum; of several groups kernels come back as below.
   Vector ClosedForm(const Vector& weights, const Vector& energies) const override;
   // inner(k) energies(k)^2. Of a group with many kernels those go whose energies are small; kernels
   // of weight 0 whose energies are above all others of their group come back.
   Vector OverRelaxed(const Vector& weights, const Vector& energies) const override;
   double OverRelaxedRate() const override { return 1.0; }
+  // With a power below 2 no kernels go that have a weight left.
+  Vector Relaxed(const Vector& weights, const Vector& energies, double power) const override;
   std::vector<Index> Candidates(const Vector& weights, const Vector& energies) const override;
   // The saddle point of the model in inner and outer weights: the outer ones are eliminated, and
   // the inner ones minimise what is left over the simplices. No outer weight changes by more than a
@@ -86,11 +91,14 @@ class MixedNorm : public WeightRegularizer {
   // At most so many kernels are in a group's first model, and so many come into one at a time.
   Index FirstOfGroup() const;
   Index AddedToGroup() const;
+  // Kernels of weight 0 that are candidates get a small share of their group.
+  void Enter(const Vector& weights, const Vector& energies, Vector& inner) const;
   bool IsAtFloor(const MixedWeights& parts, const Vector& energies, Index group) const;
 
   const SimplexGroups groups_;
   const double floor_;
-  Vector sizes_;  // of the groups
+  const double comes_back_;  // an energy against those of the kernels with weights
+  Vector sizes_;             // of the groups
 };
 
 }  // namespace mercer

@@ -18,6 +18,7 @@
 // of a machine bounds nothing.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -27,6 +28,9 @@
 #include "core/base/process/run_context.h"
 
 namespace mercer {
+
+// Newton's step on the weights of more kernels costs too much: it is left to the others.
+inline constexpr size_t kMaxModelKernels = 256;
 
 // The second-order model of the optimum of a machine as a function of its kernel weights d around
 // `start`: -1/2 energies'(d - start) + 1/2 (d - start)'hessian (d - start). `hessian` is positive
@@ -59,6 +63,11 @@ class WeightRegularizer {
   // OverRelaxedRate(). It also brings kernels back, and takes them out, where weights are sparse.
   virtual Vector OverRelaxed(const Vector& weights, const Vector& energies) const = 0;
   virtual double OverRelaxedRate() const = 0;
+  // Where some weights maximise: steps between the two, by the power of the energies that weights
+  // are multiplied by, from 1/2 for the closed form to 2 for the longer step.
+  virtual Vector Relaxed(const Vector& weights, const Vector& energies, double /*power*/) const {
+    return OverRelaxed(weights, energies);
+  }
 
   // The kernels that Newton's step is about,
   virtual std::vector<Index> Candidates(const Vector& weights, const Vector& energies) const = 0;

@@ -59,7 +59,7 @@ absl::Status MixedNormMklLearner::MakeRegularizer() {
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   const double floor =
       options_.gamma_floor > 0 ? options_.gamma_floor : GroupFloor(problem_->relative_gap, count);
-  auto norm = std::make_unique<MixedNorm>(std::move(groups), floor);
+  auto norm = std::make_unique<MixedNorm>(std::move(groups), floor, problem_->relative_gap);
   norm_ = norm.get();
   regularizer_ = std::move(norm);
   return absl::OkStatus();

@@ -7,7 +7,6 @@
 namespace mercer {
 namespace {
 
-constexpr double kGoneInner = 1e-14;
 constexpr int64_t kStallsToHalve = 3;
 constexpr double kLeastPower = 0.5;
 constexpr double kShareOfGap = 0.25;  // of the whole problem, to which inner weights are found
@@ -33,16 +32,8 @@ Vector ClosedFormMethod::Next(const SolvedMachine& machine, double /*target*/) {
     state_.stalled = 0;
   }
   const MixedWeights parts = norm_.Split(machine.weights);
-  const Vector largest = norm_.LargestOf(machine.energies);
-  Vector inner = parts.inner;
-  for (Index k = 0; k < inner.size(); ++k) {
-    const double of_group = largest(norm_.GroupOf(k));
-    if (of_group > 0) {
-      inner(k) *= std::pow(std::max(machine.energies(k), 0.0) / of_group, state_.power);
-    }
-    inner(k) = inner(k) < kGoneInner ? 0.0 : inner(k);
-  }
-  return norm_.Combined(inner, norm_.SharesOf(parts, machine.energies));
+  return norm_.Combined(norm_.Multiplied(parts, machine.energies, state_.power),
+                        norm_.SharesOf(parts, machine.energies));
 }
 
 absl::Status ClosedFormMethod::Load(ByteReader& reader) {
@@ -85,12 +76,10 @@ Vector MirrorDescentMethod::Next(const SolvedMachine& machine, double target) {
 bool MirrorDescentMethod::IsInnerDone(const SolvedMachine& machine, const MixedWeights& parts,
                                       double target) {
   const Vector largest = norm_.LargestOf(machine.energies);
-  state_.upper =
-      std::min(state_.upper, machine.linear - 0.5 * machine.weights.dot(machine.energies));
+  state_.upper = std::min(state_.upper, machine.upper);
   state_.lower =
       std::max(state_.lower, machine.linear - 0.5 * largest.cwiseQuotient(parts.outer).sum());
-  const double gap = machine.bounds.primal - machine.bounds.dual;
-  const double enough = kShareOfGap * std::max(gap, target * machine.bounds.primal);
+  const double enough = kShareOfGap * std::max(machine.best_gap, target * machine.bounds.primal);
   return log_size_ == 0 || state_.upper - state_.lower <= enough || state_.steps >= kMaxInnerSteps;
 }
 

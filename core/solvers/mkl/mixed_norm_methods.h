@@ -2,9 +2,10 @@
 // mirror descent. Both take one machine for a step, and end by the certificate of the loop.
 //
 // Source  docs/mathematics/mixed_norm_mkl.md, section 4; the mirror descent with alternation is the
-//         paper's, with its steps from the uniform weights on.
+//         paper's, except that every inner run begins at the weights at hand.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "core/base/encoding/saved_fields.h"
@@ -15,9 +16,9 @@ namespace mercer {
 
 // inner(k) <- inner(k) energies(k)^power within groups, outer(j) in proportion to sqrt(W_j), W_j =
 // sum over the group of inner(k) energies(k). Power 1/2 minimises the primal over the weights of
-// groups; 2 takes about a quarter of the machines, and may cycle: the power is halved, to 1/2 at the
-// least, whenever primal - dual, of all kernels, has not gone below its least for three machines.
-// Entries below 1e-14 become 0 for good.
+// groups; 2 takes about a quarter of the machines, and may cycle: the power is halved, to no less
+// than 1/2, whenever primal - dual, of all kernels, has not gone below its least for three machines.
+// Entries below 1e-14 of a group's sum become 0 for good.
 class ClosedFormMethod : public WeightMethod {
  public:
   // `norm` must outlive the method.
@@ -35,7 +36,8 @@ class ClosedFormMethod : public WeightMethod {
 
     static void VisitFields(auto& visit, auto& self) {
       visit(self.power, self.least_gap, self.stalled);
-      visit.Require([&] { return self.power > 0 && self.power <= 2; });
+      visit.Require(
+          [&] { return self.power > 0 && self.power <= 2 && !std::isnan(self.least_gap); });
     }
   };
 
@@ -46,7 +48,7 @@ class ClosedFormMethod : public WeightMethod {
 // l(k) += kappa sqrt(log(largest group) / t) rho(k), where rho(k) is energies(k) / outer(j) against
 // the largest one, and inner = exp(l) normalised in each group: mirror descent with the entropy.
 // Alternating, outer weights change when the bounds of the problem with fixed outer weights are
-// within a quarter of the gap of the whole, and t begins anew; else they change after every machine.
+// within a quarter of the gap of the run, and t begins anew; else they change after every machine.
 class MirrorDescentMethod : public WeightMethod {
  public:
   // `norm` must outlive the method.
@@ -66,7 +68,9 @@ class MirrorDescentMethod : public WeightMethod {
 
     static void VisitFields(auto& visit, auto& self, Index kernels) {
       visit(SizedOrEmpty(self.logarithms, kernels), self.steps, self.upper, self.lower);
-      visit.Require([&] { return self.logarithms.allFinite(); });
+      visit.Require([&] {
+        return self.logarithms.allFinite() && !std::isnan(self.upper) && !std::isnan(self.lower);
+      });
     }
   };
 

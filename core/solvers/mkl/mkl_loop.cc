@@ -26,6 +26,9 @@ constexpr int64_t kMaxReductions = 3;
 constexpr int64_t kOverRelaxedSteps = 2;
 constexpr int64_t kMaxFruitless = 30;
 constexpr int64_t kMaxFruitlessOfMethod = 300;  // many short steps, each for less
+constexpr int64_t kStallsToShorten = 3;
+constexpr double kFirstPower = 2;  // of energies in a closed form; the shortest is its own
+constexpr double kShortestPower = 0.5;
 constexpr int64_t kSlow = 6;  // machines without a better gap, after which another step is tried
 constexpr double kFastRate = 1.0 / 8;  // below, over-relaxed steps do as well as Newton's for less
 
@@ -34,6 +37,7 @@ constexpr double kFastRate = 1.0 / 8;  // below, over-relaxed steps do as well a
 void MklLoop::Begin(Vector weights, double inner_gap, double target) {
   state_.weights = std::move(weights);
   state_.inner_gap = HasFixedWeights() ? 0.5 * target : inner_gap;
+  state_.power = 0;
   state_.solving = false;
   state_.outer = 0;
   state_.fruitless = 0;
@@ -155,14 +159,17 @@ absl::StatusOr<double> MklLoop::GapWithout(const Vector& others, const RunContex
 // Weights that stay where they are, and gaps that the accuracy of the machine alone leaves, ask for
 // a more exact one.
 absl::Status MklLoop::FollowMethod(double target, RunContext& context) {
-  const double share = options_.method->inner_gap_share();
-  const double least =
-      std::max(share / kInnerGapShare * kLeastInnerGapShare * target, kLeastFollowedGap);
   MERCER_ASSIGN_OR_RETURN(
       const double linear,
       problem_.loss->DualValue(problem_.targets, problem_.costs, state_.dual, context));
   Vector weights = options_.method->Next(
-      {state_.weights, energies_, bounds_, inner_.certificate().dual, linear}, target);
+      {state_.weights, energies_, bounds_, state_.best.primal - state_.best.lower,
+       inner_.certificate().dual, inner_.certificate().primal, linear},
+      target);
+  // The share is that of the machine to come: the method may have changed it.
+  const double share = options_.method->inner_gap_share();
+  const double least =
+      std::max(share / kInnerGapShare * kLeastInnerGapShare * target, kLeastFollowedGap);
   const double gap =
       weights == state_.weights ? 0.5 * state_.inner_gap / share : bounds_.RelativeGap();
   state_.inner_gap = std::max(std::min(state_.inner_gap, share * gap), least);
@@ -188,7 +195,9 @@ absl::StatusOr<Vector> MklLoop::TryWeights(const Vector& weights, double target,
 
 // The last step of the weights raised the optimum. A step of Newton's method is shortened, three
 // times at the most; after that the closed form takes its place, which cannot raise an optimum that
-// all weights minimise.
+// all weights minimise. The step is shortened in the weights of kernels, also where they are ratios
+// of minimising and maximising ones: the points between are then not those of steps in the two, but
+// the step has the same end and the same first-order change.
 absl::Status MklLoop::Retreat(const RunContext& context) {
   LastWeights& last = state_.last;
   if (last.newton && ++last.reductions <= kMaxReductions) {
@@ -282,7 +291,23 @@ absl::StatusOr<Vector> MklLoop::NextWeights(LastWeights& from, RunContext& conte
     }
     from.newton = regularizer_.has_maximisers() ? false : from.newton;
   }
-  return regularizer_.OverRelaxed(state_.weights, energies_);
+  return RelaxedWeights();
+}
+
+// An over-relaxed step may cycle where some weights maximise the optimum, which guards nothing: it
+// becomes shorter, down to the closed form, whenever the gap has stalled for three machines.
+Vector MklLoop::RelaxedWeights() {
+  if (!regularizer_.has_maximisers()) {
+    return regularizer_.OverRelaxed(state_.weights, energies_);
+  }
+  if (state_.power == 0) {
+    state_.power = kFirstPower;
+  }
+  const bool stalled = state_.fruitless > 0 && state_.fruitless % kStallsToShorten == 0;
+  if (stalled && !state_.last.newton) {
+    state_.power = std::max(kShortestPower, 0.5 * state_.power);
+  }
+  return regularizer_.Relaxed(state_.weights, energies_, state_.power);
 }
 
 // The weights at which the second-order model of the optimum as a function of them is best, with

@@ -4,8 +4,10 @@
 // Notation     d -> weights, a -> dual (signed), s_k = a'K_k a -> energies; f_k = d_k K_k a.
 // Method       Machines of fixed weights to an adaptive accuracy, each from the last solution;
 //              weights by two over-relaxed steps, then by Newton's method on the optimum as a
-//              function of the weights, guarded by that optimum; where it is refused or slow, by
-//              the others for as many steps again. Weights that are known: a single machine.
+//              function of the weights, guarded by that optimum, or by the gap where some weights
+//              maximise it; where it is refused or slow, by the others for as many steps again; or
+//              all by a method of its own (weight_method.h). Weights that are known: a single
+//              machine.
 // Guarantees   The best point's bounds are those of the whole problem, all kernels of the list
 //              included.
 // Cost         Per machine one combination of kernels, all energies, and the solver's steps.
@@ -45,9 +47,6 @@
 
 namespace mercer {
 
-// Newton's step on the weights of more kernels costs too much: it is left to the others.
-inline constexpr size_t kMaxModelKernels = 256;
-
 // How weights follow from the solution of a machine.
 enum class WeightSteps : uint8_t { kNewton, kOverRelaxed, kAlternation };
 
@@ -84,6 +83,8 @@ struct MklState {
   Vector weights;
   Vector dual;  // where the next machine starts
   double inner_gap = 0;
+  // Of the closed form where some weights maximise and Newton's method has no model; 0: the first.
+  double power = 0;
   int64_t outer = 0;
   int64_t fruitless = 0;    // machines since the gap improved
   int64_t newton_from = 0;  // the outer step from which Newton's method is tried
@@ -92,7 +93,7 @@ struct MklState {
 
   static void VisitFields(auto& visit, auto& self, const MklSizes& of) {
     visit(self.solving, Sized(self.weights, of.kernels), Sized(self.dual, of.rows), self.inner_gap,
-          FormerNumber(), self.outer, self.fruitless, self.newton_from, Nested(self.last, of));
+          self.power, self.outer, self.fruitless, self.newton_from, Nested(self.last, of));
     self.best.VisitArrays(visit, self.best, of);
     self.best.VisitNumbers(visit, self.best);
   }
@@ -162,6 +163,7 @@ class MklLoop {
   absl::Status FollowMethod(double target, RunContext& context);
   absl::StatusOr<double> GapWithout(const Vector& others, const RunContext& context) const;
   absl::StatusOr<Vector> NextWeights(LastWeights& from, RunContext& context);
+  Vector RelaxedWeights();
   absl::StatusOr<std::optional<Vector>> NewtonWeights(RunContext& context) const;
   void PostponeNewton();
   absl::Status RescaleDual(const Vector& energies, const RunContext& context);

@@ -15,8 +15,10 @@ struct SolvedMachine {
   const Vector& weights;
   const Vector& energies;  // of all kernels
   const PointBounds& bounds;
-  double optimum;  // of the machine: a lower bound
-  double linear;   // the part of the dual objective that is no quadratic form
+  double best_gap;  // of the run: the least primal of all points less the largest dual
+  double optimum;   // of the machine: a lower bound
+  double upper;     // and an upper one
+  double linear;    // the part of the dual objective that is no quadratic form
 };
 
 // Not thread-safe. Machines come in the order of the weights that were asked for.
