@@ -32,8 +32,7 @@ absl::Status MixedNormMklLearner::Begin(const WarmStart* warm_start) {
   state_.mkl.dual = Vector::Zero(svm_.targets.size());
   const Vector carried = CarriedDual(*problem_, warm_start);
   if (carried.size() > 0) {
-    state_.mkl.dual = carried;
-    svm_.loss->RepairDual(svm_.targets, svm_.costs, true, state_.mkl.dual);
+    state_.mkl.dual = carried;  // made feasible when its boxes are known, by Prepare
   }
   MakeMethod();
   MakeLoop();
@@ -110,7 +109,8 @@ Vector MixedNormMklLearner::StartWeights(const WarmStart* warm_start) const {
   return regularizer_->Normalized(0.99 * weights->col(0) + 0.01 * first);
 }
 
-// With the kernels the unit of C is known, so the loop is made anew for its costs.
+// With the kernels the unit of C is known, so the loop is made anew for its costs, and the dual
+// that the run begins with comes into their boxes.
 absl::Status MixedNormMklLearner::Prepare(RunContext& context) {
   if (family_ != nullptr) {
     return absl::OkStatus();
@@ -120,7 +120,9 @@ absl::Status MixedNormMklLearner::Prepare(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(
       std::shared_ptr<const KernelFamily> family,
       MakeExactKernelFamily(task.inputs, task.rows, problem_->kernels, context));
-  MERCER_ASSIGN_OR_RETURN(const double factor, CostFactor(options_, *problem_, *family, context));
+  MERCER_ASSIGN_OR_RETURN(const Vector traces, TracesOf(*family, context));
+  MERCER_RETURN_IF_ERROR(CheckGroups(options_, *problem_, traces));
+  MERCER_ASSIGN_OR_RETURN(const double factor, CostFactor(options_, *problem_, traces));
   MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(*problem_, svm_.loss, options_.C * factor));
   family_ = std::move(family);
   MakeLoop();
@@ -128,6 +130,9 @@ absl::Status MixedNormMklLearner::Prepare(RunContext& context) {
   return absl::OkStatus();
 }
 
+  if (state_.svm_solves == 0 && !state_.mkl.solving) {
+    svm_.loss->RepairDual(svm_.targets, svm_.costs, true, state_.mkl.dual);
+  }
 int64_t MixedNormMklLearner::MostSolves() const {
   if (options_.max_svm_solves > 0) {
     return options_.max_svm_solves;

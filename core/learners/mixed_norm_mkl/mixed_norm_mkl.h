@@ -14,8 +14,9 @@
 //              default Newton's method on the saddle point, on the kernels in use and those that
 //              would come in; first-order methods (mixed_norm_methods.h, reduced_gradient.h).
 // Differences  (1) ends by the duality gap of the whole problem, of the best function and the best
-//              dual of all machines; (2) gamma has a floor; (3) weights
-//              become 0, and what is left of small ones is taken out at the end.
+//              dual of all machines; (2) gamma has a floor; (3) weights become 0, and what is left
+//              of small ones is taken out at the end; (4) a group whose kernels are all 0 at the
+//              training rows is an error.
 // Guarantees   primal and dual of a report are bounds of the whole problem, all kernels included,
 //              at every step.
 // Cost         Per SVM one combination of the kernels in use, their energies, and the solver's

@@ -1,11 +1,16 @@
 #include "core/learners/mixed_norm_mkl/problem.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
+
+#include "absl/strings/str_cat.h"
 
 #include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/kernels/spec/kernel_labels.h"
+#include "core/objectives/mixed_norm.h"
 
 namespace mercer::mixed_norm_mkl {
 
@@ -19,41 +24,57 @@ SimplexGroups GroupsFor(const MixedNormMklOptions& options, const TrainingProble
 }
 
 Vector FirstWeights(const MixedNormMklOptions& options, const TrainingProblem& problem) {
-  const auto kernels = static_cast<Index>(problem.kernels.size());
   if (options.regularization == Regularization::kSum) {
-    return Vector::Ones(kernels);
+    return Vector::Ones(static_cast<Index>(problem.kernels.size()));
   }
-  const SimplexGroups groups = GroupsFor(options, problem);
-  Vector sizes = Vector::Zero(groups.num_groups);
-  for (const Index group : groups.group_of) {
-    sizes(group) += 1;
+  return MixedNorm(GroupsFor(options, problem), 0).Uniform();
+}
+
+absl::StatusOr<Vector> TracesOf(const KernelFamily& family, RunContext& context) {
+  Matrix diagonal(family.size(), 1);
+  Vector traces(family.num_kernels());
+  for (Index k = 0; k < family.num_kernels(); ++k) {
+    MERCER_RETURN_IF_ERROR(family.Diagonals({k}, diagonal, context));
+    traces(k) = SumOfRows(diagonal.col(0));
   }
-  Vector weights(kernels);
-  for (Index k = 0; k < kernels; ++k) {
-    weights(k) =
-        static_cast<double>(groups.num_groups) / sizes(groups.group_of[static_cast<size_t>(k)]);
+  return traces;
+}
+
+absl::Status CheckGroups(const MixedNormMklOptions& options, const TrainingProblem& problem,
+                         const Vector& traces) {
+  if (!(traces.cwiseAbs().maxCoeff() > 0)) {
+    return absl::InvalidArgumentError("every kernel is 0 at the training rows");
   }
-  return weights;
+  if (options.regularization != Regularization::kMixedNorm) {
+    return absl::OkStatus();
+  }
+  const KernelGroups groups = GroupsOf(problem.kernels);
+  std::vector<double> largest(groups.names.size(), 0.0);
+  for (size_t k = 0; k < groups.group_of.size(); ++k) {
+    double& of_group = largest[static_cast<size_t>(groups.group_of[k])];
+    of_group = std::max(of_group, std::abs(traces(static_cast<Index>(k))));
+  }
+  for (size_t j = 0; j < largest.size(); ++j) {
+    if (!(largest[j] > 0)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "every kernel of the group \"", groups.names[j],
+          "\" is 0 at the training rows: the mixed norm uses every group, so leave it out"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<double> CostFactor(const MixedNormMklOptions& options,
-                                  const TrainingProblem& problem, const KernelFamily& family,
-                                  RunContext& context) {
+                                  const TrainingProblem& problem, const Vector& traces) {
   if (options.cost_scale == CostScale::kPlain) {
     return 1.0;
   }
-  const Vector weights = FirstWeights(options, problem);
-  Matrix diagonal(family.size(), 1);
-  double trace = 0;
-  for (Index k = 0; k < family.num_kernels(); ++k) {
-    MERCER_RETURN_IF_ERROR(family.Diagonals({k}, diagonal, context));
-    trace += weights(k) * SumOfRows(diagonal.col(0));
-  }
+  const double trace = FirstWeights(options, problem).dot(traces);
   if (!(trace > 0)) {
     return absl::InvalidArgumentError(
         "cost_scale=comparable: the kernels have the trace 0, of which no unit for C follows");
   }
-  return static_cast<double>(family.size()) / trace;
+  return static_cast<double>(problem.tasks[0].rows.size()) / trace;
 }
 
 }  // namespace mercer::mixed_norm_mkl

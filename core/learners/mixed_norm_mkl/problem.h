@@ -1,4 +1,4 @@
-// The problem that the options make of kernels and their groups; learner and verifier read it alike.
+// The problem that the options make of kernels and their groups, for learner and verifier alike.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -18,10 +18,17 @@ SimplexGroups GroupsFor(const MixedNormMklOptions& options, const TrainingProble
 // regularization=sum.
 Vector FirstWeights(const MixedNormMklOptions& options, const TrainingProblem& problem);
 
+// Of each kernel. Errors: kCancelled.
+absl::StatusOr<Vector> TracesOf(const KernelFamily& family, RunContext& context);
+
+// A group needs a kernel that is not 0 at the training rows: its norm is that of the others, which
+// no function of zero kernels has, and its weight is 0. Errors: kInvalidArgument, naming the group.
+absl::Status CheckGroups(const MixedNormMklOptions& options, const TrainingProblem& problem,
+                         const Vector& traces);
+
 // What C is multiplied by: with cost_scale=comparable the number of rows over the trace of the
-// kernel of the first weights, else 1. Errors: kInvalidArgument when that trace is 0, kCancelled.
+// kernel of the first weights, else 1. Errors: kInvalidArgument when that trace is 0.
 absl::StatusOr<double> CostFactor(const MixedNormMklOptions& options,
-                                  const TrainingProblem& problem, const KernelFamily& family,
-                                  RunContext& context);
+                                  const TrainingProblem& problem, const Vector& traces);
 
 }  // namespace mercer::mixed_norm_mkl

@@ -53,7 +53,8 @@ absl::StatusOr<Verification> Verify(const MixedNormMklOptions& options,
   const TaskData& task = problem.tasks[0];
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<KernelFamily> family,
                           MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
-  MERCER_ASSIGN_OR_RETURN(const double factor, CostFactor(options, problem, *family, context));
+  MERCER_ASSIGN_OR_RETURN(const Vector traces, TracesOf(*family, context));
+  MERCER_ASSIGN_OR_RETURN(const double factor, CostFactor(options, problem, traces));
   MERCER_ASSIGN_OR_RETURN(const WeightedKernelPoint point,
                           ReadWeightedKernelPoint(problem, options.C * factor, witness));
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, MakeLoss(LossKind::kHinge));
