@@ -22,6 +22,10 @@ constexpr double kFirstInnerGap = 0.1;
 constexpr int64_t kMostNewtonSolves = 200;
 constexpr int64_t kMostFirstOrderSolves = 2000;
 constexpr int64_t kMostSolvesBetweenPasses = 8;
+constexpr double kLeastFloor = 1e-12;   // of a group's weight: below, weights of kernels overflow
+constexpr double kClearly = 0.98;       // a smaller gap against the one before
+constexpr int64_t kMaxFruitless = 300;  // SVMs; and one for each kernel, that may have to go alone
+constexpr int64_t kFruitlessOfStuck = 60;
 
 }  // namespace
 
@@ -53,6 +57,8 @@ absl::Status MixedNormMklLearner::MakeRegularizer() {
   violations.Check(options_.method != Method::kSimpleMkl || count == 1, "method",
                    absl::StrCat("simple_mkl is for one group of kernels, or regularization=l1; ",
                                 "these kernels have ", count, " groups"));
+  violations.Check(options_.gamma_floor == 0 || options_.gamma_floor >= kLeastFloor, "gamma_floor",
+                   absl::StrCat("must be 0, for the default, or at least ", kLeastFloor));
   violations.Check(options_.gamma_floor * static_cast<double>(count) < 1, "gamma_floor",
                    absl::StrCat("must be below 1 over the number of groups, ", count));
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
@@ -124,15 +130,15 @@ absl::Status MixedNormMklLearner::Prepare(RunContext& context) {
   MERCER_RETURN_IF_ERROR(CheckGroups(options_, *problem_, traces));
   MERCER_ASSIGN_OR_RETURN(const double factor, CostFactor(options_, *problem_, traces));
   MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(*problem_, svm_.loss, options_.C * factor));
+  if (state_.svm_solves == 0 && !state_.mkl.solving) {
+    svm_.loss->RepairDual(svm_.targets, svm_.costs, true, state_.mkl.dual);
+  }
   family_ = std::move(family);
   MakeLoop();
   loop_->SetKernels(family_.get());
   return absl::OkStatus();
 }
 
-  if (state_.svm_solves == 0 && !state_.mkl.solving) {
-    svm_.loss->RepairDual(svm_.targets, svm_.costs, true, state_.mkl.dual);
-  }
 int64_t MixedNormMklLearner::MostSolves() const {
   if (options_.max_svm_solves > 0) {
     return options_.max_svm_solves;
@@ -151,11 +157,16 @@ absl::Status MixedNormMklLearner::Advance(RunContext& context) {
     return absl::OkStatus();
   }
   ++state_.svm_solves;
+  if (state_.before_trial.has_value()) {
+    EndTrial();
+    return absl::OkStatus();
+  }
   MERCER_RETURN_IF_ERROR(BoundSolution(context));
   if (state_.best.RelativeGap() <= target_) {
-    return TakeOutSmallWeights(context);
+    TryWithoutSmallWeights();
+    return absl::OkStatus();
   }
-  if (progress != MklProgress::kSolved) {
+  if (progress != MklProgress::kSolved || IsExhausted()) {
     state_.stop = progress == MklProgress::kObjectiveZero ? StopReason::kObjectiveZero
                                                           : StopReason::kNumericalLimit;
     return absl::OkStatus();
@@ -167,10 +178,12 @@ absl::Status MixedNormMklLearner::Advance(RunContext& context) {
   return loop_->MoveWeights(target_, context);
 }
 
-// Newton's steps converge among the kernels in use: others are looked at when those are nearly done.
+// Newton's steps converge among the kernels in use: others are looked at when those are nearly
+// done.
 bool MixedNormMklLearner::MayWaitWithPass() const {
   constexpr Index kFewOfAll = 2;
-  return norm_ != nullptr && method_ == nullptr && state_.best.has_function() &&
+  return norm_ != nullptr && method_ == nullptr && !state_.before_trial.has_value() &&
+         state_.best.has_function() && state_.mkl.last.newton &&
          state_.since_pass < kMostSolvesBetweenPasses &&
          kFewOfAll * (state_.mkl.weights.array() > 0).count() < state_.mkl.weights.size();
 }
@@ -188,27 +201,45 @@ absl::Status MixedNormMklLearner::BoundSolution(RunContext& context) {
   }
   state_.since_pass = 0;
   state_.best.Improve(loop_->bounds(), mkl.weights, mkl.dual);
+  if (state_.best.RelativeGap() < kClearly * state_.clear_gap) {
+    state_.clear_gap = std::max(state_.best.RelativeGap(), 0.0);
+    state_.fruitless = 0;
+  } else {
+    state_.fruitless += loop_->inner().stuck() ? kFruitlessOfStuck : 1;
+  }
   return absl::OkStatus();
 }
 
+// Newton's steps are counted by the loop.
+bool MixedNormMklLearner::IsExhausted() const {
+  return method_ != nullptr && state_.fruitless >= kMaxFruitless + state_.mkl.weights.size();
+}
+
+// Begins the SVM without them, which is the last one of the run; further steps solve it.
+void MixedNormMklLearner::TryWithoutSmallWeights() {
+  if (norm_ == nullptr || state_.svm_solves >= MostSolves()) {
+    return;
+  }
+  Vector kept = norm_->Thresholded(state_.best.weights, options_.weight_threshold);
+  if (kept != state_.best.weights) {
+    state_.before_trial = state_.mkl;
+    loop_->TryWeights(std::move(kept), target_);
+  }
+}
+
 // The function without them may be a little worse, as long as its gap is small enough.
-absl::Status MixedNormMklLearner::TakeOutSmallWeights(RunContext& context) {
-  if (norm_ == nullptr) {
-    return absl::OkStatus();
-  }
-  const Vector kept = norm_->Thresholded(state_.best.weights, options_.weight_threshold);
-  if (kept == state_.best.weights) {
-    return absl::OkStatus();
-  }
-  ++state_.svm_solves;
-  MERCER_ASSIGN_OR_RETURN(const Vector dual, loop_->TryWeights(kept, target_, context));
+void MixedNormMklLearner::EndTrial() {
   BestPair without = state_.best;
-  without.Improve(loop_->bounds(), kept, dual);
-  without.TakeFunction(loop_->bounds(), kept, dual);
+  without.Improve(loop_->bounds(), state_.mkl.weights, state_.mkl.dual);
+  without.TakeFunction(loop_->bounds(), state_.mkl.weights, state_.mkl.dual);
   if (without.RelativeGap() <= target_) {
     state_.best = std::move(without);
   }
-  return absl::OkStatus();
+  state_.mkl = *std::exchange(state_.before_trial, std::nullopt);
+}
+
+bool MixedNormMklLearner::Fits(const MixedNormMklState& state) const {
+  return !state.before_trial.has_value() || (norm_ != nullptr && state.best.has_function());
 }
 
 StepReport MixedNormMklLearner::Report() const {
@@ -218,6 +249,10 @@ StepReport MixedNormMklLearner::Report() const {
   report.primal = state_.best.upper;
   report.dual = state_.best.lower;
   report.accuracy = state_.best.RelativeGap();
+  if (state_.before_trial.has_value()) {
+    // The run is not over before that SVM is.
+    report.accuracy = std::max(report.accuracy, target_ * (1 + 1e-3));
+  }
   report.has_model = state_.best.has_function() || loop_->inner().has_point();
   report.fraction = FractionOfGap(report.accuracy, problem_->relative_gap);
   report.active_kernels = (mkl.weights.array() > 0).count();

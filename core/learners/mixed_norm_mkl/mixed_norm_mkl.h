@@ -45,11 +45,17 @@ struct MixedNormMklState {
   BestPair best;
   int64_t svm_solves = 0;
   int64_t since_pass = 0;  // SVMs since a pass over all kernels
+  // Of methods with a memory: the gap of the pair when it last fell clearly, and the SVMs since.
+  double clear_gap = kInfinity;
+  int64_t fruitless = 0;
+  // Where the run stands, while the SVM without small weights is solved.
+  std::optional<MklState> before_trial;
   std::optional<StopReason> stop;
 
   static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
     const MklSizes sizes{of.rows, of.kernels};
     visit(Nested(self.mkl, sizes), Nested(self.best, sizes), self.svm_solves, self.since_pass,
+          NotNegative(self.clear_gap), self.fruitless, Nested(self.before_trial, sizes),
           UpTo(self.stop, StopReason::kObjectiveZero));
   }
 };
@@ -66,6 +72,7 @@ class MixedNormMklLearner : public ResumableLearner<MixedNormMklState> {
   absl::Status Begin(const WarmStart* warm_start) override;
   absl::Status Advance(RunContext& context) override;
   StepReport Report() const override;
+  bool Fits(const MixedNormMklState& state) const override;
   void SaveParts(ByteWriter& writer) const override;
   absl::Status LoadParts(ByteReader& reader, RunContext& context) override;
   absl::Status MakeRegularizer();
@@ -75,7 +82,9 @@ class MixedNormMklLearner : public ResumableLearner<MixedNormMklState> {
   absl::Status Prepare(RunContext& context);
   bool MayWaitWithPass() const;
   absl::Status BoundSolution(RunContext& context);
-  absl::Status TakeOutSmallWeights(RunContext& context);
+  void TryWithoutSmallWeights();
+  void EndTrial();
+  bool IsExhausted() const;
   int64_t MostSolves() const;
   absl::StatusOr<TrainedPoint> PointAt(const BestPair& pair, RunContext& context) const;
 

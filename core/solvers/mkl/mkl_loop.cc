@@ -25,11 +25,10 @@ constexpr double kRetreat = 0.4;
 constexpr int64_t kMaxReductions = 3;
 constexpr int64_t kOverRelaxedSteps = 2;
 constexpr int64_t kMaxFruitless = 30;
-constexpr int64_t kMaxFruitlessOfMethod = 300;  // many short steps, each for less
+constexpr int64_t kSlow = 6;  // machines without a better gap, after which another step is tried
 constexpr int64_t kStallsToShorten = 3;
 constexpr double kFirstPower = 2;  // of energies in a closed form; the shortest is its own
 constexpr double kShortestPower = 0.5;
-constexpr int64_t kSlow = 6;  // machines without a better gap, after which another step is tried
 constexpr double kFastRate = 1.0 / 8;  // below, over-relaxed steps do as well as Newton's for less
 
 }  // namespace
@@ -37,8 +36,8 @@ constexpr double kFastRate = 1.0 / 8;  // below, over-relaxed steps do as well a
 void MklLoop::Begin(Vector weights, double inner_gap, double target) {
   state_.weights = std::move(weights);
   state_.inner_gap = HasFixedWeights() ? 0.5 * target : inner_gap;
-  state_.power = 0;
   state_.solving = false;
+  state_.power = 0;
   state_.outer = 0;
   state_.fruitless = 0;
   state_.newton_from = kOverRelaxedSteps;
@@ -79,8 +78,8 @@ absl::StatusOr<MklProgress> MklLoop::Solve(RunContext& context) {
   if (state_.best.primal <= 1e-300) {
     return MklProgress::kObjectiveZero;
   }
-  const bool exhausted =
-      state_.fruitless >= (options_.method != nullptr ? kMaxFruitlessOfMethod : kMaxFruitless);
+  // Of a method many short steps may each be for little: its caller knows when to stop.
+  const bool exhausted = options_.method == nullptr && state_.fruitless >= kMaxFruitless;
   return exhausted || (HasFixedWeights() && inner_.stuck()) ? MklProgress::kNumericalLimit
                                                             : MklProgress::kSolved;
 }
@@ -178,19 +177,11 @@ absl::Status MklLoop::FollowMethod(double target, RunContext& context) {
   return RescaleDual(energies_, context);
 }
 
-absl::StatusOr<Vector> MklLoop::TryWeights(const Vector& weights, double target,
-                                           RunContext& context) {
-  const MklState before = state_;
+void MklLoop::TryWeights(Vector weights, double target) {
   working_only_ = false;
-  state_.weights = weights;
+  state_.solving = false;
+  state_.weights = std::move(weights);
   state_.inner_gap = std::min(state_.inner_gap, kInnerGapShare * target);
-  MklProgress progress = MklProgress::kSolving;
-  while (progress == MklProgress::kSolving) {
-    MERCER_ASSIGN_OR_RETURN(progress, Solve(context));
-  }
-  Vector dual = state_.dual;
-  state_ = before;
-  return dual;
 }
 
 // The last step of the weights raised the optimum. A step of Newton's method is shortened, three

@@ -136,9 +136,9 @@ class MklLoop {
   absl::Status BoundAll(RunContext& context);
   // After kSolved: new weights, and the dual that their machine starts from. Errors: kCancelled.
   absl::Status MoveWeights(double target, RunContext& context);
-  // Between machines: solves that of these weights, whose dual it returns and which bounds() are
-  // about. The run then goes on where it was. Errors: those of Solve.
-  absl::StatusOr<Vector> TryWeights(const Vector& weights, double target, RunContext& context);
+  // Between machines: the next one is that of these weights, solved to a part of the target among
+  // all kernels. It is no step of the run: the caller puts the state back that was before.
+  void TryWeights(Vector weights, double target);
 
   const InnerSolver& inner() const { return inner_; }
   // Of all kernels, at the machine that was solved last.
