@@ -49,7 +49,10 @@ LearnerWork EstimateWork(const MixedNormMklOptions& options, const ProblemShape&
   work.training[WorkKind::kSearchValues] = values * (1 - lone);
   work.training[WorkKind::kKernelValues] = values * lone;
   work.training[WorkKind::kEntries] = svms * 2 * CountPairs(shape);
-  const double sum = options.regularization == Regularization::kSum ? kernels : 1.0;
+  // Comparable costs are in units of the first kernel, so that its scale is 1.
+  const bool plain_sum =
+      options.regularization == Regularization::kSum && options.cost_scale == CostScale::kPlain;
+  const double sum = plain_sum ? kernels : 1.0;
   WorkCount smo = SmoWork(shape, options.C, sum);
   smo[WorkKind::kPairSteps] *= svms > 1 ? 2 : 1;
   smo[WorkKind::kEntries] *= svms;

@@ -59,18 +59,20 @@ void AddMethodOptions(OptionSchema<MixedNormMklOptions>& schema) {
                   .min = 0,
                   .max = 1'000'000,
                   .source = kMeasured});
-  schema.Real("kappa", &MixedNormMklOptions::kappa,
-              {.meaning = "Mirror descent: the step against the one that its analysis asks for. "
-                          "Larger is faster, and oscillates from about 20 on.",
-               .min = 0,
-               .max = 20,
-               .min_open = true,
-               .source = kMeasured});
+  schema.Real(
+      "kappa", &MixedNormMklOptions::kappa,
+      {.meaning = "mirror_descent and alternating_mirror_descent: the step against the one that "
+                  "the analysis asks for. Larger is faster, and oscillates from about 20 "
+                  "on. Without effect with other methods.",
+       .min = 0,
+       .max = 20,
+       .min_open = true,
+       .source = kMeasured});
   schema.Real("power", &MixedNormMklOptions::power,
               {.meaning = "closed_form: the power of the energies by which weights are multiplied. "
                           "It is halved, to 0.5 at the least, whenever the gap has stalled for "
                           "three SVMs. 0.5 never raises the optimum of one group; 2 is about four "
-                          "times as fast.",
+                          "times as fast. Without effect with other methods.",
                .min = 0.5,
                .max = 2,
                .source = kMeasured});
@@ -81,7 +83,7 @@ void AddMethodOptions(OptionSchema<MixedNormMklOptions>& schema) {
            "kernels of low rank may need the weight 0, which leaves its function undetermined; the "
            "floor bends the optimum by at most itself times the number of groups, and smaller ones "
            "make the SVMs harder. 0: half the gap asked for, at most 0.1 over the number of "
-           "groups.",
+           "groups; else at least 1e-12. Without effect with one group or regularization=sum.",
        .min = 0,
        .max = 0.5,
        .source = kOfProblem});
