@@ -1,7 +1,6 @@
 // Kinds mixed_norm_mkl and mixed_norm_mkl_one_vs_one: kernels in groups.
 #include <cmath>
 #include <memory>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -9,6 +8,7 @@
 
 #include "core/base/numeric/index_range.h"
 #include "core/base/status/status_macros.h"
+#include "core/kernels/spec/kernel_labels.h"
 #include "core/objectives/loss.h"
 #include "tests/support/mercer_solve.h"
 #include "tests/support/mercer_solve_json.h"
@@ -126,24 +126,21 @@ double AskedMixedGap(const json& fixture) {
 // the weights of kernels.
 void AddWeights(const TrainingProblem& problem, const Vector& weights, const Vector& energies,
                 json& result) {
-  std::set<std::string> names;
-  for (const KernelSpec& kernel : problem.kernels) {
-    names.insert(kernel.labels.group);
-  }
+  const KernelGroups groups = GroupsOf(problem.kernels);
   Vector inner = weights;
   json gamma = json::array();
   double norm = 0;
-  for (const std::string& name : names) {
+  for (Index j = 0; j < groups.num_groups(); ++j) {
     double sum = 0;
     double largest = 0;
     for (Index k = 0; k < weights.size(); ++k) {
-      if (problem.kernels[static_cast<size_t>(k)].labels.group == name) {
+      if (groups.group_of[static_cast<size_t>(k)] == j) {
         sum += weights(k);
         largest = std::max(largest, energies(k));
       }
     }
     for (Index k = 0; k < weights.size(); ++k) {
-      if (problem.kernels[static_cast<size_t>(k)].labels.group == name && sum > 0) {
+      if (groups.group_of[static_cast<size_t>(k)] == j && sum > 0) {
         inner(k) /= sum;
       }
     }
