@@ -64,7 +64,8 @@ TEST(SquaredHingeLossTest, SeparableScoresLeaveAnInterval) {
   EXPECT_EQ(bias.high, 2);
 }
 
-// Scores of a few values, so that many breaks of the slope meet; several blocks of rows, of which one class has few.
+// Scores of a few values, so that many breaks of the slope meet; several blocks of rows, of which
+// one class has few.
 TEST(SquaredHingeLossTest, BiasIsTheRootOfTheSlopeWhereBreaksMeet) {
   constexpr Index kRows = 20'000;
   const auto loss = *MakeLoss(LossKind::kSquaredHinge);

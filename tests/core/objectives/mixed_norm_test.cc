@@ -99,6 +99,71 @@ TEST(MixedNormTest, ModelIsLeftAloneAtItsSaddlePoint) {
   EXPECT_TRUE((*moved)->isApprox(weights, 1e-6)) << (*moved)->transpose();
 }
 
+// The saddle point of a model in inner and outer weights is found by Newton's method from nearby:
+// with a wrong slope or block of second derivatives its error would shrink in proportion, if at
+// all, and not as a square.
+TEST(MixedNormTest, StepsFromNearbySquareTheDistanceToTheSaddlePoint) {
+  const MixedNorm norm(SomeGroups(), 1e-6);
+  const Vector inner{{1, 1, 2, 1, 3, 1}};
+  const Vector outer{{2, 3, 1}};
+  const Vector energies{{4, 9, 4, 1, 1, 4}};
+  const Vector saddle = norm.Combined(inner, outer);
+  RandomStream random(5, "mixed norm");
+  Matrix factor(6, 6);
+  for (double& value : factor.reshaped()) {
+    value = random.Normal();
+  }
+  // So small that the model is concave in the outer weights, as the optimum of a machine is.
+  const Matrix hessian = 2e-3 * factor * factor.transpose();
+  const Vector inner_move = inner.cwiseProduct(Vector{{1, -2, 0.5, 0, -1, 1}});
+  const Vector outer_move = outer.cwiseProduct(Vector{{-1, 0.5, 1.5}});
+  const auto error_after = [&](double distance) {
+    const Vector start =
+        norm.Combined(inner + distance * inner_move, outer + distance * outer_move);
+    const WeightModel model{start, energies - 2 * hessian * (start - saddle), hessian};
+    const auto moved = norm.SolveModel(model, {0, 1, 2, 3, 4, 5}, RunContext());
+    EXPECT_TRUE(moved.ok() && moved->has_value());
+    return (**moved - saddle).norm();
+  };
+  const double far = error_after(0.05);
+  const double near = error_after(0.005);
+  EXPECT_LT(far, 1);
+  EXPECT_LT(near, 0.02 * far);
+}
+
+// Energies of kernels without a weight say nothing about what is negligible among the others.
+TEST(MixedNormTest, EntriesAreCutAgainstTheirGroup) {
+  const MixedNorm norm({{0, 0, 0}, 1}, 1e-6);
+  const MixedWeights parts{Vector{{1e-10, 1 - 1e-10, 0}}, Vector::Ones(1)};
+  const Vector inner = norm.Multiplied(parts, Vector{{1e-9, 1e-12, 1}}, 2);
+  EXPECT_NEAR(inner(0), 1e-10 / (1e-10 + 1e-6), 1e-9);
+  EXPECT_NEAR(inner.sum(), 1, 1e-14);
+  EXPECT_EQ(inner(2), 0);
+  EXPECT_EQ(norm.Multiplied(parts, Vector{{1e-9, 1, 1}}, 2)(0), 0);
+}
+
+// More kernels than a model takes never come in: of all groups those furthest above.
+TEST(MixedNormTest, CandidatesFitIntoAModel) {
+  constexpr Index kGroups = 200;
+  SimplexGroups groups{{}, kGroups};
+  for (Index k = 0; k < 3 * kGroups; ++k) {
+    groups.group_of.push_back(k % kGroups);
+  }
+  const MixedNorm norm(groups, 1e-6);
+  Vector inner = Vector::Zero(3 * kGroups);
+  inner.head(kGroups).setOnes();
+  Vector energies = Vector::Ones(3 * kGroups);
+  for (Index k = 0; k < kGroups; ++k) {
+    energies(kGroups + k) = 2 + static_cast<double>(k);
+  }
+  const Vector weights = norm.Combined(inner, Vector::Ones(kGroups));
+  const std::vector<Index> candidates = norm.Candidates(weights, energies);
+  ASSERT_EQ(candidates.size(), kMaxModelKernels);
+  EXPECT_EQ(candidates.front(), 0);
+  EXPECT_EQ(candidates[kGroups], 2 * kGroups - (static_cast<Index>(kMaxModelKernels) - kGroups));
+  EXPECT_EQ(candidates.back(), 2 * kGroups - 1);
+}
+
 TEST(SimplexProgramTest, MinimiserBeatsCompetitorsAndMeetsTheConditions) {
   RandomStream random(4, "simplex program");
   const SimplexGroups groups{{0, 0, 1, 0, 1, 1, 2, 0}, 3};

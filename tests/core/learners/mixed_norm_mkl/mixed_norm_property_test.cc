@@ -186,6 +186,82 @@ TEST(MixedNormPropertyTest, HundredsOfKernelsTakeFewMachines) {
   }
 }
 
+// As many groups that a model of all kernels, or even of one of each, would be too large, and costs
+// so small that no row is free: then there is no Newton step.
+TEST(MixedNormPropertyTest, ConvergesWithoutAModel) {
+  struct Case {
+    int groups;
+    std::vector<double> widths;
+    double C;
+  };
+  for (const Case& one : {Case{150, {0.25, 1, 4}, 50}, Case{300, {1}, 50}, Case{3, Widths(), 1e-3},
+                          Case{150, {0.25, 1, 4}, 1e-3}}) {
+    const RandomKernels given = MakeRandomKernels(40, one.groups, one.widths, 3);
+    const Fit fit =
+        MustTrain(GroupedProblem(given.grams, given.groups, given.targets), WithCost(one.C), 1e-3);
+    EXPECT_EQ(fit.stop_reason, StopReason::kConverged)
+        << one.groups << " groups, C " << one.C << ", gap " << fit.certificate.accuracy;
+  }
+}
+
+TEST(MixedNormPropertyTest, SmallWeightsAreTakenOutWhereTheGapAllows) {
+  const RandomKernels given = SomeKernels();
+  const TrainingProblem problem = GroupedProblem(given.grams, given.groups, given.targets);
+  std::vector<Index> counts;
+  for (const double threshold : {0.0, 1e-4}) {
+    const Fit fit = MustTrain(
+        problem,
+        WithCost(50, {{"method", std::string("mirror_descent")}, {"weight_threshold", threshold}}),
+        1e-3);
+    EXPECT_LE(fit.certificate.accuracy, 1e-3) << threshold;
+    counts.push_back((fit.weights().array() > 0).count());
+    if (threshold > 0) {
+      for (Index g = 0; g < 3; ++g) {
+        const Vector of_group = fit.weights().segment(4 * g, 4);
+        for (const double weight : of_group) {
+          EXPECT_TRUE(weight == 0 || weight >= threshold * of_group.maxCoeff());
+        }
+      }
+    }
+  }
+  EXPECT_EQ(counts[0], 12);
+  EXPECT_LT(counts[1], 12);
+}
+
+TEST(MixedNormPropertyTest, GroupsKeepTheFloor) {
+  const FixtureProblem given = ReadMixedProblem(ReadMixedFixture("low-rank-groups")["inputs"]);
+  for (const double floor : {0.05, 1e-3}) {
+    OptionValues options = given.options;
+    options["gamma_floor"] = floor;
+    const absl::StatusOr<Fit> fit = Train(given.problem, options, 1e-3);
+    ASSERT_TRUE(fit.ok()) << fit.status();
+    const Vector gamma = fit->point.summary.tables[0].values.col(0).cwiseInverse();
+    EXPECT_NEAR(gamma.sum(), 1, 1e-9) << floor;
+    EXPECT_NEAR(gamma.minCoeff(), floor, 1e-9) << floor;
+  }
+}
+
+TEST(MixedNormPropertyTest, GroupsOfZeroKernelsAreRefusedByName) {
+  const RandomKernels given = SomeKernels();
+  std::vector<Matrix> grams = given.grams;
+  std::vector<int> groups = given.groups;
+  grams.push_back(Matrix::Zero(40, 40));
+  groups.push_back(9);
+  const TrainingProblem problem = GroupedProblem(grams, groups, given.targets);
+  const absl::Status status = Train(problem, WithCost(50), 1e-3).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_NE(status.message().find("\"g9\""), std::string::npos) << status;
+  // With all kernels in one group it is one of many that are not used.
+  EXPECT_TRUE(Train(problem, WithCost(50, {{"regularization", std::string("l1")}}), 1e-3).ok());
+  for (const char* regularization : {"mixed_norm", "l1", "sum"}) {
+    const absl::Status none =
+        Train(GroupedProblem({grams.back()}, {0}, given.targets),
+              WithCost(50, {{"regularization", std::string(regularization)}}), 1e-3)
+            .status();
+    EXPECT_TRUE(absl::IsInvalidArgument(none)) << regularization << ": " << none;
+  }
+}
+
 TEST(MixedNormPropertyTest, TablesTellGroupsAndKernels) {
   const RandomKernels given = SomeKernels();
   const Fit fit =
@@ -209,7 +285,9 @@ absl::Status RefusalOf(OptionValues options) {
 
 TEST(MixedNormPropertyTest, ContradictionsAreRefusedByName) {
   const std::vector<std::pair<std::string, OptionValues>> refused = {
-      {"gamma_floor", {{"gamma_floor", 0.4}}}, {"method", {{"method", std::string("simple_mkl")}}}};
+      {"gamma_floor", {{"gamma_floor", 0.4}}},
+      {"gamma_floor", {{"gamma_floor", 1e-310}}},
+      {"method", {{"method", std::string("simple_mkl")}}}};
   for (const auto& [field, options] : refused) {
     const absl::Status status = RefusalOf(options);
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
