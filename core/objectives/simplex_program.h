@@ -28,7 +28,7 @@ struct SimplexProgram {
 // The minimiser over x >= 0 whose entries have the sum 1 in each group, by Mehrotra's predictor and
 // corrector; entries below 1e-9 of the largest of their group are 0. Of several minimisers one well
 // inside. Cost: 10 to 30 factorisations. Nothing when the numbers do not admit a solution (entries
-// that are not finite) or rounding has spoilt the path. Errors: kCancelled.
+// that are not finite, a slope of 0) or rounding has spoilt the path. Errors: kCancelled.
 absl::StatusOr<std::optional<Vector>> MinimizeOnSimplices(const SimplexProgram& program,
                                                           const SimplexGroups& groups,
                                                           const RunContext& context);

@@ -29,9 +29,9 @@ struct WeightedKernelPoint {
   Vector lower_dual = {};  // where the lower bound is taken; empty: at `dual`
 };
 
-// Reads dual, bias, the array "weights" and, if there is one, "lower_dual" of the witness; costs are those of the task times C.
-// Errors: kFailedPrecondition when the witness is not of these rows, holds no weights >= 0 of these
-// kernels, or another dual that is not of these rows.
+// Reads dual, bias, the array "weights" and, if there is one, "lower_dual" of the witness; costs
+// are those of the task times C. Errors: kFailedPrecondition when the witness is not of these rows,
+// holds no weights >= 0 of these kernels, or another dual that is not of these rows.
 absl::StatusOr<WeightedKernelPoint> ReadWeightedKernelPoint(const TrainingProblem& problem,
                                                             double C, const Witness& witness);
 
