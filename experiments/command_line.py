@@ -9,7 +9,7 @@ from data_sets import SOURCES
 from measurements import Measurements
 
 
-def run(description, experiments, laboratory, methods, splits=None):
+def run(description, experiments, laboratory, methods, splits=None, sources=SOURCES):
     """Measures what is missing, and prints the tables of one experiment.
 
     Parameters
@@ -24,8 +24,10 @@ def run(description, experiments, laboratory, methods, splits=None):
         What it can measure.
     splits : int, optional
         Divisions of each data set when the command line does not say how many. None: as many as the experiment has.
+    sources : mapping
+        The names of the data sets.
     """
-    arguments = _parse_arguments(description, experiments, methods, splits)
+    arguments = _parse_arguments(description, experiments, methods, splits, sources)
     numbers = None if arguments.splits is None else range(arguments.splits)
     with _connect(arguments) as client, threadpool_limits(arguments.threads):
         used = laboratory(
@@ -34,11 +36,11 @@ def run(description, experiments, laboratory, methods, splits=None):
         print(experiments[arguments.experiment](used, arguments.sets, numbers))
 
 
-def _parse_arguments(description, experiments, methods, splits):
+def _parse_arguments(description, experiments, methods, splits, sources):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", metavar="DATA", help="folder of the data sets")
     parser.add_argument("experiment", choices=experiments)
-    parser.add_argument("--sets", nargs="+", choices=SOURCES, help="data sets; those of the experiment when absent")
+    parser.add_argument("--sets", nargs="+", choices=sources, help="data sets; those of the experiment when absent")
     parser.add_argument("--splits", type=int, default=splits, help="random divisions of each data set")
     parser.add_argument("--methods", nargs="*", choices=methods, default=methods,
                         help="what to measure; tables show all that the file of results has")  # fmt: skip

@@ -1,0 +1,21 @@
+#!/usr/bin/env python3
+"""The experiments on mixed-norm multiple kernel learning, beside what a user would take instead.
+
+    export MERCER_SERVER_PROGRAM=build/release/bin/mercer-server
+    build/python/venv/bin/python experiments/mixed_norm_mkl.py DATA accuracy --results views.jsonl
+
+DATA is a folder with the files that views.py names. Every measurement is written to the file of --results at once,
+and one that stands there is not made again. The tables go to the standard output.
+"""
+
+import command_line
+
+import views
+from study_views import ViewLaboratory, accuracy
+
+EXPERIMENTS = {"accuracy": accuracy}
+
+if __name__ == "__main__":
+    command_line.run(
+        __doc__, EXPERIMENTS, ViewLaboratory, ("mercer", "best_kernel", "concatenated"), sources=views.SOURCES
+    )

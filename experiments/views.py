@@ -1,0 +1,136 @@
+"""Data sets with several descriptions of the same objects, read from a folder of files."""
+
+import csv
+import dataclasses
+import gzip
+import pathlib
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.datasets import load_svmlight_file
+
+
+@dataclasses.dataclass(frozen=True)
+class Views:
+    """The descriptions of the same rows, their labels, and for each division which rows train and test.
+
+    Attributes
+    ----------
+    blocks : dict of str to ndarray of shape (rows, columns)
+    labels : ndarray of int
+    histograms : bool
+        The descriptions are shares that sum to 1, which the chi-square distance compares.
+    divisions : list of (ndarray, ndarray)
+        Numbers of the training rows and of the test rows.
+    """
+
+    blocks: dict
+    labels: np.ndarray
+    histograms: bool
+    divisions: list
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """Where the files are, and how random divisions are drawn where the files name none.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Files of the folder, without their extension, one for each description.
+    rows_per_class : int, optional
+        Training rows of each class in random divisions; all others test.
+    share : float, optional
+        Or the share of all rows that trains.
+    """
+
+    names: tuple
+    divisions: int
+    histograms: bool = False
+    rows_per_class: int | None = None
+    share: float | None = None
+
+
+_SIFTS = ("sift", "opponentsift", "rgsift", "csift", "transformedcolorsift")
+SOURCES = {
+    "caltech5": Source(_SIFTS, 10, histograms=True),
+    "flowers17": Source(("colour", "shape", "texture", "hog", "hsv", "siftint", "siftbdy"), 3, histograms=True),
+    "caltech101": Source(_SIFTS, 3, histograms=True),
+    "mfeat": Source(
+        tuple(f"mfeat_{name}" for name in ("fac", "fou", "kar", "mor", "pix", "zer")), 5, rows_per_class=30
+    ),
+    "leaves100": Source(("view1", "view2", "view3"), 3, rows_per_class=8),
+    "proteinfold": Source(tuple(f"view{number:02}" for number in range(1, 13)), 3, share=0.7),
+}
+
+
+def _read_csv(path):
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        table = np.array(list(csv.reader(file))[1:], dtype=float)
+    return table[:, :-1], table[:, -1].astype(int)
+
+
+def _read_histograms(path):
+    features, labels = load_svmlight_file(str(path))
+    counts = features.toarray()
+    return counts / counts.sum(axis=1, keepdims=True), labels.astype(int)
+
+
+def _named_divisions(path, count):
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    parts = [np.array([row[f"split{number}"] for row in rows]) for number in range(1, count + 1)]
+    return [(np.flatnonzero(part == "train"), np.flatnonzero(part == "test")) for part in parts]
+
+
+def _random_division(labels, source, number):
+    random = np.random.default_rng(number)
+    if source.share is not None:
+        order = random.permutation(len(labels))
+        return tuple(np.sort(part) for part in np.split(order, [round(source.share * len(labels))]))
+    chosen = [
+        random.permutation(np.flatnonzero(labels == label))[: source.rows_per_class] for label in np.unique(labels)
+    ]
+    train = np.sort(np.concatenate(chosen))
+    return train, np.setdiff1d(np.arange(len(labels)), train)
+
+
+def read(folder, name):
+    """The data set of this name."""
+    source, folder = SOURCES[name], pathlib.Path(folder) / name
+    blocks, labels = {}, None
+    for block in source.names:
+        blocks[block], labels = (
+            _read_histograms(folder / f"{block}.svm.gz") if source.histograms else _read_csv(folder / f"{block}.csv.gz")
+        )
+    index = folder / "index.csv.gz"
+    divisions = (
+        _named_divisions(index, source.divisions)
+        if index.exists()
+        else [_random_division(labels, source, number) for number in range(source.divisions)]
+    )
+    return Views(blocks, labels, source.histograms, divisions)
+
+
+def prepared(views, train):
+    """The descriptions as kernels read them: histograms as they are, others standardised on the training rows."""
+    if views.histograms:
+        return views.blocks
+    result = {}
+    for name, values in views.blocks.items():
+        deviation = values[train].std(axis=0)
+        result[name] = (values - values[train].mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    return result
+
+
+def mean_distance(views, rows):
+    """Mean over the pairs of different rows of the distance that the kernels divide by their widths."""
+    pairs = len(rows) * (len(rows) - 1)
+    if not views.histograms:
+        return float(cdist(rows, rows, "sqeuclidean").sum() / pairs)
+    total = 0.0
+    for row in rows:
+        together = rows + row
+        squares = np.divide((rows - row) ** 2, together, out=np.zeros_like(rows), where=together > 0)
+        total += 0.5 * squares.sum()
+    return total / pairs
