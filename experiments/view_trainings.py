@@ -45,7 +45,8 @@ def train(client, views, rows, test, settings, threads):
     Returns
     -------
     dict
-        ``accuracy`` in percent, the times of `trainings.durations`, ``gap``: the largest of the pairs, ``zeros``: share of weights below 1e-4 of the pair's largest in percent, ``groups`` in use.
+        ``accuracy`` in percent, the times of `trainings.durations`, ``gap``: the largest of the pairs, ``zeros``: share of
+        weights below 1e-4 of the pair's largest in percent, ``groups`` in use.
     """
     blocks = sets.prepared(views, rows)
     kernels = kernel_texts(views, blocks, rows, settings["scaling"])

@@ -22,9 +22,9 @@ namespace {
 // The mixed norm of groups of kernels: |f| is the largest sum of norms of a group. With
 // weights(k) = inner(k) / outer(group of k) the weights of a group sum to 1 / outer, so that the
 // set is that of weights whose groups' sums have reciprocals of sum 1.
-class MixedNorm : public WeightRegularizer {
+class MixedNormByHand : public WeightRegularizer {
  public:
-  explicit MixedNorm(std::vector<Index> group_of) : group_of_(std::move(group_of)) {}
+  explicit MixedNormByHand(std::vector<Index> group_of) : group_of_(std::move(group_of)) {}
 
   double HalfSquaredNorm(ConstVectorRef norms) const override {
     const double largest = Sums(norms).maxCoeff();
@@ -153,7 +153,7 @@ TEST(MklLoopTest, MixedNormsHaveTheOptimaOfAnIndependentSolver) {
     const SmoMklCase given{GramFamily(std::move(grams)),
                            {SharedLoss(LossKind::kHinge, 0.0), labels,
                             Vector::Constant(labels.size(), inputs["C"].get<double>())}};
-    const BestPoint best = Solve(MixedNorm(groups), given, kTarget).state.best;
+    const BestPoint best = Solve(MixedNormByHand(groups), given, kTarget).state.best;
     const double objective = fixture["expected"]["objective"].get<double>();
     EXPECT_GE(best.primal, objective * (1 - 1e-9)) << name;
     EXPECT_LE(best.primal, objective * (1 + kTarget)) << name;
@@ -169,9 +169,9 @@ TEST(MklLoopTest, MixedNormOfOneGroupIsTheL1Ball) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     const SmoMklCase given = MakeSmoMklCase(seed, 60, 5.0);
     const BestPoint ball = Solve(LpBall(1), given, target).state.best;
-    const BestPoint one = Solve(MixedNorm({0, 0, 0, 0}), given, target).state.best;
-    const BestPoint pairs = Solve(MixedNorm({0, 0, 1, 1}), given, target).state.best;
-    const BestPoint singles = Solve(MixedNorm({0, 1, 2, 3}), given, target).state.best;
+    const BestPoint one = Solve(MixedNormByHand({0, 0, 0, 0}), given, target).state.best;
+    const BestPoint pairs = Solve(MixedNormByHand({0, 0, 1, 1}), given, target).state.best;
+    const BestPoint singles = Solve(MixedNormByHand({0, 1, 2, 3}), given, target).state.best;
     EXPECT_LE(ball.lower, one.primal * (1 + 1e-12));
     EXPECT_LE(one.lower, ball.primal * (1 + 1e-12));
     EXPECT_LT(pairs.primal, one.lower);
@@ -185,7 +185,7 @@ TEST(MklLoopTest, GroupsOfOneKernelAreItsMachine) {
   const Matrix gram = given.family.gram(1);
   const SmoMklCase same{GramFamily({gram, gram, gram}), given.problem};
   const SmoMklCase machine{GramFamily({9.0 * gram}), given.problem};
-  const Solution groups = Solve(MixedNorm({0, 1, 2}), same, 1e-8);
+  const Solution groups = Solve(MixedNormByHand({0, 1, 2}), same, 1e-8);
   const BestPoint single = Solve(LpBall(1), machine, 1e-8).state.best;
   EXPECT_NEAR(groups.state.best.primal / single.primal, 1, 2e-8);
   EXPECT_LT((groups.state.best.weights - Vector::Constant(3, 3.0)).norm(), 1e-12);
