@@ -237,7 +237,8 @@ TEST(MixedNormPropertyTest, GroupsKeepTheFloor) {
     ASSERT_TRUE(fit.ok()) << fit.status();
     const Vector gamma = fit->point.summary.tables[0].values.col(0).cwiseInverse();
     EXPECT_NEAR(gamma.sum(), 1, 1e-9) << floor;
-    EXPECT_NEAR(gamma.minCoeff(), floor, 1e-9) << floor;
+    EXPECT_GE(gamma.minCoeff(), floor * (1 - 1e-9)) << floor;
+    EXPECT_LE(gamma.minCoeff(), floor * (1 + 1e-3)) << floor;  // where the best function was
   }
 }
 
