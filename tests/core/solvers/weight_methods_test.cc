@@ -148,11 +148,11 @@ TEST(ReducedGradientMethodTest, AStateOnTheWayNeedsAPoint) {
   ByteWriter writer;
   method.Save(writer);
   const std::string fresh = std::move(writer).Take();
-  for (const char phase : {0, 1, 2, 3, 4}) {
+  for (const char phase : {'\0', '\1', '\2', '\3', '\4'}) {
     std::string changed = fresh;
     changed[0] = phase;
     ByteReader reader(changed);
-    EXPECT_EQ(method.Load(reader).ok(), phase == 0) << static_cast<int>(phase);
+    EXPECT_EQ(method.Load(reader).ok(), phase == '\0') << static_cast<int>(phase);
   }
 }
 
