@@ -52,17 +52,17 @@ class MixedNormMKLClassifier(KernelClassifier):
         The most SVMs of fixed weights that are solved; the best point then is the result, with its gap. 0: 200 with
         newton, else 2000. In [0, 1000000].
     kappa : float, default=5.0
-        Mirror descent: the step against the one that its analysis asks for. Larger is faster, and oscillates from about
-        20 on. In (0, 20].
+        Mirror_descent and alternating_mirror_descent: the step against the one that the analysis asks for. Larger is
+        faster, and oscillates from about 20 on. Without effect with other methods. In (0, 20].
     power : float, default=2.0
         Closed_form: the power of the energies by which weights are multiplied. It is halved, to 0.5 at the least,
         whenever the gap has stalled for three SVMs. 0.5 never raises the optimum of one group; 2 is about four times as
-        fast. In [0.5, 2].
+        fast. Without effect with other methods. In [0.5, 2].
     gamma_floor : float, default=0.0
         The least weight of a group among the groups, below 1 over their number. A group of kernels of low rank may need
         the weight 0, which leaves its function undetermined; the floor bends the optimum by at most itself times the
         number of groups, and smaller ones make the SVMs harder. 0: half the gap asked for, at most 0.1 over the number
-        of groups. In [0, 0.5].
+        of groups; else at least 1e-12. Without effect with one group or regularization=sum. In [0, 0.5].
     weight_threshold : float, default=0.0001
         Kernels with less than this share of the largest weight of their group are taken out at the end, when an SVM
         without them still has the gap asked for. In [0, 0.1].
@@ -70,6 +70,9 @@ class MixedNormMKLClassifier(KernelClassifier):
         How more than two classes become outputs.
     class_weight : 'balanced' or dict, default=None
         Factors of the cost by class. 'balanced': ``n_samples / (n_classes * n_samples_of_the_class)``.
+    square_repair : {'none', 'check', 'shift', 'clip', 'flip'}, default='none'
+        What becomes of precomputed kernels with negative eigenvalues: ``check`` refuses them and says how large the
+        violation is, ``shift`` adds to the diagonal, ``clip`` makes them 0, ``flip`` changes their sign.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -139,6 +142,7 @@ class MixedNormMKLClassifier(KernelClassifier):
         weight_threshold: float = 0.0001,
         coding: str = "one_vs_all",
         class_weight: Any = None,
+        square_repair: str = "none",
         scaling: str = "standardize",
         imputation: str = "refuse",
         unseen_category: str = "refuse",
@@ -162,6 +166,7 @@ class MixedNormMKLClassifier(KernelClassifier):
         self.weight_threshold = weight_threshold
         self.coding = coding
         self.class_weight = class_weight
+        self.square_repair = square_repair
         self.scaling = scaling
         self.imputation = imputation
         self.unseen_category = unseen_category
