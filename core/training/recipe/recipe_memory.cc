@@ -129,7 +129,10 @@ absl::StatusOr<Index> PartsAtOnce(const LearnerEntry& entry, const TrainingRecip
   constexpr size_t kMost = 8;
   // What small servers have.
   constexpr size_t kBytes = size_t{128} << 20;
-  if (!entry.estimate_memory || !HasParts(entry, recipe, shape)) {
+  // Those of one-vs-all have all rows, which keep the threads of one part busy, and their caches
+  // side by side cost more time than they spare.
+  if (!entry.estimate_memory || recipe.coding != CodingChoice::kOneVsOne ||
+      !HasParts(entry, recipe, shape)) {
     return Index{1};
   }
   ProblemShape in_memory = shape;

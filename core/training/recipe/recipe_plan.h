@@ -49,9 +49,9 @@ std::vector<OptionValues> OptionsOfTrainings(const TrainingRecipe& recipe);
 void CheckPath(const LearnerEntry& entry, const TrainingRecipe& recipe,
                FieldViolations& violations);
 
-// How many outputs of a training of that shape are learned side by side (composite_learner.h): as
-// many as stay within a bound on what they take together. Whatever the shape says of files, the
-// number is the same. Errors: those of the learner's estimate.
+// How many outputs of a training of that shape are learned side by side (composite_learner.h): of
+// one-vs-one as many as stay within a bound on what they take together, else one. Whatever the
+// shape says of files, the number is the same. Errors: those of the learner's estimate.
 absl::StatusOr<Index> PartsAtOnce(const LearnerEntry& entry, const TrainingRecipe& recipe,
                                   const ProblemShape& shape);
 
