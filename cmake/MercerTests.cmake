@@ -259,7 +259,8 @@ if(MERCER_PYTHON)
   if(MERCER_BUILD_SERVER)
     mercer_python_tests(web)
     mercer_python_tests(e2e)
-    set_tests_properties(e2e/dashboard_test PROPERTIES TIMEOUT 600)  # a browser walks through everything
+    # A browser walks through everything; all of scikit-learn's checks on every estimator.
+    set_tests_properties(e2e/dashboard_test e2e/python_estimators_test PROPERTIES TIMEOUT 600)
   endif()
 else()
   message(STATUS "no /usr/bin/python3: the Python tests are left out")
