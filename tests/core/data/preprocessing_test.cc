@@ -437,7 +437,7 @@ TEST(PreprocessingTest, AnotherRuleForUnseenCategoriesIsThatOfAnotherFit) {
 
 // A table of numbers, of which some are missing, and of columns of categories.
 Dataset LargeTable() {
-  constexpr Index kRows = kSanitized ? 5'000 : 300'000;
+  constexpr Index kRows = kSanitized ? 50'000 : 300'000;
   constexpr Index kColumns = 40;
   constexpr int kCategories = 5;
   RandomStream random(4, "large table");
@@ -474,9 +474,14 @@ TEST(PreprocessingTest, WorkOnALargeTableEndsWithinAQuarterSecond) {
   const auto apply = [&](RunContext& context) { return fitted.Apply(dataset, context).status(); };
   const double fitting = WholeWork(fit);
   const double applying = WholeWork(apply);
+  // Of work that takes milliseconds a thread that wakes up late sees the end.
+  static constexpr double kLateWakeUp = 0.02;
+  const auto most = [](double whole) {
+    return std::min(std::max(whole, kLateWakeUp), kMostWorkAfterCancel);
+  };
   for (const double part : {0.1, 0.4, 0.7}) {
-    EXPECT_LE(WorkAfterCancel(part * fitting, fit), std::min(fitting, kMostWorkAfterCancel));
-    EXPECT_LE(WorkAfterCancel(part * applying, apply), std::min(applying, kMostWorkAfterCancel));
+    EXPECT_LE(WorkAfterCancel(part * fitting, fit), most(fitting));
+    EXPECT_LE(WorkAfterCancel(part * applying, apply), most(applying));
   }
 }
 
