@@ -267,7 +267,7 @@ TEST(PairRidgeTest, AModelOfSeveralTasksIsReadBackFromItsFile) {
   };
   const Prediction of_loaded = predict(*loaded);
   EXPECT_EQ(of_loaded.decision_values, predict(trained->model).decision_values);
-  Matrix sum = Matrix::Zero(60, 2);
+  Matrix sum = Matrix::Zero(60, 1);  // of each row the output of its own task
   for (const Matrix& contribution : of_loaded.contributions) {
     sum += contribution;
   }
