@@ -2,13 +2,12 @@
 
 import numpy as np
 import pandas as pd
+import views as sets
+from mercer.local_model import load_model
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-
-import views as sets
-from mercer.local_model import load_model
 from trainings import durations
 
 # Widths of the kernels as multiples of the mean distance of the training rows.
@@ -45,8 +44,8 @@ def train(client, views, rows, test, settings, threads):
     Returns
     -------
     dict
-        ``accuracy`` in percent, the times of `trainings.durations`, ``gap``: the largest of the pairs, ``zeros``: share of
-        weights below 1e-4 of the pair's largest in percent, ``groups`` in use.
+        ``accuracy`` in percent, the times of `trainings.durations`, ``gap``: the largest of the pairs, ``zeros``: share
+        of weights below 1e-4 of the pair's largest in percent, ``groups`` in use.
     """
     blocks = sets.prepared(views, rows)
     kernels = kernel_texts(views, blocks, rows, settings["scaling"])
@@ -79,7 +78,7 @@ def best_kernel(views, rows, test):
     labels = views.labels
     best = (-1.0, None)
     for name, values in blocks.items():
-        distances = _distances(views, values)
+        distances = sets.distances(views, values)
         mean = sets.mean_distance(views, values[rows])
         for multiple in MULTIPLES:
             gram = np.exp(-distances / (multiple * mean))
@@ -100,19 +99,3 @@ def concatenated(views, rows, test):
     search = GridSearchCV(make_pipeline(StandardScaler(), SVC()), grid, cv=3)
     search.fit(features[rows], views.labels[rows])
     return {"accuracy": 100.0 * float(search.score(features[test], views.labels[test])), **search.best_params_}
-
-
-def _distances(views, values):
-    if not views.histograms:
-        return ((values[:, None, :] - values[None, :, :]) ** 2).sum(axis=2) if len(values) < 500 else _squares(values)
-    result = np.empty((len(values), len(values)))
-    for i, row in enumerate(values):
-        together = values + row
-        squares = np.divide((values - row) ** 2, together, out=np.zeros_like(values), where=together > 0)
-        result[i] = 0.5 * squares.sum(axis=1)
-    return result
-
-
-def _squares(values):
-    norms = (values**2).sum(axis=1)
-    return np.maximum(norms[:, None] + norms[None, :] - 2 * values @ values.T, 0.0)

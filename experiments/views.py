@@ -123,14 +123,18 @@ def prepared(views, train):
     return result
 
 
-def mean_distance(views, rows):
-    """Mean over the pairs of different rows of the distance that the kernels divide by their widths."""
-    pairs = len(rows) * (len(rows) - 1)
+def distances(views, values):
+    """Between all pairs of rows what the kernels divide by their widths: chi-square, or squared Euclidean."""
     if not views.histograms:
-        return float(cdist(rows, rows, "sqeuclidean").sum() / pairs)
-    total = 0.0
-    for row in rows:
-        together = rows + row
-        squares = np.divide((rows - row) ** 2, together, out=np.zeros_like(rows), where=together > 0)
-        total += 0.5 * squares.sum()
-    return total / pairs
+        return cdist(values, values, "sqeuclidean")
+    result = np.empty((len(values), len(values)))
+    for i, row in enumerate(values):
+        together = values + row
+        squares = np.divide((values - row) ** 2, together, out=np.zeros_like(values), where=together > 0)
+        result[i] = 0.5 * squares.sum(axis=1)
+    return result
+
+
+def mean_distance(views, rows):
+    """Their mean over the pairs of different rows."""
+    return float(distances(views, rows).sum() / (len(rows) * (len(rows) - 1)))
