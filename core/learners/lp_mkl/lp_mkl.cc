@@ -46,23 +46,11 @@ absl::Status LpMklLearner::Begin(const WarmStart* warm_start) {
   return absl::OkStatus();
 }
 
-// Those of the solution to start from, where it has any for as many kernels, else equal ones. A
-// small share of equal weights is mixed in, so that no kernel starts at zero, where p = 1 would
-// leave it.
 Vector LpMklLearner::StartWeights(const WarmStart* warm_start) const {
   const Vector uniform = UniformWeights(static_cast<Index>(problem_->kernels.size()), options_.p);
-  if (ball_.AreFixed(uniform.size()) || warm_start == nullptr || warm_start->point == nullptr ||
-      warm_start->problem == nullptr) {
-    return uniform;
-  }
-  const Matrix* weights = warm_start->point->witness.FindArray("weights");
-  if (weights == nullptr || weights->rows() != uniform.size() || weights->cols() != 1 ||
-      !weights->allFinite()) {
-    return uniform;
-  }
-  const Vector mixed = 0.99 * weights->col(0) + 0.01 * uniform;
-  const bool usable = mixed.minCoeff() >= 0 && mixed.maxCoeff() > 0;
-  return usable ? ball_.Normalized(mixed) : uniform;
+  const Vector carried =
+      ball_.AreFixed(uniform.size()) ? Vector() : CarriedWeights(uniform, warm_start);
+  return carried.size() > 0 ? ball_.Normalized(carried) : uniform;
 }
 
 absl::Status LpMklLearner::Prepare(RunContext& context) {

@@ -99,20 +99,11 @@ void MixedNormMklLearner::MakeLoop() {
                 state_.mkl);
 }
 
-// Those of the solution to start from, where it has any for as many kernels, else equal ones. A
-// small share of equal weights is mixed in, so that no kernel starts at zero.
 Vector MixedNormMklLearner::StartWeights(const WarmStart* warm_start) const {
   const Vector first = FirstWeights(options_, *problem_);
-  if (regularizer_->AreFixed(first.size()) || warm_start == nullptr ||
-      warm_start->point == nullptr) {
-    return first;
-  }
-  const Matrix* weights = warm_start->point->witness.FindArray("weights");
-  if (weights == nullptr || weights->rows() != first.size() || weights->cols() != 1 ||
-      !weights->allFinite() || weights->minCoeff() < 0) {
-    return first;
-  }
-  return regularizer_->Normalized(0.99 * weights->col(0) + 0.01 * first);
+  const Vector carried =
+      regularizer_->AreFixed(first.size()) ? Vector() : CarriedWeights(first, warm_start);
+  return carried.size() > 0 ? regularizer_->Normalized(carried) : first;
 }
 
 // With the kernels the unit of C is known, so the loop is made anew for its costs, and the dual

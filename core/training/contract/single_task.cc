@@ -233,6 +233,19 @@ Vector CarriedDual(const TrainingProblem& problem, const WarmStart* warm_start) 
   return dual;
 }
 
+Vector CarriedWeights(const Vector& first, const WarmStart* warm_start) {
+  const Matrix* weights = warm_start == nullptr || warm_start->point == nullptr
+                              ? nullptr
+                              : warm_start->point->witness.FindArray("weights");
+  if (weights == nullptr || weights->rows() != first.size() || weights->cols() != 1 ||
+      !weights->allFinite()) {
+    return {};
+  }
+  Vector mixed = 0.99 * weights->col(0) + 0.01 * first;
+  const bool usable = mixed.minCoeff() >= 0 && mixed.maxCoeff() > 0;
+  return usable ? mixed : Vector();
+}
+
 TrainedPoint MakeConstantPoint(const TrainingProblem& problem, ConstVectorRef weights,
                                double bias) {
   TrainedPoint point;

@@ -68,6 +68,10 @@ double FractionOfGap(double accuracy, double relative_gap);
 // The dual variables of the warm start's point for the rows of `problem`, 0 for rows that it does
 // not know; empty when there is no usable point.
 Vector CarriedDual(const TrainingProblem& problem, const WarmStart* warm_start);
+// The kernel weights of the warm start's point with a hundredth of `first` mixed in, so that no
+// kernel begins at zero, where a sparse norm would leave it; not normalised. Empty when it has no
+// usable ones for as many kernels.
+Vector CarriedWeights(const Vector& first, const WarmStart* warm_start);
 
 // The constant function, with a dual of zeros and these kernel weights in the summary.
 TrainedPoint MakeConstantPoint(const TrainingProblem& problem, ConstVectorRef weights, double bias);
