@@ -120,6 +120,7 @@ v1::Rows SliceRows(const v1::Rows& rows, int64_t begin, int64_t count) {
   for (const v1::SquareRows& square : rows.squares()) {
     v1::SquareRows& part = *slice.add_squares();
     part.set_name(square.name());
+    *part.mutable_training_rows() = square.training_rows();
     SliceMatrix(square.values(), begin, count, *part.mutable_values());
   }
   if (rows.tasks_size() > 0) {

@@ -5,6 +5,7 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "core/training/model/square_use.h"
 #include "server/api/dataset_translator.h"
 #include "server/api/kernel_translator.h"
 #include "server/api/matrix_translator.h"
@@ -41,7 +42,8 @@ void WriteCoding(const Model& model, v1::OutputCoding* message) {
   }
 }
 
-absl::Status WritePreprocessing(const Preprocessing& preprocessing, v1::Preprocessing* message) {
+absl::Status WritePreprocessing(const Model& model, v1::Preprocessing* message) {
+  const Preprocessing& preprocessing = model.preprocessing;
   const PreprocessingOptions& options = preprocessing.options();
   message->mutable_options()->set_scaling(Shift<v1::Scaling>(options.scaling));
   message->mutable_options()->set_imputation(Shift<v1::Imputation>(options.imputation));
@@ -73,6 +75,12 @@ absl::Status WritePreprocessing(const Preprocessing& preprocessing, v1::Preproce
     if (repair.vectors.size() > 0) {
       MERCER_RETURN_IF_ERROR(WriteRowMatrix(repair.vectors, square->mutable_vectors()));
     }
+  }
+  for (const SquareUse& use : SquaresInUse(model)) {
+    v1::SquareUse* square = message->add_squares();
+    square->set_name(use.name);
+    square->set_kind(Shift<v1::SquareKind>(use.kind));
+    square->mutable_training_rows()->Assign(use.columns.begin(), use.columns.end());
   }
   return absl::OkStatus();
 }
@@ -198,7 +206,7 @@ v1::Model SummarizeModel(const Model& model) {
 }
 
 absl::Status WriteModelFunction(const Model& model, v1::Model* message) {
-  MERCER_RETURN_IF_ERROR(WritePreprocessing(model.preprocessing, message->mutable_preprocessing()));
+  MERCER_RETURN_IF_ERROR(WritePreprocessing(model, message->mutable_preprocessing()));
   v1::ModelFunction* function = message->mutable_function();
   for (const Basis& basis : model.function.bases) {
     MERCER_RETURN_IF_ERROR(WriteBasis(basis, function->add_bases()));

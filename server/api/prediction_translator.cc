@@ -14,7 +14,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/io/text/number_parser.h"
 #include "core/io/text/readers.h"
-#include "core/kernels/spec/kernel_formula.h"
+#include "core/training/model/square_use.h"
 #include "core/training/targets/label_names.h"
 #include "core/training/targets/output_coding.h"
 #include "server/api/matrix_translator.h"
@@ -25,6 +25,9 @@ namespace {
 
 // Where the named columns of a model with several blocks go; the core finds them by name.
 constexpr char kNamedColumns[] = "named columns";
+// The most numbers of all square blocks of a call whose columns are named: as many as a message
+// holds by default.
+constexpr Index kMostSquareNumbers = Index{8} << 20;
 
 absl::Status BadField(const std::string& field, const std::string& description) {
   FieldViolations violations;
@@ -35,7 +38,7 @@ absl::Status BadField(const std::string& field, const std::string& description) 
 class RowsReader {
  public:
   RowsReader(const v1::Rows& rows, const Model& model, const HashSet<std::string>& ignored)
-      : rows_(rows), model_(model), ignored_(ignored) {}
+      : rows_(rows), model_(model), squares_(SquaresInUse(model)), ignored_(ignored) {}
 
   absl::StatusOr<Dataset> Read() {
     for (int i = 0; i < rows_.dense_size(); ++i) {
@@ -48,12 +51,7 @@ class RowsReader {
       MERCER_RETURN_IF_ERROR(AddColumns());
     }
     for (int i = 0; i < rows_.squares_size(); ++i) {
-      const v1::SquareRows& square = rows_.squares(i);
-      const std::string path = absl::StrCat("rows.squares[", i, "]");
-      MERCER_ASSIGN_OR_RETURN(RowMatrix values, ReadMatrix(square.values(), path + ".values"));
-      MERCER_RETURN_IF_ERROR(CountRows(values.rows(), path));
-      dataset_.squares.push_back(
-          {square.name(), KindOfSquare(square.name()), SharedMatrix(std::move(values))});
+      MERCER_RETURN_IF_ERROR(AddSquare(rows_.squares(i), absl::StrCat("rows.squares[", i, "]")));
     }
     if (rows_.tasks_size() > 0) {
       MERCER_RETURN_IF_ERROR(AddTasks());
@@ -75,17 +73,59 @@ class RowsReader {
     return absl::OkStatus();
   }
 
-  // What the model's kernels read from the square block `name`.
-  SquareKind KindOfSquare(const std::string& name) const {
-    for (const std::shared_ptr<const Term>& term : model_.function.terms) {
-      for (const KernelSpec& kernel : term->Kernels()) {
-        const auto* kind = std::get_if<SquareKind>(&FormulaOf(kernel.type).reads);
-        if (kind != nullptr && kernel.block == name) {
-          return *kind;
-        }
+  // What no kernel with a weight reads is not looked at.
+  absl::Status AddSquare(const v1::SquareRows& square, const std::string& path) {
+    MERCER_RETURN_IF_ERROR(CountRows(square.values().rows(), path));
+    const auto use = std::find_if(squares_.begin(), squares_.end(), [&](const SquareUse& other) {
+      return other.name == square.name();
+    });
+    if (use == squares_.end()) {
+      return absl::OkStatus();
+    }
+    MERCER_ASSIGN_OR_RETURN(RowMatrix values, ReadMatrix(square.values(), path + ".values"));
+    if (square.training_rows_size() > 0) {
+      MERCER_ASSIGN_OR_RETURN(values, AtAllColumns(values, square.training_rows(), *use, path));
+    }
+    dataset_.squares.push_back({use->name, use->kind, SharedMatrix(std::move(values))});
+    return absl::OkStatus();
+  }
+
+  // The columns `given` at their places among those of all training rows; those that the model does
+  // not read are 0.
+  absl::StatusOr<RowMatrix> AtAllColumns(const RowMatrix& values,
+                                         const google::protobuf::RepeatedField<int64_t>& given,
+                                         const SquareUse& use, const std::string& path) const {
+    const Index count = model_.num_square_columns;
+    const std::string field = path + ".training_rows";
+    if (given.size() != values.cols()) {
+      return BadField(field, absl::StrCat("must be one for each of the ", values.cols(),
+                                          " columns of values, has ", given.size()));
+    }
+    const auto blocks = static_cast<Index>(squares_.size());
+    const Index most = std::max<Index>(1, kMostSquareNumbers / (count * blocks));
+    if (values.rows() > most) {
+      return BadField(
+          path, absl::StrCat("has ", values.rows(), " rows, must have at most ", most, " for ",
+                             count, " training rows and ", blocks, " square blocks"));
+    }
+    std::vector<bool> known(static_cast<size_t>(count), false);
+    RowMatrix all = RowMatrix::Zero(values.rows(), count);
+    for (int c = 0; c < given.size(); ++c) {
+      if (given[c] < 0 || given[c] >= count || known[static_cast<size_t>(given[c])]) {
+        return BadField(
+            absl::StrCat(field, "[", c, "]"),
+            absl::StrCat("must be in [0, ", count, ") and differ from all others, is ", given[c]));
+      }
+      known[static_cast<size_t>(given[c])] = true;
+      all.col(given[c]) = values.col(c);
+    }
+    for (const Index column : use.columns) {
+      if (!known[static_cast<size_t>(column)]) {
+        return BadField(field, absl::StrCat("must have all ", use.columns.size(),
+                                            " rows that the model reads, has no ", column));
       }
     }
-    return SquareKind::kKernel;
+    return all;
   }
 
   // The model's block of that name, or its only one; null when there is none.
@@ -324,6 +364,7 @@ class RowsReader {
 
   const v1::Rows& rows_;
   const Model& model_;
+  const std::vector<SquareUse> squares_;
   const HashSet<std::string>& ignored_;
   Dataset dataset_;
   bool known_rows_ = false;

@@ -123,6 +123,14 @@ std::vector<std::string> Seeds() {
   square.mutable_values()->set_rows(2);
   square.mutable_values()->set_columns(MixedData().rows);
   square.mutable_values()->mutable_values()->Resize(2 * static_cast<int>(MixedData().rows), 0.5);
+  v1::Rows few_columns;
+  v1::SquareRows& of_few = *few_columns.add_squares();
+  of_few.set_name("gram");
+  of_few.mutable_values()->set_rows(1);
+  of_few.mutable_values()->set_columns(2);
+  of_few.mutable_values()->mutable_values()->Resize(2, 0.5);
+  of_few.add_training_rows(0);
+  of_few.add_training_rows(1);
   v1::Rows columns;
   v1::TypedColumn& first = *columns.add_columns();
   first.set_name("x1");
@@ -146,7 +154,7 @@ std::vector<std::string> Seeds() {
     entries.add_values(0.5);
   }
   std::vector<std::string> seeds;
-  for (const v1::Rows* rows : {&dense, &columns, &sparse}) {
+  for (const v1::Rows* rows : {&dense, &few_columns, &columns, &sparse}) {
     seeds.push_back(std::string(1, '\0') + rows->SerializeAsString());
     seeds.push_back(std::string(1, '\1') + rows->SerializeAsString());
   }

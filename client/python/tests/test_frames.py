@@ -399,6 +399,25 @@ def test_matrices_of_weight_zero_do_not_matter(client, two_sources):
         fitted.predict(new)
 
 
+def test_predictions_ask_for_matrices_and_rows_in_use_alone(client, two_sources):
+    matrices, _, new, _, labels = two_sources
+    learner = MixedNormMKLClassifier(kernels=["precomputed", *BOTH], regularization="l1")
+    fitted = learner.fit([np.eye(len(labels)) * 1e-3, *matrices], labels)
+    rows = fitted.model_.square_rows
+    assert list(rows) == ["kernel1", "kernel2"]
+    expected = fitted.decision_function([np.zeros_like(new[0]), *new])
+    np.testing.assert_array_equal(fitted.decision_function([None, *new]), expected)
+    few = [matrix[:, rows["kernel1"]] for matrix in new]
+    assert few[0].shape[1] < new[0].shape[1]
+    np.testing.assert_array_equal(fitted.decision_function([None, *few]), expected)
+    there = client.model(fitted.model_name_).decision_function(None, squares={"kernel1": new[0], "kernel2": new[1]})
+    np.testing.assert_allclose(there, expected, rtol=1e-9, atol=1e-12)
+    with pytest.raises(ValueError, match="the model reads the matrices kernel1 of X: not None"):
+        fitted.predict([None, None, new[1]])
+    with pytest.raises(ValueError, match="matrix 'kernel1' must have the shape"):
+        fitted.model_.predict(None, {"kernel1": new[0][:, :-1], "kernel2": new[1]})
+
+
 def test_prediction_reads_what_fit_read(rings, two_sources):
     """Whatever `kernels` has become since."""
     features, _ = rings

@@ -209,10 +209,11 @@ class BlockMapper {
   std::vector<SourceColumn> sources_;
 };
 
-// The square block of that name, which is there.
+// The square block of that name; null when there is none.
 SquareBlock* FindSquareNamed(std::string_view name, PreparedData& data) {
-  return &*std::find_if(data.squares.begin(), data.squares.end(),
-                        [&](const SquareBlock& square) { return square.name == name; });
+  const auto found = std::find_if(data.squares.begin(), data.squares.end(),
+                                  [&](const SquareBlock& square) { return square.name == name; });
+  return found == data.squares.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -230,10 +231,9 @@ absl::StatusOr<PreparedData> Preprocessing::ApplyToBlocks(const Dataset& dataset
   }
   for (const std::string& name : squares_) {
     const SquareBlock* square = dataset.FindSquare(name);
-    if (square == nullptr) {
-      return HeaderError("", absl::StrCat("the rows have no square block ", Quoted(name)));
+    if (square != nullptr) {
+      prepared.squares.push_back(*square);
     }
-    prepared.squares.push_back(*square);
   }
   return prepared;
 }
@@ -242,9 +242,11 @@ absl::StatusOr<PreparedData> Preprocessing::Apply(const Dataset& dataset,
                                                   const RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(PreparedData prepared, ApplyToBlocks(dataset, context));
   for (const SquareRepair& repair : repairs_) {
-    SquareBlock& square = *FindSquareNamed(repair.block, prepared);
-    MERCER_ASSIGN_OR_RETURN(square.values,
-                            RepairNewRows(square, repair, options_.square_repair, context));
+    SquareBlock* square = FindSquareNamed(repair.block, prepared);
+    if (square != nullptr) {
+      MERCER_ASSIGN_OR_RETURN(square->values,
+                              RepairNewRows(*square, repair, options_.square_repair, context));
+    }
   }
   return prepared;
 }

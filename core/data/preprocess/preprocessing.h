@@ -100,6 +100,7 @@ class Preprocessing {
   // count. Errors: kInvalidArgument naming the block and column (missing column, wrong count, wrong
   // type, unseen category with its row); kResourceExhausted (a block that grows by the map to more
   // than 8 GiB, without a scratch space, or to so many columns); those of ScratchSpace; kCancelled.
+  // Square blocks that the data set lacks are left out: what reads them says so.
   absl::StatusOr<PreparedData> Apply(const Dataset& dataset, const RunContext& context) const;
   // The same for the data set that it was fitted on: of repaired kernels, training rows have the
   // matrix that was made positive semidefinite.
@@ -119,6 +120,8 @@ class Preprocessing {
 
   const PreprocessingOptions& options() const { return options_; }
   const std::vector<BlockTransform>& blocks() const { return blocks_; }
+  // Names of the square blocks in use.
+  const std::vector<std::string>& squares() const { return squares_; }
   const std::vector<SquareRepair>& repairs() const { return repairs_; }
   // Number of output columns of all blocks.
   Index num_outputs() const;

@@ -50,23 +50,6 @@ absl::Status CheckContributions(const ModelFunction& function, const PredictOpti
   return violations.ToStatus();
 }
 
-// Square blocks must have one column for each row of the training data set.
-absl::Status CheckSquares(const Model& model, const PreparedData& rows) {
-  if (model.num_square_columns == 0) {
-    return absl::OkStatus();
-  }
-  for (const SquareBlock& square : rows.squares) {
-    if (square.values.cols() != model.num_square_columns) {
-      return WithReason(absl::InvalidArgumentError(absl::StrCat(
-                            "square block '", square.name, "': has ", square.values.cols(),
-                            " columns, must have ", model.num_square_columns,
-                            ", one for each row of the training data set")),
-                        "COLUMN_MISMATCH", {{"block", square.name}});
-    }
-  }
-  return absl::OkStatus();
-}
-
 // Makes one column of one for each task: what is said of a row is said by the output of its task.
 Matrix OfOwnTasks(const Matrix& values, const std::vector<int>& tasks) {
   Matrix own(values.rows(), 1);
@@ -96,7 +79,30 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Make(std::shared_ptr<const
   MERCER_RETURN_IF_ERROR(CheckModel(*model));
   std::unique_ptr<Predictor> predictor(new Predictor(model));
   MERCER_ASSIGN_OR_RETURN(predictor->terms_, MakeTermValues(model->function));
+  predictor->squares_ = SquaresInUse(*model);
   return predictor;
+}
+
+// The square blocks that kernels read must be there, with one column for each row of the training
+// data set.
+absl::Status Predictor::CheckSquares(const PreparedData& rows) const {
+  for (const SquareUse& use : squares_) {
+    const SquareBlock* square = rows.FindSquare(use.name);
+    if (square == nullptr) {
+      return WithReason(
+          absl::InvalidArgumentError(absl::StrCat("the rows have no square block '", use.name,
+                                                  "', which the model reads")),
+          "BAD_HEADER", {{"block", use.name}});
+    }
+    if (square->values.cols() != model_->num_square_columns) {
+      return WithReason(
+          absl::InvalidArgumentError(absl::StrCat(
+              "square block '", use.name, "': has ", square->values.cols(), " columns, must have ",
+              model_->num_square_columns, ", one for each row of the training data set")),
+          "COLUMN_MISMATCH", {{"block", use.name}});
+    }
+  }
+  return absl::OkStatus();
 }
 
 size_t Predictor::MemoryBytes() const {
@@ -111,6 +117,9 @@ size_t Predictor::MemoryBytes() const {
   }
   for (const auto& term : terms_) {
     bytes += term->MemoryBytes();
+  }
+  for (const SquareUse& use : squares_) {
+    values += use.columns.size();
   }
   for (const SquareRepair& repair : model_->preprocessing.repairs()) {
     values += static_cast<size_t>(repair.vectors.size()) + repair.rows.size();
@@ -141,7 +150,7 @@ absl::StatusOr<PreparedData> Predictor::Prepare(const Dataset& rows, const Predi
                           rule == own.options().unseen_category
                               ? own.Apply(rows, context)
                               : own.WithUnseenCategory(rule).Apply(rows, context));
-  MERCER_RETURN_IF_ERROR(CheckSquares(*model_, prepared));
+  MERCER_RETURN_IF_ERROR(CheckSquares(prepared));
   MERCER_ASSIGN_OR_RETURN(prepared.tasks, model_->tasks.ReadTasks(rows, options.task, context));
   return prepared;
 }
@@ -149,7 +158,7 @@ absl::StatusOr<PreparedData> Predictor::Prepare(const Dataset& rows, const Predi
 absl::StatusOr<Prediction> Predictor::PredictPrepared(const PreparedData& rows,
                                                       const PredictOptions& options,
                                                       RunContext& context) const {
-  MERCER_RETURN_IF_ERROR(CheckSquares(*model_, rows));
+  MERCER_RETURN_IF_ERROR(CheckSquares(rows));
   MERCER_RETURN_IF_ERROR(CheckContributions(model_->function, options));
   if (model_->tasks.has_column() && static_cast<Index>(rows.tasks.size()) != rows.rows) {
     return absl::InternalError("rows without their tasks");

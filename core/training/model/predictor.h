@@ -11,6 +11,7 @@
 #include "core/base/process/run_context.h"
 #include "core/data/table/dataset.h"
 #include "core/training/model/model.h"
+#include "core/training/model/square_use.h"
 #include "core/training/terms/term_values.h"
 
 namespace mercer {
@@ -67,11 +68,13 @@ class Predictor {
  private:
   explicit Predictor(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
 
+  absl::Status CheckSquares(const PreparedData& rows) const;
   absl::Status Contribute(const PreparedData& rows, Prediction& prediction,
                           RunContext& context) const;
 
   std::shared_ptr<const Model> model_;
   std::vector<std::unique_ptr<const TermValues>> terms_;
+  std::vector<SquareUse> squares_;
 };
 
 // Values of `function`, which must be consistent (CheckModel), at rows that are already

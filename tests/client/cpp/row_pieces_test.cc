@@ -23,7 +23,7 @@ v1::Rows RowsOfAllForms() {
     sparse { name: "s" num_columns: 9 row_starts: [0, 2, 2, 3] column_indices: [0, 8, 4] values: [1, 2, 3] }
     columns { name: "n" numbers { values: [1, 2, 3] } }
     columns { name: "t" texts { values: ["a", "b", "c"] } }
-    squares { name: "q" values { rows: 3 columns: 1 } }
+    squares { name: "q" values { rows: 3 columns: 1 } training_rows: 5 }
     tasks: ["u", "v", "w"])");
   const double values[] = {7.0, 8.0, 9.0};
   rows.mutable_squares(0)->mutable_values()->set_raw(values, sizeof(values));
@@ -38,7 +38,7 @@ TEST(RowPiecesTest, SlicesHoldTheirRowsInEveryForm) {
     sparse { name: "s" num_columns: 9 row_starts: [0, 0, 1] column_indices: 4 values: 3 }
     columns { name: "n" numbers { values: [2, 3] } }
     columns { name: "t" texts { values: ["b", "c"] } }
-    squares { name: "q" values { rows: 2 columns: 1 } }
+    squares { name: "q" values { rows: 2 columns: 1 } training_rows: 5 }
     tasks: ["v", "w"])");
   const double values[] = {8.0, 9.0};
   wanted.mutable_squares(0)->mutable_values()->set_raw(values, sizeof(values));

@@ -153,6 +153,45 @@ TEST(PredictorTest, SquareBlocksNeedOneColumnPerRowOfTheDataSet) {
       << status;
 }
 
+// Three kernels, of which one has no weight, at two of four training rows: predictions ask for the
+// two others at these rows.
+TEST(PredictorTest, SquareBlocksInUseAreThoseOfKernelsAndRowsWithAWeight) {
+  PreparedData inputs;
+  inputs.rows = 4;
+  std::vector<KernelSpec> kernels(3);
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    kernels[k].type = k == 2 ? KernelType::kDistance : KernelType::kPrecomputed;
+    kernels[k].block = std::string(1, static_cast<char>('a' + k));
+    inputs.squares.push_back({kernels[k].block,
+                              k == 2 ? SquareKind::kDistance : SquareKind::kKernel,
+                              SharedMatrix(RowMatrix::Identity(4, 4))});
+  }
+  const auto model =
+      HandMade(MakeKernelFunction(inputs, {1, 2, 3}, kernels, Vector{{1.0, 0.0, 2.0}},
+                                  Vector{{2.0, 0.0, 5.0}}, 0.5),
+               4);
+  const std::vector<SquareUse> uses = SquaresInUse(*model);
+  ASSERT_EQ(uses.size(), 2);
+  EXPECT_EQ(uses[0].name, "a");
+  EXPECT_EQ(uses[0].kind, SquareKind::kKernel);
+  EXPECT_EQ(uses[1].name, "c");
+  EXPECT_EQ(uses[1].kind, SquareKind::kDistance);
+  for (const SquareUse& use : uses) {
+    EXPECT_EQ(use.columns, (std::vector<Index>{1, 3})) << use.name;
+  }
+  PreparedData rows;
+  rows.rows = 1;
+  rows.squares.push_back({"a", SquareKind::kKernel, SharedMatrix(RowMatrix::Ones(1, 4))});
+  const absl::Status status = Predict(model, rows).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("no square block 'c', which the model reads"), std::string::npos)
+      << status;
+  rows.squares.push_back({"c", SquareKind::kDistance, SharedMatrix(RowMatrix::Zero(1, 4))});
+  const absl::StatusOr<Prediction> prediction = Predict(model, rows);
+  ASSERT_TRUE(prediction.ok()) << prediction.status();
+  EXPECT_DOUBLE_EQ(prediction->decision_values(0, 0), 0.5 + 3 * (2 + 5));
+}
+
 TEST(PredictorTest, NamesMissingColumnsAndUnseenCategories) {
   Dataset data = ClassificationData(30, 2, 2, 3);
   AddColours(data, {"red", "blue"});

@@ -101,8 +101,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         if tasks is not None:
             codes, names = encode_categories(np.asarray(task_texts(tasks, features.shape[0]), dtype=object))
             roles.append(Column((self._free_name("task"),), codes, "task", names))
-        upload = Upload(client.connection, self._parts(features, roles))
-        dataset = upload.run(labels={"client": "python"})
+        dataset = Upload(client.connection, self._parts(features, roles)).run(labels={"client": "python"})
         try:
             self._follow(self._start(client, dataset.name, target.names[0], class_weight))
         except errors.JobFailedError as error:
@@ -248,6 +247,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     def _rows_of_model(self, X: Any) -> tuple[Any, Any]:
         """Features, or None and the matrices that the model reads."""
         squares = self._squares_of_fit()
+        if squares is not None:
+            X = squares.completed(X, self.model_.square_rows, self.n_features_in_)
         features = self._read_rows(X, squares is not None)
         return (features, None) if squares is None else (None, squares.of_rows(features))
 
@@ -295,7 +296,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     def _read_rows(self, X: Any, squares: bool) -> Any:
         """Rows to predict, checked: a matrix, or a frame for a model that knows categories."""
         if not self.model_.categories:
-            return validate_data(self, stacked(X) if squares else X, reset=False, **self._checks(squares))
+            return validate_data(self, X, reset=False, **self._checks(squares))
         if not is_frame(X):
             raise ValueError("fit saw a DataFrame with categories: what is to be predicted must be one, too")
         return self._named(validate_data(self, X, reset=False, skip_check_array=True))

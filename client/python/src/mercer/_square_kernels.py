@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 import numpy as np
@@ -90,8 +90,29 @@ class SquareKernels:
     def _all(self) -> Any:
         return enumerate(zip(self._names, self._kinds))
 
+    def completed(self, X: Any, square_rows: Mapping[str, npt.NDArray[np.int64]], num_rows: int) -> Any:
+        """New rows with all matrices, each with a column for every training row.
+
+        Matrices that no prediction reads may be None in a list, and columns those of the training rows that are read,
+        where all matrices have the same: what is missing is 0, and is not looked at.
+        """
+        if isinstance(X, (list, tuple)) and any(matrix is None for matrix in X):
+            given = [np.shape(matrix) for matrix in X if matrix is not None]
+            missing = [name for name, matrix in zip(self._names, X) if matrix is None and name in square_rows]
+            if missing or not given:
+                raise ValueError(f"the model reads the matrices {', '.join(missing or square_rows)} of X: not None")
+            X = [np.zeros(given[0]) if matrix is None else matrix for matrix in X]
+        X = stacked(X)
+        read = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *square_rows.values()]))
+        shape = getattr(X, "shape", ())
+        if len(shape) in (2, 3) and shape[1] == len(read) != num_rows:
+            whole = np.zeros((shape[0], num_rows, *shape[2:]))
+            whole[:, read] = X
+            return whole
+        return X
+
     def of_rows(self, X: Array) -> dict[str, Array]:
-        """The matrices between new and training rows; a model reads all of them, whatever the kernels' weights."""
+        """The matrices between new and training rows."""
         count = X.shape[2] if X.ndim == 3 else 1
         if count != len(self._names):
             raise ValueError(f"X has {count} matrices, fit saw {len(self._names)}")

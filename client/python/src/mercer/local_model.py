@@ -49,6 +49,20 @@ def _tables_of(file: ModelFile) -> dict[str, _model_tables.ModelTable]:
     return _model_tables.named([*weights, *file.tables], _output_names(file), "tasks" if file.tasks else "outputs")
 
 
+def _square_rows(file: ModelFile) -> dict[str, npt.NDArray[np.int64]]:
+    """For each square matrix that is read its columns that are."""
+    rows: dict[str, set[int]] = {}
+    for term in file.terms:
+        used = file.bases[term.basis].training_rows[np.abs(term.coefficients).sum(axis=1) > 0]
+        for weights, spec in zip(term.weights, term.kernels):
+            if spec.type in SQUARE_TYPES and weights.any():
+                rows.setdefault(spec.block or next(iter(file.preprocessing.squares), ""), set()).update(used.tolist())
+    for repair in file.preprocessing.repairs:
+        if repair.block in rows and repair.vectors.size > 0:
+            rows[repair.block].update(repair.rows.tolist())
+    return {name: np.array(sorted(rows[name]), dtype=np.int64) for name in file.preprocessing.squares if name in rows}
+
+
 class LocalModel:
     """What :func:`load_model` returns.
 
@@ -83,7 +97,10 @@ class LocalModel:
     categories : dict of str to tuple of str
         Of the categorical columns, the categories that training knew.
     squares : tuple of str
-        Names of the square matrices that the model reads: precomputed kernels and distances.
+        Names of the square matrices that training read: precomputed kernels and distances.
+    square_rows : dict of str to ndarray of int
+        Those that predictions read, because their kernels have a weight; of each the training rows whose columns are
+        read, from 0, ascending.
     certificate, metrics : dict of str to float
     stop_reason : str
         What ended the training: ``"converged"``, ``"iteration_limit"``, ``"time_limit"``, ``"stop_requested"``,
@@ -111,6 +128,7 @@ class LocalModel:
         columns = [column for block in file.preprocessing.blocks for column in block.columns]
         self.categories = {column.name: column.categories for column in columns if column.categorical}
         self.squares = file.preprocessing.squares
+        self.square_rows = _square_rows(file)
         self.certificate = file.certificate
         self.stop_reason = file.stop_reason
         self.metrics = file.metrics
@@ -175,7 +193,8 @@ class LocalModel:
             A matrix has the model's columns in their order; those of a DataFrame are found by name. None for a model
             that reads `squares` alone.
         squares : mapping of str to array, optional
-            For precomputed kernels and distances: rows x training rows.
+            For precomputed kernels and distances: rows x training rows, or of those `square_rows` alone. Matrices that
+            are not among `square_rows` may be left out.
         task : str
             Models of several tasks: that of all rows. Empty: `tasks` says it, or a DataFrame's column `task_column`.
         tasks : sequence, optional
@@ -219,11 +238,7 @@ class LocalModel:
         return ", ".join(self.tasks[:_NAMES_IN_ERRORS]) + more
 
     def _all_values(self, rows: Any, total: int, squares: Optional[Mapping[str, Any]], unseen: str) -> Array:
-        matrices = {name: np.asarray(matrix, dtype=np.float64) for name, matrix in (squares or {}).items()}
-        for name, matrix in matrices.items():
-            if matrix.shape != (total, self._file.num_square_columns):
-                shape = (total, self._file.num_square_columns)
-                raise ValueError(f"matrix {name!r} must have the shape {shape}, has {matrix.shape}")
+        matrices = {name: self._square(name, squares or {}, total) for name in self.square_rows}
         values: Array = np.empty((total, len(self.bias)))
         step = max(1, _VALUES_AT_A_TIME // max([1, *(basis.rows for basis in self._file.bases)]))
         for begin in range(0, total, step):
@@ -237,6 +252,23 @@ class LocalModel:
             if unseen == "nan":
                 values[begin:end][refused_rows(own, some, end - begin)] = np.nan
         return values
+
+    def _square(self, name: str, squares: Mapping[str, Any], total: int) -> Array:
+        """The matrix with columns for all training rows; where it has none, they are 0, and never read."""
+        if name not in squares:
+            raise ValueError(f"the model needs the matrix {name!r} between these rows and its training rows")
+        matrix = np.asarray(squares[name], dtype=np.float64)
+        read, count = self.square_rows[name], self._file.num_square_columns
+        if matrix.shape == (total, count):
+            return matrix
+        if matrix.shape != (total, len(read)):
+            raise ValueError(
+                f"matrix {name!r} must have the shape {(total, count)}, or {(total, len(read))} of the training rows "
+                f"square_rows[{name!r}], has {matrix.shape}"
+            )
+        whole: Array = np.zeros((total, count))
+        whole[:, read] = matrix
+        return whole
 
     def predict(
         self,
@@ -324,10 +356,8 @@ class LocalModel:
     ) -> Array:
         basis = self._file.bases[number]
         if spec.type in SQUARE_TYPES:
-            name = spec.block or next(iter(squares), "")
-            if name not in squares:
-                raise ValueError(f"the model needs the matrix {name!r} between these rows and its training rows")
-            return square_values(spec, squares[name][:, basis.training_rows])
+            matrix = squares[spec.block or next(iter(squares), "")]
+            return square_values(spec, matrix[:, basis.training_rows])
         if spec.type in HISTOGRAM_TYPES:
             features.check_not_negative(spec)
         key = (number, spec.block, spec.columns)

@@ -1,0 +1,72 @@
+#include "core/training/model/square_use.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <variant>
+
+#include "core/kernels/spec/kernel_formula.h"
+
+namespace mercer {
+namespace {
+
+// The numbers of the training rows at which a term with kernels of square blocks has coefficients.
+std::vector<Index> TrainingRowsOf(const Term& term, const std::vector<Basis>& bases) {
+  std::vector<std::vector<bool>> used;
+  for (const Basis& basis : bases) {
+    const size_t rows =
+        basis.data == nullptr ? basis.training_rows.size() : static_cast<size_t>(basis.data->rows);
+    used.emplace_back(rows, false);
+  }
+  term.MarkRows(used);
+  std::vector<Index> rows;
+  for (size_t b = 0; b < bases.size(); ++b) {
+    for (size_t i = 0; i < bases[b].training_rows.size(); ++i) {
+      if (used[b][i]) {
+        rows.push_back(bases[b].training_rows[i]);
+      }
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<SquareUse> SquaresInUse(const Model& model) {
+  struct Use {
+    SquareKind kind;
+    std::set<Index> columns;
+  };
+  std::map<std::string, Use> uses;
+  const std::vector<std::string>& known = model.preprocessing.squares();
+  for (const std::shared_ptr<const Term>& term : model.function.terms) {
+    std::optional<std::vector<Index>> rows;
+    for (const KernelSpec& kernel : term->Kernels()) {
+      const auto* kind = std::get_if<SquareKind>(&FormulaOf(kernel.type).reads);
+      // A kernel that names no block reads the only one.
+      const std::string name = kernel.block.empty() && known.size() == 1 ? known[0] : kernel.block;
+      if (kind != nullptr && !name.empty()) {
+        if (!rows.has_value()) {
+          rows = TrainingRowsOf(*term, model.function.bases);
+        }
+        Use& use = uses[name];
+        use.kind = *kind;
+        use.columns.insert(rows->begin(), rows->end());
+      }
+    }
+  }
+  for (const SquareRepair& repair : model.preprocessing.repairs()) {
+    const auto use = uses.find(repair.block);
+    if (use != uses.end() && repair.vectors.size() > 0) {
+      use->second.columns.insert(repair.rows.begin(), repair.rows.end());
+    }
+  }
+  std::vector<SquareUse> squares;
+  for (const auto& [name, use] : uses) {
+    squares.push_back({name, use.kind, {use.columns.begin(), use.columns.end()}});
+  }
+  return squares;
+}
+
+}  // namespace mercer
