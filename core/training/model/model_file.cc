@@ -136,7 +136,8 @@ absl::Status CheckModel(const Model& model) {
   if (!GroupsFit(model.summary)) {
     return UnreadableModel("the groups of the kernels do not fit their names");
   }
-  return CheckTables(model.summary.tables, model.function.num_outputs());
+  const absl::Status tables = CheckTables(model.summary.tables, model.function.num_outputs());
+  return tables.ok() ? tables : UnreadableModel(std::string(tables.message()));
 }
 
 std::string SaveModel(const Model& model) {

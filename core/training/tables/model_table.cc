@@ -2,16 +2,11 @@
 
 #include <algorithm>
 #include <set>
-#include <string_view>
 
 #include "absl/strings/str_cat.h"
 
 namespace mercer {
 namespace {
-
-absl::Status UnreadableTable(std::string_view what) {
-  return absl::DataLossError(absl::StrCat("not a readable model: ", std::string(what)));
-}
 
 // Null: there is none of that name.
 const ModelTable* FindTable(const std::vector<ModelTable>& tables, const std::string& name) {
@@ -54,13 +49,13 @@ absl::Status CheckTables(const std::vector<ModelTable>& tables, Index num_output
   std::set<std::string> names;
   for (const ModelTable& table : tables) {
     if (table.name.empty() || !names.insert(table.name).second) {
-      return UnreadableTable("a table has no name of its own");
+      return absl::DataLossError("a table has no name of its own");
     }
     const Index num_columns =
         table.columns.empty() ? num_outputs : static_cast<Index>(table.columns.size());
     if (table.values.rows() != static_cast<Index>(table.rows.size()) ||
         table.values.cols() != num_columns || !table.values.allFinite()) {
-      return UnreadableTable("the values of a table do not fit its rows and columns");
+      return absl::DataLossError("the values of a table do not fit its rows and columns");
     }
   }
   return absl::OkStatus();

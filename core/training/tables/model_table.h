@@ -45,7 +45,7 @@ struct ModelTable {
 };
 
 // Checks that the tables of a model with so many outputs have names of their own, the shapes that
-// they say, and finite numbers. Errors: kDataLoss.
+// they say, and finite numbers. Error: kDataLoss, which says what is wrong.
 absl::Status CheckTables(const std::vector<ModelTable>& tables, Index num_outputs);
 
 // The tables of a run whose parts have one output each. A table that every part has, with the same
