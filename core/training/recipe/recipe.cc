@@ -111,7 +111,7 @@ class RecipeRunner {
     if (plan_.has_folds() && HasModel() && WasInterrupted(*outcome)) {
       return false;  // this fold counts for nothing, those before it for themselves
     }
-    MERCER_RETURN_IF_ERROR(ScoreOnSplit(training, *outcome, context));
+    MERCER_RETURN_IF_ERROR(ScoreOnSplit(training, options, *outcome, context));
     progress_.last_point.clear();
     if (training.value + 1 < plan_.num_values()) {
       ByteWriter writer;
@@ -122,10 +122,10 @@ class RecipeRunner {
     return !WasInterrupted(*outcome);
   }
 
-  absl::Status ScoreOnSplit(const PlannedTraining& training, const TrainingOutcome& outcome,
-                            RunContext& context) {
+  absl::Status ScoreOnSplit(const PlannedTraining& training, const OptionValues& options,
+                            const TrainingOutcome& outcome, RunContext& context) {
     const size_t value = training.value;
-    auto model = std::make_shared<Model>(phases_.Assemble(*made_, plan_.options(value), outcome));
+    auto model = std::make_shared<Model>(phases_.Assemble(*made_, options, outcome));
     HeldOutRows held_out;
     HeldOutRows& seen = plan_.has_folds() ? phases_.SeenByFolds(value) : held_out;
     MERCER_ASSIGN_OR_RETURN(
