@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "core/base/process/row_sums.h"
-#include "core/objectives/loss_loops.h"
 
 namespace mercer {
 namespace {
@@ -35,16 +34,6 @@ struct SignedSums {
 }  // namespace
 
 std::string_view Loss::name() const { return AllLosses()[static_cast<size_t>(kind_)].name; }
-
-double Loss::ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
-                            VectorRef slopes) const {
-  return LoopOfValueAndSlopes(*this, targets, costs, scores, slopes);
-}
-
-void Loss::Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
-                      VectorRef curvatures) const {
-  LoopOfCurvatures(*this, targets, costs, scores, curvatures);
-}
 
 double Loss::TotalValue(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
                         double bias) const {

@@ -85,9 +85,9 @@ class Loss {
   // The same for many samples at once: the sum of their values, and their slopes; their curvatures.
   // The bits are those of one by one.
   virtual double ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
-                                VectorRef slopes) const;
+                                VectorRef slopes) const = 0;
   virtual void Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
-                          VectorRef curvatures) const;
+                          VectorRef curvatures) const = 0;
   // All minimisers b of sum_i Value(y(i), c(i), scores(i) + b); samples of cost 0 do not count. A
   // margin loss whose samples are all of one class gives a half line, the logistic loss then gives
   // +-infinity. Errors: kCancelled.

@@ -89,7 +89,7 @@ ALLOWED = {
     "core/linalg/symmetric_eigen.cc": (5, MATRICES),
     "core/linalg/tridiagonal_eigen.cc": (2, MATRICES),
     "core/objectives/block_penalty.cc": (6, FEATURES),
-    "core/objectives/loss_loops.h": (1, PIECES),
+    "core/objectives/loss_of.h": (1, PIECES),
     "core/objectives/losses/epsilon_insensitive.cc": (1, SORTED),
     "core/objectives/losses/hinge.cc": (1, SORTED),
     "core/objectives/losses/squared_hinge.cc": (4, PIECES),

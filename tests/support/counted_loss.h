@@ -6,17 +6,17 @@
 #include <utility>
 
 #include "core/base/process/cancellation.h"
-#include "core/objectives/loss.h"
+#include "core/objectives/loss_of.h"
 
 namespace mercer {
 
-class CountedHingeLoss final : public Loss {
+class CountedHingeLoss final : public LossOf<CountedHingeLoss> {
  public:
   enum class Calls { kConjugates, kValues, kBoxes };
 
   // The one of number `cancel_at`, from 1, cancels; 0: none does.
   CountedHingeLoss(Index cancel_at, CancellationToken token, Calls counted = Calls::kConjugates)
-      : Loss(LossKind::kHinge),
+      : LossOf(LossKind::kHinge),
         counted_(counted),
         cancel_at_(cancel_at),
         token_(std::move(token)) {}

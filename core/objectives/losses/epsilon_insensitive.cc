@@ -7,95 +7,84 @@
 #include "core/base/process/paced_check.h"
 #include "core/base/status/status_macros.h"
 #include "core/objectives/bias_search.h"
-#include "core/objectives/loss.h"
+#include "core/objectives/loss_of.h"
 
 namespace mercer {
 namespace {
 
-class EpsilonInsensitiveLoss final : public Loss {
+class EpsilonInsensitiveLoss final : public LossOf<EpsilonInsensitiveLoss> {
  public:
   explicit EpsilonInsensitiveLoss(double epsilon)
-      : Loss(LossKind::kEpsilonInsensitive), epsilon_(epsilon) {}
+      : LossOf(LossKind::kEpsilonInsensitive), epsilon_(epsilon) {}
+
+  static absl::StatusOr<std::unique_ptr<Loss>> Make(double epsilon) {
+    if (!(epsilon >= 0) || !std::isfinite(epsilon)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("epsilon must be finite and >= 0, is ", epsilon));
+    }
+    return std::make_unique<EpsilonInsensitiveLoss>(epsilon);
+  }
 
   bool is_margin_loss() const override { return false; }
   LossCurve curve() const override { return LossCurve::kPiecewiseLinear; }
   double epsilon() const override { return epsilon_; }
-  double Value(double target, double cost, double score) const override;
-  double Slope(double target, double cost, double score) const override;
-  double Curvature(double target, double cost, double score) const override;
-  double Conjugate(double target, double cost, double slope) const override;
-  double Prox(double target, double cost, double point, double step) const override;
-  Interval DualBox(double target, double cost) const override;
+
+  double Value(double target, double cost, double score) const override {
+    return cost * std::max(0.0, std::abs(target - score) - epsilon_);
+  }
+
+  double Slope(double target, double cost, double score) const override {
+    if (std::abs(score - target) <= epsilon_) {
+      return 0.0;
+    }
+    return score > target ? cost : -cost;
+  }
+
+  double Curvature(double /*target*/, double /*cost*/, double /*score*/) const override {
+    return 0.0;
+  }
+
+  double Conjugate(double target, double cost, double slope) const override {
+    return std::abs(slope) <= cost ? slope * target + epsilon_ * std::abs(slope) : kInfinity;
+  }
+
+  double Prox(double target, double cost, double point, double step) const override {
+    const double residual = point - target;
+    const double excess = std::abs(residual) - epsilon_;
+    return excess <= 0 ? point : point - std::copysign(std::min(excess, step * cost), residual);
+  }
+
+  Interval DualBox(double /*target*/, double cost) const override { return {-cost, cost}; }
+
   absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef targets, ConstVectorRef costs,
                                          ConstVectorRef scores,
-                                         const RunContext& context) const override;
+                                         const RunContext& context) const override {
+    std::vector<SlopeJump> jumps;
+    jumps.reserve(2 * static_cast<size_t>(targets.size()));
+    double slope = 0;
+    PacedCheck check(context);
+    for (Index i = 0; i < targets.size(); ++i) {
+      MERCER_RETURN_IF_ERROR(check.After(1));
+      if (costs(i) > 0) {
+        const double centre = targets(i) - scores(i);
+        jumps.push_back({centre - epsilon_, costs(i)});
+        jumps.push_back({centre + epsilon_, costs(i)});
+        slope -= costs(i);
+      }
+    }
+    return MinimizePiecewiseLinear(slope, std::move(jumps), context);
+  }
 
  private:
   double epsilon_;
 };
-
-double EpsilonInsensitiveLoss::Value(double target, double cost, double score) const {
-  return cost * std::max(0.0, std::abs(target - score) - epsilon_);
-}
-
-double EpsilonInsensitiveLoss::Slope(double target, double cost, double score) const {
-  if (std::abs(score - target) <= epsilon_) {
-    return 0.0;
-  }
-  return score > target ? cost : -cost;
-}
-
-double EpsilonInsensitiveLoss::Curvature(double /*target*/, double /*cost*/,
-                                         double /*score*/) const {
-  return 0.0;
-}
-
-double EpsilonInsensitiveLoss::Conjugate(double target, double cost, double slope) const {
-  return std::abs(slope) <= cost ? slope * target + epsilon_ * std::abs(slope) : kInfinity;
-}
-
-double EpsilonInsensitiveLoss::Prox(double target, double cost, double point, double step) const {
-  const double residual = point - target;
-  const double excess = std::abs(residual) - epsilon_;
-  return excess <= 0 ? point : point - std::copysign(std::min(excess, step * cost), residual);
-}
-
-Interval EpsilonInsensitiveLoss::DualBox(double /*target*/, double cost) const {
-  return {-cost, cost};
-}
-
-absl::StatusOr<BiasInterval> EpsilonInsensitiveLoss::ExactBias(ConstVectorRef targets,
-                                                               ConstVectorRef costs,
-                                                               ConstVectorRef scores,
-                                                               const RunContext& context) const {
-  std::vector<SlopeJump> jumps;
-  jumps.reserve(2 * static_cast<size_t>(targets.size()));
-  double slope = 0;
-  PacedCheck check(context);
-  for (Index i = 0; i < targets.size(); ++i) {
-    MERCER_RETURN_IF_ERROR(check.After(1));
-    if (costs(i) > 0) {
-      const double centre = targets(i) - scores(i);
-      jumps.push_back({centre - epsilon_, costs(i)});
-      jumps.push_back({centre + epsilon_, costs(i)});
-      slope -= costs(i);
-    }
-  }
-  return MinimizePiecewiseLinear(slope, std::move(jumps), context);
-}
 
 }  // namespace
 
 LossFormula losses::EpsilonInsensitive() {
   return {.name = "epsilon_insensitive",
           .formula = "max(0, |y - f| - epsilon)",
-          .make = [](double epsilon) -> absl::StatusOr<std::unique_ptr<Loss>> {
-            if (!(epsilon >= 0) || !std::isfinite(epsilon)) {
-              return absl::InvalidArgumentError(
-                  absl::StrCat("epsilon must be finite and >= 0, is ", epsilon));
-            }
-            return std::make_unique<EpsilonInsensitiveLoss>(epsilon);
-          }};
+          .make = EpsilonInsensitiveLoss::Make};
 }
 
 }  // namespace mercer

@@ -4,81 +4,67 @@
 #include "core/base/process/paced_check.h"
 #include "core/base/status/status_macros.h"
 #include "core/objectives/bias_search.h"
-#include "core/objectives/loss.h"
+#include "core/objectives/loss_of.h"
 
 namespace mercer {
 namespace {
 
-class HingeLoss final : public Loss {
+class HingeLoss final : public LossOf<HingeLoss> {
  public:
-  HingeLoss() : Loss(LossKind::kHinge) {}
+  HingeLoss() : LossOf(LossKind::kHinge) {}
 
   bool is_margin_loss() const override { return true; }
   LossCurve curve() const override { return LossCurve::kPiecewiseLinear; }
-  double Value(double target, double cost, double score) const override;
-  double Slope(double target, double cost, double score) const override;
-  double Curvature(double target, double cost, double score) const override;
-  double Conjugate(double target, double cost, double slope) const override;
-  double Prox(double target, double cost, double point, double step) const override;
-  Interval DualBox(double target, double cost) const override;
+
+  double Value(double target, double cost, double score) const override {
+    return cost * std::max(0.0, 1.0 - target * score);
+  }
+
+  double Slope(double target, double cost, double score) const override {
+    return target * score < 1.0 ? -cost * target : 0.0;
+  }
+
+  double Curvature(double /*target*/, double /*cost*/, double /*score*/) const override {
+    return 0.0;
+  }
+
+  double Conjugate(double target, double cost, double slope) const override {
+    const double a = -target * slope;  // in [0, cost]
+    return a >= 0 && a <= cost ? -a : kInfinity;
+  }
+
+  double Prox(double target, double cost, double point, double step) const override {
+    const double margin = target * point;
+    return margin >= 1 ? point : target * std::min(1.0, margin + step * cost);
+  }
+
+  Interval DualBox(double target, double cost) const override {
+    return target > 0 ? Interval{0.0, cost} : Interval{-cost, 0.0};
+  }
+
   absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef targets, ConstVectorRef costs,
                                          ConstVectorRef scores,
-                                         const RunContext& context) const override;
-};
-
-double HingeLoss::Value(double target, double cost, double score) const {
-  return cost * std::max(0.0, 1.0 - target * score);
-}
-
-double HingeLoss::Slope(double target, double cost, double score) const {
-  return target * score < 1.0 ? -cost * target : 0.0;
-}
-
-double HingeLoss::Curvature(double /*target*/, double /*cost*/, double /*score*/) const {
-  return 0.0;
-}
-
-double HingeLoss::Conjugate(double target, double cost, double slope) const {
-  const double a = -target * slope;  // in [0, cost]
-  return a >= 0 && a <= cost ? -a : kInfinity;
-}
-
-double HingeLoss::Prox(double target, double cost, double point, double step) const {
-  const double margin = target * point;
-  return margin >= 1 ? point : target * std::min(1.0, margin + step * cost);
-}
-
-Interval HingeLoss::DualBox(double target, double cost) const {
-  return target > 0 ? Interval{0.0, cost} : Interval{-cost, 0.0};
-}
-
-absl::StatusOr<BiasInterval> HingeLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
-                                                  ConstVectorRef scores,
-                                                  const RunContext& context) const {
-  std::vector<SlopeJump> jumps;
-  jumps.reserve(static_cast<size_t>(targets.size()));
-  double slope = 0;
-  PacedCheck check(context);
-  for (Index i = 0; i < targets.size(); ++i) {
-    MERCER_RETURN_IF_ERROR(check.After(1));
-    if (costs(i) > 0) {
-      jumps.push_back({targets(i) - scores(i), costs(i)});
-      slope -= targets(i) > 0
-                   ? costs(i)
-                   : 0.0;  // left of all jumps every positive sample is short of its margin
+                                         const RunContext& context) const override {
+    std::vector<SlopeJump> jumps;
+    jumps.reserve(static_cast<size_t>(targets.size()));
+    double slope = 0;
+    PacedCheck check(context);
+    for (Index i = 0; i < targets.size(); ++i) {
+      MERCER_RETURN_IF_ERROR(check.After(1));
+      if (costs(i) > 0) {
+        jumps.push_back({targets(i) - scores(i), costs(i)});
+        // Left of all jumps every positive sample is short of its margin.
+        slope -= targets(i) > 0 ? costs(i) : 0.0;
+      }
     }
+    return MinimizePiecewiseLinear(slope, std::move(jumps), context);
   }
-  return MinimizePiecewiseLinear(slope, std::move(jumps), context);
-}
+};
 
 }  // namespace
 
 LossFormula losses::Hinge() {
-  return {.name = "hinge",
-          .formula = "max(0, 1 - y f)",
-          .make = [](double /*epsilon*/) -> absl::StatusOr<std::unique_ptr<Loss>> {
-            return std::make_unique<HingeLoss>();
-          }};
+  return {.name = "hinge", .formula = "max(0, 1 - y f)", .make = HingeLoss::Make};
 }
 
 }  // namespace mercer

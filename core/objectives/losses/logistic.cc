@@ -4,8 +4,7 @@
 
 #include "core/base/process/row_sums.h"
 #include "core/base/status/status_macros.h"
-#include "core/objectives/loss.h"
-#include "core/objectives/loss_loops.h"
+#include "core/objectives/loss_of.h"
 
 namespace mercer {
 namespace {
@@ -43,130 +42,103 @@ double IncreasingRoot(double low, double high, const Function& evaluate) {
   return x;
 }
 
-class LogisticLoss final : public Loss {
+class LogisticLoss final : public LossOf<LogisticLoss> {
  public:
-  LogisticLoss() : Loss(LossKind::kLogistic) {}
+  LogisticLoss() : LossOf(LossKind::kLogistic) {}
 
   bool is_margin_loss() const override { return true; }
   LossCurve curve() const override { return LossCurve::kSmooth; }
   double largest_curvature() const override { return 0.25; }
-  double Value(double target, double cost, double score) const override;
-  double Slope(double target, double cost, double score) const override;
-  double Curvature(double target, double cost, double score) const override;
-  double Conjugate(double target, double cost, double slope) const override;
-  double Prox(double target, double cost, double point, double step) const override;
-  Interval DualBox(double target, double cost) const override;
-  double ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
-                        VectorRef slopes) const override;
-  void Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
-                  VectorRef curvatures) const override;
+
+  double Value(double target, double cost, double score) const override {
+    const double margin = target * score;
+    return cost *
+           (margin >= 0 ? std::log1p(std::exp(-margin)) : std::log1p(std::exp(margin)) - margin);
+  }
+
+  double Slope(double target, double cost, double score) const override {
+    return -cost * target * Sigmoid(-target * score);
+  }
+
+  double Curvature(double target, double cost, double score) const override {
+    return cost * Sigmoid(target * score) * Sigmoid(-target * score);
+  }
+
+  double Conjugate(double target, double cost, double slope) const override {
+    const double a = -target * slope;  // in [0, cost]
+    if (!(a >= 0 && a <= cost)) {
+      return kInfinity;
+    }
+    return cost > 0 ? cost * (EntropyTerm(a / cost) + EntropyTerm((cost - a) / cost)) : 0.0;
+  }
+
+  double Prox(double target, double cost, double point, double step) const override {
+    // x - point + step slope(x) = 0, and the slope lies between 0 and -cost target.
+    const double end = point + step * cost * target;
+    return IncreasingRoot(std::min(point, end), std::max(point, end),
+                          [&](double x, double& value, double& derivative) {
+                            value = x - point + step * Slope(target, cost, x);
+                            derivative = 1.0 + step * Curvature(target, cost, x);
+                          });
+  }
+
+  Interval DualBox(double target, double cost) const override {
+    return target > 0 ? Interval{0.0, cost} : Interval{-cost, 0.0};
+  }
+
   absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef targets, ConstVectorRef costs,
                                          ConstVectorRef scores,
-                                         const RunContext& context) const override;
-};
-
-double LogisticLoss::Value(double target, double cost, double score) const {
-  const double margin = target * score;
-  return cost *
-         (margin >= 0 ? std::log1p(std::exp(-margin)) : std::log1p(std::exp(margin)) - margin);
-}
-
-double LogisticLoss::Slope(double target, double cost, double score) const {
-  return -cost * target * Sigmoid(-target * score);
-}
-
-double LogisticLoss::Curvature(double target, double cost, double score) const {
-  return cost * Sigmoid(target * score) * Sigmoid(-target * score);
-}
-
-double LogisticLoss::Conjugate(double target, double cost, double slope) const {
-  const double a = -target * slope;  // in [0, cost]
-  if (!(a >= 0 && a <= cost)) {
-    return kInfinity;
-  }
-  return cost > 0 ? cost * (EntropyTerm(a / cost) + EntropyTerm((cost - a) / cost)) : 0.0;
-}
-
-double LogisticLoss::Prox(double target, double cost, double point, double step) const {
-  // x - point + step slope(x) = 0, and the slope lies between 0 and -cost target.
-  const double end = point + step * cost * target;
-  return IncreasingRoot(std::min(point, end), std::max(point, end),
-                        [&](double x, double& value, double& derivative) {
-                          value = x - point + step * Slope(target, cost, x);
-                          derivative = 1.0 + step * Curvature(target, cost, x);
-                        });
-}
-
-Interval LogisticLoss::DualBox(double target, double cost) const {
-  return target > 0 ? Interval{0.0, cost} : Interval{-cost, 0.0};
-}
-
-double LogisticLoss::ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs,
-                                    ConstVectorRef scores, VectorRef slopes) const {
-  return LoopOfValueAndSlopes(*this, targets, costs, scores, slopes);
-}
-
-void LogisticLoss::Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
-                              VectorRef curvatures) const {
-  LoopOfCurvatures(*this, targets, costs, scores, curvatures);
-}
-
-absl::StatusOr<BiasInterval> LogisticLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
-                                                     ConstVectorRef scores,
-                                                     const RunContext& context) const {
-  double smallest = kInfinity;
-  double largest = -kInfinity;
-  for (Index i = 0; i < targets.size(); ++i) {
-    if (costs(i) > 0) {
-      smallest = std::min(smallest, scores(i));
-      largest = std::max(largest, scores(i));
+                                         const RunContext& context) const override {
+    double smallest = kInfinity;
+    double largest = -kInfinity;
+    for (Index i = 0; i < targets.size(); ++i) {
+      if (costs(i) > 0) {
+        smallest = std::min(smallest, scores(i));
+        largest = std::max(largest, scores(i));
+      }
     }
+    const Eigen::Array2d of_labels = SumOverRows(targets.size(), kRowBlock, Eigen::Array2d(0, 0),
+                                                 [&](Index begin, Index end, Eigen::Array2d& sum) {
+                                                   for (Index i = begin; i < end; ++i) {
+                                                     sum(targets(i) > 0 ? 0 : 1) += costs(i);
+                                                   }
+                                                 });
+    const double positive = of_labels(0);
+    const double negative = of_labels(1);
+    if (positive == 0 && negative == 0) {
+      return BiasInterval{-kInfinity, kInfinity, 0.0};
+    }
+    if (positive == 0 || negative == 0) {
+      const double end = positive > 0 ? kInfinity : -kInfinity;
+      return BiasInterval{end, end, end};
+    }
+    // With all scores equal to s the root is log(positive / negative) - s; the slope is increasing
+    // in every score.
+    const double odds = std::log(positive / negative);
+    absl::Status status;
+    const auto evaluate = [&](double b, double& value, double& derivative) {
+      const absl::StatusOr<Eigen::Array2d> sums =
+          SumOverRows(targets.size(), kRowBlock, Eigen::Array2d(0, 0), context,
+                      [&](Index begin, Index end, Eigen::Array2d& sum) {
+                        for (Index i = begin; i < end; ++i) {
+                          sum(0) += Slope(targets(i), costs(i), scores(i) + b);
+                          sum(1) += Curvature(targets(i), costs(i), scores(i) + b);
+                        }
+                      });
+      status.Update(sums.status());
+      value = sums.ok() ? (*sums)(0) : 0.0;  // 0 ends the search
+      derivative = sums.ok() ? (*sums)(1) : 0.0;
+    };
+    const double root = IncreasingRoot(odds - largest - 1e-6, odds - smallest + 1e-6, evaluate);
+    MERCER_RETURN_IF_ERROR(status);
+    return BiasInterval{root, root, root};
   }
-  const Eigen::Array2d of_labels = SumOverRows(targets.size(), kRowBlock, Eigen::Array2d(0, 0),
-                                               [&](Index begin, Index end, Eigen::Array2d& sum) {
-                                                 for (Index i = begin; i < end; ++i) {
-                                                   sum(targets(i) > 0 ? 0 : 1) += costs(i);
-                                                 }
-                                               });
-  const double positive = of_labels(0);
-  const double negative = of_labels(1);
-  if (positive == 0 && negative == 0) {
-    return BiasInterval{-kInfinity, kInfinity, 0.0};
-  }
-  if (positive == 0 || negative == 0) {
-    const double end = positive > 0 ? kInfinity : -kInfinity;
-    return BiasInterval{end, end, end};
-  }
-  // With all scores equal to s the root is log(positive / negative) - s; the slope is increasing in
-  // every score.
-  const double odds = std::log(positive / negative);
-  absl::Status status;
-  const auto evaluate = [&](double b, double& value, double& derivative) {
-    const absl::StatusOr<Eigen::Array2d> sums =
-        SumOverRows(targets.size(), kRowBlock, Eigen::Array2d(0, 0), context,
-                    [&](Index begin, Index end, Eigen::Array2d& sum) {
-                      for (Index i = begin; i < end; ++i) {
-                        sum(0) += Slope(targets(i), costs(i), scores(i) + b);
-                        sum(1) += Curvature(targets(i), costs(i), scores(i) + b);
-                      }
-                    });
-    status.Update(sums.status());
-    value = sums.ok() ? (*sums)(0) : 0.0;  // 0 ends the search
-    derivative = sums.ok() ? (*sums)(1) : 0.0;
-  };
-  const double root = IncreasingRoot(odds - largest - 1e-6, odds - smallest + 1e-6, evaluate);
-  MERCER_RETURN_IF_ERROR(status);
-  return BiasInterval{root, root, root};
-}
+};
 
 }  // namespace
 
 LossFormula losses::Logistic() {
-  return {.name = "logistic",
-          .formula = "log(1 + exp(-y f))",
-          .make = [](double /*epsilon*/) -> absl::StatusOr<std::unique_ptr<Loss>> {
-            return std::make_unique<LogisticLoss>();
-          }};
+  return {.name = "logistic", .formula = "log(1 + exp(-y f))", .make = LogisticLoss::Make};
 }
 
 }  // namespace mercer

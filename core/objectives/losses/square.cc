@@ -1,95 +1,67 @@
 // (y - f)^2: the loss of ridge regression.
 #include "core/base/process/row_vectors.h"
-#include "core/objectives/loss.h"
-#include "core/objectives/loss_loops.h"
+#include "core/objectives/loss_of.h"
 
 namespace mercer {
 namespace {
 
-class SquareLoss final : public Loss {
+class SquareLoss final : public LossOf<SquareLoss> {
  public:
-  SquareLoss() : Loss(LossKind::kSquare) {}
+  SquareLoss() : LossOf(LossKind::kSquare) {}
 
   bool is_margin_loss() const override { return false; }
   LossCurve curve() const override { return LossCurve::kQuadratic; }
   double largest_curvature() const override { return 2.0; }
-  double Value(double target, double cost, double score) const override;
-  double Slope(double target, double cost, double score) const override;
-  double Curvature(double target, double cost, double score) const override;
-  double Conjugate(double target, double cost, double slope) const override;
-  double Prox(double target, double cost, double point, double step) const override;
-  Interval DualBox(double target, double cost) const override;
-  double ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
-                        VectorRef slopes) const override;
-  void Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
-                  VectorRef curvatures) const override;
+
+  double Value(double target, double cost, double score) const override {
+    const double residual = target - score;
+    return cost * residual * residual;
+  }
+
+  double Slope(double target, double cost, double score) const override {
+    return 2.0 * cost * (score - target);
+  }
+
+  double Curvature(double /*target*/, double cost, double /*score*/) const override {
+    return 2.0 * cost;
+  }
+
+  double Conjugate(double target, double cost, double slope) const override {
+    if (cost > 0) {
+      return slope * target + slope * slope / (4.0 * cost);
+    }
+    return slope == 0 ? 0.0 : kInfinity;
+  }
+
+  double Prox(double target, double cost, double point, double step) const override {
+    return (point + 2.0 * step * cost * target) / (1.0 + 2.0 * step * cost);
+  }
+
+  Interval DualBox(double /*target*/, double cost) const override {
+    return cost > 0 ? Interval{} : Interval{0.0, 0.0};
+  }
+
   absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef targets, ConstVectorRef costs,
                                          ConstVectorRef scores,
-                                         const RunContext& context) const override;
+                                         const RunContext& /*context*/) const override {
+    const double total = SumOfRows(costs);
+    if (!(total > 0)) {
+      return BiasInterval{-kInfinity, kInfinity, 0.0};
+    }
+    // The mean, then the mean of what is left: equal residuals have their own value as mean, to the
+    // last bit.
+    const Vector residuals = targets - scores;
+    const double mean = DotOfRows(costs, residuals) / total;
+    const Vector rest = residuals.array() - mean;
+    const double bias = mean + DotOfRows(costs, rest) / total;
+    return BiasInterval{bias, bias, bias};
+  }
 };
-
-double SquareLoss::Value(double target, double cost, double score) const {
-  const double residual = target - score;
-  return cost * residual * residual;
-}
-
-double SquareLoss::Slope(double target, double cost, double score) const {
-  return 2.0 * cost * (score - target);
-}
-
-double SquareLoss::Curvature(double /*target*/, double cost, double /*score*/) const {
-  return 2.0 * cost;
-}
-
-double SquareLoss::Conjugate(double target, double cost, double slope) const {
-  if (cost > 0) {
-    return slope * target + slope * slope / (4.0 * cost);
-  }
-  return slope == 0 ? 0.0 : kInfinity;
-}
-
-double SquareLoss::Prox(double target, double cost, double point, double step) const {
-  return (point + 2.0 * step * cost * target) / (1.0 + 2.0 * step * cost);
-}
-
-Interval SquareLoss::DualBox(double /*target*/, double cost) const {
-  return cost > 0 ? Interval{} : Interval{0.0, 0.0};
-}
-
-double SquareLoss::ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs,
-                                  ConstVectorRef scores, VectorRef slopes) const {
-  return LoopOfValueAndSlopes(*this, targets, costs, scores, slopes);
-}
-
-void SquareLoss::Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
-                            VectorRef curvatures) const {
-  LoopOfCurvatures(*this, targets, costs, scores, curvatures);
-}
-
-absl::StatusOr<BiasInterval> SquareLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
-                                                   ConstVectorRef scores,
-                                                   const RunContext& /*context*/) const {
-  const double total = SumOfRows(costs);
-  if (!(total > 0)) {
-    return BiasInterval{-kInfinity, kInfinity, 0.0};
-  }
-  // The mean, then the mean of what is left: equal residuals have their own value as mean, to the
-  // last bit.
-  const Vector residuals = targets - scores;
-  const double mean = DotOfRows(costs, residuals) / total;
-  const Vector rest = residuals.array() - mean;
-  const double bias = mean + DotOfRows(costs, rest) / total;
-  return BiasInterval{bias, bias, bias};
-}
 
 }  // namespace
 
 LossFormula losses::Square() {
-  return {.name = "square",
-          .formula = "(y - f)^2",
-          .make = [](double /*epsilon*/) -> absl::StatusOr<std::unique_ptr<Loss>> {
-            return std::make_unique<SquareLoss>();
-          }};
+  return {.name = "square", .formula = "(y - f)^2", .make = SquareLoss::Make};
 }
 
 }  // namespace mercer

@@ -5,8 +5,7 @@
 #include "core/base/process/row_sums.h"
 #include "core/base/status/status_macros.h"
 #include "core/objectives/bias_search.h"
-#include "core/objectives/loss.h"
-#include "core/objectives/loss_loops.h"
+#include "core/objectives/loss_of.h"
 
 namespace mercer {
 namespace {
@@ -49,138 +48,112 @@ struct SlopeAt {
   double above = kInfinity;
 };
 
-class SquaredHingeLoss final : public Loss {
+class SquaredHingeLoss final : public LossOf<SquaredHingeLoss> {
  public:
-  SquaredHingeLoss() : Loss(LossKind::kSquaredHinge) {}
+  SquaredHingeLoss() : LossOf(LossKind::kSquaredHinge) {}
 
   bool is_margin_loss() const override { return true; }
   LossCurve curve() const override { return LossCurve::kPiecewiseQuadratic; }
   double largest_curvature() const override { return 2.0; }
-  double Value(double target, double cost, double score) const override;
-  double Slope(double target, double cost, double score) const override;
-  double Curvature(double target, double cost, double score) const override;
-  double Conjugate(double target, double cost, double slope) const override;
-  double Prox(double target, double cost, double point, double step) const override;
-  Interval DualBox(double target, double cost) const override;
-  double ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
-                        VectorRef slopes) const override;
-  void Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
-                  VectorRef curvatures) const override;
+
+  double Value(double target, double cost, double score) const override {
+    const double slack = std::max(0.0, 1.0 - target * score);
+    return cost * slack * slack;
+  }
+
+  double Slope(double target, double cost, double score) const override {
+    return -2.0 * cost * target * std::max(0.0, 1.0 - target * score);
+  }
+
+  double Curvature(double target, double cost, double score) const override {
+    return target * score < 1.0 ? 2.0 * cost : 0.0;
+  }
+
+  double Conjugate(double target, double cost, double slope) const override {
+    const double a = -target * slope;  // >= 0
+    if (a < 0 || (cost <= 0 && a > 0)) {
+      return kInfinity;
+    }
+    return a > 0 ? -a + a * a / (4.0 * cost) : 0.0;
+  }
+
+  double Prox(double target, double cost, double point, double step) const override {
+    return target * point >= 1 ? point
+                               : (point + 2.0 * step * cost * target) / (1.0 + 2.0 * step * cost);
+  }
+
+  Interval DualBox(double target, double cost) const override {
+    if (cost <= 0) {
+      return {0.0, 0.0};
+    }
+    return target > 0 ? Interval{0.0, kInfinity} : Interval{-kInfinity, 0.0};
+  }
+
+  // Newton's method on the slope, which is piecewise linear and never falls: a step that stays
+  // within its piece ends at the root. Every fourth step halves the bracket, so that it always
+  // ends.
   absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef targets, ConstVectorRef costs,
                                          ConstVectorRef scores,
-                                         const RunContext& context) const override;
-};
-
-double SquaredHingeLoss::Value(double target, double cost, double score) const {
-  const double slack = std::max(0.0, 1.0 - target * score);
-  return cost * slack * slack;
-}
-
-double SquaredHingeLoss::Slope(double target, double cost, double score) const {
-  return -2.0 * cost * target * std::max(0.0, 1.0 - target * score);
-}
-
-double SquaredHingeLoss::Curvature(double target, double cost, double score) const {
-  return target * score < 1.0 ? 2.0 * cost : 0.0;
-}
-
-double SquaredHingeLoss::Conjugate(double target, double cost, double slope) const {
-  const double a = -target * slope;  // >= 0
-  if (a < 0 || (cost <= 0 && a > 0)) {
-    return kInfinity;
-  }
-  return a > 0 ? -a + a * a / (4.0 * cost) : 0.0;
-}
-
-double SquaredHingeLoss::Prox(double target, double cost, double point, double step) const {
-  return target * point >= 1 ? point
-                             : (point + 2.0 * step * cost * target) / (1.0 + 2.0 * step * cost);
-}
-
-Interval SquaredHingeLoss::DualBox(double target, double cost) const {
-  if (cost <= 0) {
-    return {0.0, 0.0};
-  }
-  return target > 0 ? Interval{0.0, kInfinity} : Interval{-kInfinity, 0.0};
-}
-
-double SquaredHingeLoss::ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs,
-                                        ConstVectorRef scores, VectorRef slopes) const {
-  return LoopOfValueAndSlopes(*this, targets, costs, scores, slopes);
-}
-
-void SquaredHingeLoss::Curvatures(ConstVectorRef targets, ConstVectorRef costs,
-                                  ConstVectorRef scores, VectorRef curvatures) const {
-  LoopOfCurvatures(*this, targets, costs, scores, curvatures);
-}
-
-// Newton's method on the slope, which is piecewise linear and never falls: a step that stays within
-// its piece ends at the root. Every fourth step halves the bracket, so that it always ends.
-absl::StatusOr<BiasInterval> SquaredHingeLoss::ExactBias(ConstVectorRef targets,
-                                                         ConstVectorRef costs,
-                                                         ConstVectorRef scores,
-                                                         const RunContext& context) const {
-  const auto add_breaks = [&](Index begin, Index end, BreakRange& sum) {
-    for (Index i = begin; i < end; ++i) {
-      if (costs(i) > 0) {
-        const double at = targets(i) - scores(i);
-        sum.positive = targets(i) > 0 ? std::max(sum.positive, at) : sum.positive;
-        sum.negative = targets(i) > 0 ? sum.negative : std::min(sum.negative, at);
-        sum.cost += costs(i);
-        sum.moment += costs(i) * at;
-      }
-    }
-  };
-  MERCER_ASSIGN_OR_RETURN(const BreakRange breaks, SumOverRows(targets.size(), kRowBlock,
-                                                               BreakRange(), context, add_breaks));
-  if (breaks.positive <= breaks.negative) {
-    return MakeBiasInterval(breaks.positive, breaks.negative);
-  }
-  double low = breaks.negative;
-  double high = breaks.positive;
-  double bias = breaks.moment / breaks.cost;  // where every sample counted, it would be the root
-  for (int trial = 1;; ++trial) {
-    if (!(bias > low && bias < high) || trial % 4 == 0) {
-      bias = 0.5 * low + 0.5 * high;
-    }
-    const auto add_slopes = [&](Index begin, Index end, SlopeAt& sum) {
+                                         const RunContext& context) const override {
+    const auto add_breaks = [&](Index begin, Index end, BreakRange& sum) {
       for (Index i = begin; i < end; ++i) {
-        const double at = targets(i) - scores(i);
-        const bool counts = targets(i) > 0 ? at > bias : at < bias;
-        const double cost = counts ? costs(i) : 0.0;
-        sum.moment += cost * (at - bias);
-        sum.weight += cost;
-        sum.below = at < bias ? std::max(sum.below, at) : sum.below;
-        sum.above = at > bias ? std::min(sum.above, at) : sum.above;
-        if (at == bias) {
-          (targets(i) > 0 ? sum.falling : sum.rising) += costs(i);
+        if (costs(i) > 0) {
+          const double at = targets(i) - scores(i);
+          sum.positive = targets(i) > 0 ? std::max(sum.positive, at) : sum.positive;
+          sum.negative = targets(i) > 0 ? sum.negative : std::min(sum.negative, at);
+          sum.cost += costs(i);
+          sum.moment += costs(i) * at;
         }
       }
     };
-    MERCER_ASSIGN_OR_RETURN(const SlopeAt slope,
-                            SumOverRows(targets.size(), kRowBlock, SlopeAt(), context, add_slopes));
-    const bool up = slope.moment > 0;
-    const double weight = slope.weight + (up ? slope.rising : slope.falling);
-    const double root = weight > 0 ? bias + slope.moment / weight : bias;
-    if (root == bias || (up ? root <= slope.above : root >= slope.below)) {
-      return BiasInterval{root, root, root};
+    MERCER_ASSIGN_OR_RETURN(
+        const BreakRange breaks,
+        SumOverRows(targets.size(), kRowBlock, BreakRange(), context, add_breaks));
+    if (breaks.positive <= breaks.negative) {
+      return MakeBiasInterval(breaks.positive, breaks.negative);
     }
-    (up ? low : high) = bias;
-    if (!(std::nextafter(low, high) < high)) {  // rounding: no number lies between
-      return BiasInterval{bias, bias, bias};
+    double low = breaks.negative;
+    double high = breaks.positive;
+    double bias = breaks.moment / breaks.cost;  // where every sample counted, it would be the root
+    for (int trial = 1;; ++trial) {
+      if (!(bias > low && bias < high) || trial % 4 == 0) {
+        bias = 0.5 * low + 0.5 * high;
+      }
+      const auto add_slopes = [&](Index begin, Index end, SlopeAt& sum) {
+        for (Index i = begin; i < end; ++i) {
+          const double at = targets(i) - scores(i);
+          const bool counts = targets(i) > 0 ? at > bias : at < bias;
+          const double cost = counts ? costs(i) : 0.0;
+          sum.moment += cost * (at - bias);
+          sum.weight += cost;
+          sum.below = at < bias ? std::max(sum.below, at) : sum.below;
+          sum.above = at > bias ? std::min(sum.above, at) : sum.above;
+          if (at == bias) {
+            (targets(i) > 0 ? sum.falling : sum.rising) += costs(i);
+          }
+        }
+      };
+      MERCER_ASSIGN_OR_RETURN(const SlopeAt slope, SumOverRows(targets.size(), kRowBlock, SlopeAt(),
+                                                               context, add_slopes));
+      const bool up = slope.moment > 0;
+      const double weight = slope.weight + (up ? slope.rising : slope.falling);
+      const double root = weight > 0 ? bias + slope.moment / weight : bias;
+      if (root == bias || (up ? root <= slope.above : root >= slope.below)) {
+        return BiasInterval{root, root, root};
+      }
+      (up ? low : high) = bias;
+      if (!(std::nextafter(low, high) < high)) {  // rounding: no number lies between
+        return BiasInterval{bias, bias, bias};
+      }
+      bias = root;
     }
-    bias = root;
   }
-}
+};
 
 }  // namespace
 
 LossFormula losses::SquaredHinge() {
-  return {.name = "squared_hinge",
-          .formula = "max(0, 1 - y f)^2",
-          .make = [](double /*epsilon*/) -> absl::StatusOr<std::unique_ptr<Loss>> {
-            return std::make_unique<SquaredHingeLoss>();
-          }};
+  return {.name = "squared_hinge", .formula = "max(0, 1 - y f)^2", .make = SquaredHingeLoss::Make};
 }
 
 }  // namespace mercer

@@ -20,7 +20,7 @@ GroupPenalty PenaltyOf(const nlohmann::json& penalty, const nlohmann::json& lamb
   return {*BlockNorm::Make(shape, NumberOrInfinity(penalty["q"])), NumberOrInfinity(lambda)};
 }
 
-LossKind LossOf(const std::string& name) {
+LossKind KindOfLoss(const std::string& name) {
   return name == "square"     ? LossKind::kSquare
          : name == "logistic" ? LossKind::kLogistic
                               : LossKind::kSquaredHinge;
@@ -41,7 +41,7 @@ OwnedGroupProblem FixtureGroupProblem(const nlohmann::json& fixture) {
   const nlohmann::json& item = fixture["problem"];
   OwnedGroupProblem owned;
   GroupProblem& problem = owned.problem;
-  problem.loss = *MakeLoss(LossOf(item["loss"]));
+  problem.loss = *MakeLoss(KindOfLoss(item["loss"]));
   problem.bias = item["bias"];
   for (const nlohmann::json& task : item["tasks"]) {
     owned.columns.push_back(MakeColumns(JsonMatrix(task["Phi"])));
