@@ -19,18 +19,6 @@ auto AddTerms(const Term& term) {
   };
 }
 
-// The magnitudes of the positive and of the negative entries of a dual.
-struct SignedSums {
-  SignedSums& operator+=(const SignedSums& other) {
-    positive += other.positive;
-    negative += other.negative;
-    return *this;
-  }
-
-  double positive = 0;
-  double negative = 0;
-};
-
 }  // namespace
 
 std::string_view Loss::name() const { return AllLosses()[static_cast<size_t>(kind_)].name; }
@@ -61,14 +49,18 @@ absl::StatusOr<double> Loss::DualValue(ConstVectorRef targets, ConstVectorRef co
 
 void Loss::RepairDual(ConstVectorRef targets, ConstVectorRef costs, bool balanced,
                       VectorRef dual) const {
-  const auto [positive, negative] = SumOverRows(
-      dual.size(), kRowBlock, SignedSums(), [&](Index begin, Index end, SignedSums& sums) {
+  // The magnitudes of the positive and of the negative entries.
+  const Eigen::Array2d sums = SumOverRows(
+      dual.size(), kRowBlock, Eigen::Array2d(0, 0),
+      [&](Index begin, Index end, Eigen::Array2d& sum) {
         for (Index i = begin; i < end; ++i) {
           const Interval box = DualBox(targets(i), costs(i));
           dual(i) = std::isfinite(dual(i)) ? std::clamp(dual(i), box.low, box.high) : 0.0;
-          (dual(i) > 0 ? sums.positive : sums.negative) += std::abs(dual(i));
+          sum(dual(i) > 0 ? 0 : 1) += std::abs(dual(i));
         }
       });
+  const double positive = sums(0);
+  const double negative = sums(1);
   if (!balanced || std::abs(positive - negative) <= 1e-13 * std::max(positive, negative)) {
     return;  // a balanced dual keeps its bits
   }

@@ -28,17 +28,19 @@ bool IsAdaptationTime(int64_t iterations) {
          ((iterations / kIterationsPerStep) & (iterations / kIterationsPerStep - 1)) == 0;
 }
 
-// The factor by which a penalty parameter is multiplied: the root of the ratio of its relative
-// primal and dual residuals, within bounds, or 1 where they are about as large as each other. A
-// larger parameter makes primal residuals smaller and dual ones larger.
-double Adaptation(double primal, double primal_size, double dual, double dual_size) {
-  if (!(primal_size > 0 && dual_size > 0 && dual > 0)) {
-    return 1;
+// The penalty parameter times the root of the ratio of its relative primal and dual residuals,
+// within bounds, or itself where they are about as large as each other. A larger parameter makes
+// primal residuals smaller and dual ones larger.
+double Adapted(double penalty, const Eigen::Array4d& squares) {
+  const double dual = penalty * std::sqrt(squares(2));
+  if (!(squares(1) > 0 && squares(3) > 0 && dual > 0)) {
+    return penalty;
   }
-  const double ratio = (primal / primal_size) / (dual / dual_size);
+  const double ratio =
+      (std::sqrt(squares(0)) / std::sqrt(squares(1))) / (dual / std::sqrt(squares(3)));
   return ratio > kImbalance || ratio < 1 / kImbalance
-             ? std::clamp(std::sqrt(ratio), 1 / kImbalance, kImbalance)
-             : 1.0;
+             ? penalty * std::clamp(std::sqrt(ratio), 1 / kImbalance, kImbalance)
+             : penalty;
 }
 
 double SumOfSquares(const GroupPoint& weights) {
@@ -53,18 +55,6 @@ Values Relaxed(const Values& a, const Values& b) {
 
 }  // namespace
 
-AdmmGroupSolver::Residuals& AdmmGroupSolver::Residuals::operator+=(const Residuals& other) {
-  scores += other.scores;
-  scores_moved += other.scores_moved;
-  scores_size += other.scores_size;
-  multipliers_size += other.multipliers_size;
-  weights += other.weights;
-  weights_moved += other.weights_moved;
-  weights_size += other.weights_size;
-  weight_multipliers_size += other.weight_multipliers_size;
-  return *this;
-}
-
 // The part of one iteration that goes over the rows: from the solution of the systems to the scores
 // s, by the proximal operator of the loss, to their multipliers mu += xi (relaxed scores - s), and
 // to the products of the columns with xi s - mu, which the next systems need.
@@ -78,7 +68,7 @@ class AdmmGroupSolver::ScorePass {
     const FeatureColumns& columns = *problem_.task(tasks_.front()).columns;
     const auto width = static_cast<Index>(tasks_.size());
     const Index pieces = CountPieces(columns.rows(), FeatureColumns::kPassRows);
-    residuals_.assign(static_cast<size_t>(pieces), {});
+    residuals_.assign(static_cast<size_t>(pieces), Eigen::Array4d::Zero());
     sums_ = Matrix::Zero(width, pieces);
     Matrix positive(columns.cols(), width);
     Matrix negative(columns.cols(), width);
@@ -100,11 +90,11 @@ class AdmmGroupSolver::ScorePass {
       }
       sums(t) += tree.Total(0.0);
     }
-    PairwiseSum<Residuals> tree;
+    PairwiseSum<Eigen::Array4d> tree;
     for (Index piece = 0; piece < pieces; ++piece) {
       tree.Add(piece, residuals_[static_cast<size_t>(piece)]);
     }
-    residuals += tree.Total({});
+    residuals.scores += tree.Total(Eigen::Array4d::Zero());
     return absl::OkStatus();
   }
 
@@ -117,18 +107,18 @@ class AdmmGroupSolver::ScorePass {
     Vector& multipliers = state_.multipliers[static_cast<size_t>(t)];
     const double xi = state_.penalties.scores;
     const Index piece = begin / FeatureColumns::kPassRows;
-    Residuals& residuals = residuals_[static_cast<size_t>(piece)];
+    Eigen::Array4d& residuals = residuals_[static_cast<size_t>(piece)];
     for (Index i = 0; i < scores.size(); ++i) {
       const Index row = begin + i;
       const double score = scores(i) + solution.bias(t);
       const double relaxed = kOverRelaxation * score + (1 - kOverRelaxation) * split(row);
       const double next = problem_.loss->Prox(task.targets(row), task.costs(row),
                                               relaxed + multipliers(row) / xi, 1 / xi);
-      residuals.scores += (score - next) * (score - next);
-      residuals.scores_moved += (next - split(row)) * (next - split(row));
-      residuals.scores_size += (task.targets(row) - score) * (task.targets(row) - score);
+      residuals(0) += (score - next) * (score - next);
+      residuals(2) += (next - split(row)) * (next - split(row));
+      residuals(1) += (task.targets(row) - score) * (task.targets(row) - score);
       multipliers(row) += xi * (relaxed - next);
-      residuals.multipliers_size += multipliers(row) * multipliers(row);
+      residuals(3) += multipliers(row) * multipliers(row);
       split(row) = next;
       out(i) = xi * next - multipliers(row);
       sums_(k, piece) += out(i);
@@ -138,8 +128,8 @@ class AdmmGroupSolver::ScorePass {
   const GroupProblem& problem_;
   const std::vector<Index>& tasks_;
   State& state_;
-  std::vector<Residuals> residuals_;  // of each piece of rows
-  Matrix sums_;                       // tasks x pieces
+  std::vector<Eigen::Array4d> residuals_;  // of each piece of rows
+  Matrix sums_;                            // tasks x pieces
 };
 
 absl::Status AdmmGroupSolver::CheckProblem(const GroupProblem& problem) const {
@@ -239,12 +229,10 @@ void AdmmGroupSolver::UpdateWeights(const GroupPoint& solution, State& state,
   const auto distance = [](const GroupPoint& a, const GroupPoint& b) {
     return (a.specific - b.specific).squaredNorm() + (a.shared - b.shared).squaredNorm();
   };
-  residuals.weights = distance(solution, split);
-  residuals.weights_moved = distance(split, before);
-  residuals.weights_size = std::max(SumOfSquares(solution), SumOfSquares(split));
-  residuals.weight_multipliers_size =
+  residuals.weights << distance(solution, split),
+      std::max(SumOfSquares(solution), SumOfSquares(split)), distance(split, before),
       (problem().has_specific() ? multipliers.specific.squaredNorm() : 0) +
-      (problem().has_shared() ? multipliers.shared.squaredNorm() : 0);
+          (problem().has_shared() ? multipliers.shared.squaredNorm() : 0);
 }
 
 absl::Status AdmmGroupSolver::RunIterations(State& state, Residuals& residuals,
@@ -294,18 +282,10 @@ void AdmmGroupSolver::AdaptPenalties(const Residuals& residuals, State& state) c
   AdmmPenalties& penalties = state.penalties;
   const double lipschitz = LipschitzConstant();
   const double unit = systems_.MeanSquare();
-  const double scores =
-      penalties.scores * Adaptation(std::sqrt(residuals.scores), std::sqrt(residuals.scores_size),
-                                    penalties.scores * std::sqrt(residuals.scores_moved),
-                                    std::sqrt(residuals.multipliers_size));
-  const double weights = penalties.weights *
-                         Adaptation(std::sqrt(residuals.weights), std::sqrt(residuals.weights_size),
-                                    penalties.weights * std::sqrt(residuals.weights_moved),
-                                    std::sqrt(residuals.weight_multipliers_size));
-  penalties.scores =
-      std::clamp(scores, kLeastScorePenalty * lipschitz, kMostScorePenalty * lipschitz);
-  penalties.weights =
-      std::clamp(weights, kLeastWeightPenalty * lipschitz * unit, kMostWeightPenalty * unit);
+  penalties.scores = std::clamp(Adapted(penalties.scores, residuals.scores),
+                                kLeastScorePenalty * lipschitz, kMostScorePenalty * lipschitz);
+  penalties.weights = std::clamp(Adapted(penalties.weights, residuals.weights),
+                                 kLeastWeightPenalty * lipschitz * unit, kMostWeightPenalty * unit);
 }
 
 absl::Status AdmmGroupSolver::Iterate(RunContext& context) {

@@ -64,19 +64,12 @@ class AdmmGroupSolver final : public GroupSolver {
       });
     }
   };
-  // The squared residuals of the last iteration: of the splits (f against s, W against U), how far
-  // s and U have moved, and what each is measured against.
+  // The squared residuals of the last iteration, of the scores (f against s) and of the weights (W
+  // against U): that of the split, what it is measured against, how far s or U has moved, and what
+  // that is measured against, the multipliers.
   struct Residuals {
-    Residuals& operator+=(const Residuals& other);
-
-    double scores = 0;  // |f - s|, then |s - the one before|, and what they are measured by
-    double scores_moved = 0;
-    double scores_size = 0;
-    double multipliers_size = 0;
-    double weights = 0;
-    double weights_moved = 0;
-    double weights_size = 0;
-    double weight_multipliers_size = 0;
+    Eigen::Array4d scores = Eigen::Array4d::Zero();
+    Eigen::Array4d weights = Eigen::Array4d::Zero();
   };
   class ScorePass;
 

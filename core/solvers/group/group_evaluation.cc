@@ -10,19 +10,8 @@
 namespace mercer {
 namespace {
 
-// Sums over one piece of rows.
-struct PieceSums {
-  PieceSums& operator+=(const PieceSums& other) {
-    risk += other.risk;
-    positive += other.positive;
-    negative += other.negative;
-    return *this;
-  }
-
-  double risk = 0;
-  double positive = 0;
-  double negative = 0;
-};
+// Sums over one piece of rows: the risk, the positive and the negative slopes.
+using PieceSums = Eigen::Array3d;
 
 class SharedRowsPass {
  public:
@@ -34,7 +23,7 @@ class SharedRowsPass {
     const FeatureColumns& columns = *problem_.task(tasks_.front()).columns;
     const auto width = static_cast<Index>(tasks_.size());
     const Index pieces = CountPieces(columns.rows(), FeatureColumns::kPassRows);
-    sums_.assign(static_cast<size_t>(pieces * width), {});
+    sums_.assign(static_cast<size_t>(pieces * width), PieceSums::Zero());
     Matrix positive(weights.rows(), width);
     Matrix negative(weights.rows(), width);
     MERCER_RETURN_IF_ERROR(columns.ScoreAndReduce(
@@ -51,11 +40,11 @@ class SharedRowsPass {
       for (Index piece = 0; piece < pieces; ++piece) {
         tree.Add(piece, sums_[static_cast<size_t>(piece * width + k)]);
       }
-      const PieceSums sums = tree.Total({});
+      const PieceSums sums = tree.Total(PieceSums::Zero());
       const Index t = tasks_[static_cast<size_t>(k)];
-      evaluation_.risk += sums.risk;
-      evaluation_.positive_sum(t) += sums.positive;
-      evaluation_.negative_sum(t) += sums.negative;
+      evaluation_.risk += sums(0);
+      evaluation_.positive_sum(t) += sums(1);
+      evaluation_.negative_sum(t) += sums(2);
     }
     return absl::OkStatus();
   }
@@ -68,13 +57,13 @@ class SharedRowsPass {
       const GroupTask& task = problem_.task(t);
       auto with_bias = evaluation_.scores[static_cast<size_t>(t)].segment(begin, count);
       with_bias = scores.col(k).array() + point_.bias(t);
-      PieceSums sums;
-      sums.risk =
+      PieceSums sums = PieceSums::Zero();
+      sums(0) =
           problem_.loss->ValueAndSlopes(task.targets.segment(begin, count),
                                         task.costs.segment(begin, count), with_bias, slopes.col(k));
       evaluation_.slopes[static_cast<size_t>(t)].segment(begin, count) = slopes.col(k);
       for (Index i = 0; i < count; ++i) {
-        (slopes(i, k) > 0 ? sums.positive : sums.negative) += slopes(i, k);
+        sums(slopes(i, k) > 0 ? 1 : 2) += slopes(i, k);
       }
       sums_[static_cast<size_t>(begin / FeatureColumns::kPassRows * scores.cols() + k)] = sums;
     }

@@ -22,29 +22,17 @@ constexpr double kGapProgress = 0.7;
 constexpr int64_t kMaxNewtonStalls = 3;
 
 // The first and second derivative, by `size`, of the risk at start + size (end - start), from the
-// scores at both ends.
-struct Derivatives {
-  Derivatives& operator+=(const Derivatives& other) {
-    first += other.first;
-    second += other.second;
-    return *this;
-  }
-
-  double first = 0;
-  double second = 0;
-};
-
-// Errors: kCancelled.
-absl::StatusOr<Derivatives> RiskDerivatives(const GroupProblem& problem,
-                                            const GroupEvaluation& start,
-                                            const GroupEvaluation& end, double size,
-                                            const RunContext& context) {
-  Derivatives total;
+// scores at both ends. Errors: kCancelled.
+absl::StatusOr<Eigen::Array2d> RiskDerivatives(const GroupProblem& problem,
+                                               const GroupEvaluation& start,
+                                               const GroupEvaluation& end, double size,
+                                               const RunContext& context) {
+  Eigen::Array2d total(0, 0);
   for (Index t = 0; t < problem.num_tasks(); ++t) {
     const GroupTask& task = problem.task(t);
     const Vector& from = start.scores[static_cast<size_t>(t)];
     const Vector& to = end.scores[static_cast<size_t>(t)];
-    const auto add = [&](Index first, Index last, Derivatives& sum) {
+    const auto add = [&](Index first, Index last, Eigen::Array2d& sum) {
       const Index count = last - first;
       const Vector change = to.segment(first, count) - from.segment(first, count);
       const Vector scores = from.segment(first, count) + size * change;
@@ -52,12 +40,13 @@ absl::StatusOr<Derivatives> RiskDerivatives(const GroupProblem& problem,
       const auto costs = task.costs.segment(first, count);
       Vector derivatives(count);
       problem.loss->ValueAndSlopes(targets, costs, scores, derivatives);
-      sum.first += derivatives.dot(change);
+      sum(0) += derivatives.dot(change);
       problem.loss->Curvatures(targets, costs, scores, derivatives);
-      sum.second += derivatives.dot(change.cwiseAbs2());
+      sum(1) += derivatives.dot(change.cwiseAbs2());
     };
-    MERCER_ASSIGN_OR_RETURN(const Derivatives of_task,
-                            SumOverRows(from.size(), kRowPiece, Derivatives(), context, add));
+    MERCER_ASSIGN_OR_RETURN(
+        const Eigen::Array2d of_task,
+        SumOverRows(from.size(), kRowPiece, Eigen::Array2d(0, 0), context, add));
     total += of_task;
   }
   return total;
@@ -144,14 +133,14 @@ absl::StatusOr<double> NewtonGroupSolver::SearchSize(const Direction& direction,
   double high = 1;
   double size = 0.5;
   for (int trial = 1; trial <= kMaxTrials && size > low && size < high; ++trial) {
-    MERCER_ASSIGN_OR_RETURN(Derivatives at,
+    MERCER_ASSIGN_OR_RETURN(const Eigen::Array2d of_risk,
                             RiskDerivatives(problem(), evaluation(), end, size, context));
-    at.first += chord;
-    if (std::abs(at.first) <= kSearchShare * -direction.slope) {
+    const double slope = of_risk(0) + chord;
+    if (std::abs(slope) <= kSearchShare * -direction.slope) {
       return size;
     }
-    (at.first < 0 ? low : high) = size;
-    const double newton = at.second > 0 ? size - at.first / at.second : 0.0;
+    (slope < 0 ? low : high) = size;
+    const double newton = of_risk(1) > 0 ? size - slope / of_risk(1) : 0.0;
     size = newton > low && newton < high && trial % kTrialsPerBisection != 0
                ? newton
                : low + 0.5 * (high - low);

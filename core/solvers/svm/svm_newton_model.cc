@@ -78,19 +78,12 @@ void ProximalModel::Maximize(Index begin, ConstVectorRef scores, double bias,
   dual = dual.cwiseMax(box.lower.segment(begin, count)).cwiseMin(box.upper.segment(begin, count));
 }
 
-ProximalModel::DualParts& ProximalModel::DualParts::operator+=(const DualParts& other) {
-  sum += other.sum;
-  magnitude += other.magnitude;
-  num_free += other.num_free;
-  return *this;
-}
-
 // A block of rows takes tens of microseconds.
 template <typename Partial, typename AddRows>
-Partial ProximalModel::SumRows(const AddRows& add) const {
+Partial ProximalModel::SumRows(const Partial& zero, const AddRows& add) const {
   const Index rows = box.targets.size();
-  return run == nullptr ? SumOverRows(rows, kRowBlock, Partial(), add)
-                        : SumOverRows(rows, kRowBlock, Partial(), *run, add).value_or(Partial());
+  return run == nullptr ? SumOverRows(rows, kRowBlock, zero, add)
+                        : SumOverRows(rows, kRowBlock, zero, *run, add).value_or(zero);
 }
 
 void ProximalModel::DualPoint(const Vector& scores, double bias, Vector& dual) const {
@@ -110,7 +103,7 @@ void ProximalModel::DualPoint(const Vector& scores, double bias, Vector& dual) c
 // and changes once and writes nothing.
 double ProximalModel::DualAlong(const Vector& scores, double bias, const Vector& change,
                                 double t) const {
-  return SumRows<double>([&](Index begin, Index end, double& sum) {
+  return SumRows(0.0, [&](Index begin, Index end, double& sum) {
     Vector moved(kCachedRows);
     Vector dual(kCachedRows);
     for (Index first = begin; first < end; first += kCachedRows) {
@@ -122,16 +115,16 @@ double ProximalModel::DualAlong(const Vector& scores, double bias, const Vector&
   });
 }
 
-ProximalModel::DualParts ProximalModel::SumDual(const Vector& scores, double bias) const {
-  return SumRows<DualParts>([&](Index begin, Index end, DualParts& parts) {
+Eigen::Array3d ProximalModel::SumDual(const Vector& scores, double bias) const {
+  return SumRows(Eigen::Array3d(0, 0, 0), [&](Index begin, Index end, Eigen::Array3d& parts) {
     Vector dual(kCachedRows);
     for (Index first = begin; first < end; first += kCachedRows) {
       const Index count = std::min(kCachedRows, end - first);
       Maximize(first, scores.segment(first, count), bias, dual.head(count));
-      parts.sum += dual.head(count).sum();
-      parts.magnitude += dual.head(count).lpNorm<1>();
+      parts(0) += dual.head(count).sum();
+      parts(1) += dual.head(count).lpNorm<1>();
       for (Index i = 0; i < count; ++i) {
-        parts.num_free += IsFree(first + i, dual(i)) ? 1 : 0;
+        parts(2) += IsFree(first + i, dual(i)) ? 1 : 0;
       }
     }
   });
@@ -148,12 +141,14 @@ absl::StatusOr<double> ProximalModel::BalanceDual(const Vector& scores, double b
   double stride = box.score_unit;
   for (int trial = 0; trial < 200; ++trial) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const auto [sum, magnitude, num_free] = SumDual(scores, bias);
-    if (std::abs(sum) <= 1e-15 * magnitude) {
+    const Eigen::Array3d parts = SumDual(scores, bias);
+    const double sum = parts(0);
+    const double num_free = parts(2);
+    if (std::abs(sum) <= 1e-15 * parts(1)) {
       break;
     }
     (sum > 0 ? low : high) = bias;
-    double next = num_free > 0 ? bias + sum / (step * static_cast<double>(num_free)) : kInfinity;
+    double next = num_free > 0 ? bias + sum / (step * num_free) : kInfinity;
     const bool bracketed = std::isfinite(low) && std::isfinite(high);
     if (!(next > low && next < high) || !std::isfinite(next) || (bracketed && trial % 4 == 3)) {
       next = bracketed ? 0.5 * (low + high) : bias + (sum > 0 ? stride : -stride);

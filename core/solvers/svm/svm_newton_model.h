@@ -59,23 +59,17 @@ struct ProximalModel {
   std::vector<Index> FreeSamples(const Vector& scores, double bias) const;
 
  private:
-  struct DualParts {
-    DualParts& operator+=(const DualParts& other);
-
-    double sum = 0;        // of a
-    double magnitude = 0;  // of |a|
-    Index num_free = 0;
-  };
   double Maximizer(Index i, double residual) const;
   // Writes the maximisers of as many rows from `begin` on as there are scores.
   void Maximize(Index begin, ConstVectorRef scores, double bias, VectorRef dual) const;
   template <typename Partial, typename AddRows>
-  Partial SumRows(const AddRows& add) const;
+  Partial SumRows(const Partial& zero, const AddRows& add) const;
   bool IsFree(Index i, double maximizer) const {
     return maximizer > box.lower(i) && maximizer < box.upper(i) &&
            (maximizer != 0 || box.epsilon == 0);
   }
-  DualParts SumDual(const Vector& scores, double bias) const;
+  // The sums of a, of |a|, and the number of free samples.
+  Eigen::Array3d SumDual(const Vector& scores, double bias) const;
 };
 
 // F along the ray eta + t direction (coefficients of the function, of sum 0) that changes f + b by
