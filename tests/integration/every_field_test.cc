@@ -80,6 +80,7 @@ constexpr Couple kCouples[] = {
     {"weighting", "class_weights.weights"},
     {"kernels.type", "kernels"},  // which parameters it has
     {"kernels.rule", "kernels"},
+    {"min_bandwidth", "max_bandwidth"},  // the ends of an interval
 };
 
 class EveryFieldTest : public FieldWalkTest, public testing::WithParamInterface<std::string> {

@@ -11,6 +11,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/kernels/gram/kernel_family.h"
 #include "core/kernels/gram/kernel_source.h"
+#include "core/kernels/spec/kernel_errors.h"
 #include "core/kernels/spec/normalization.h"
 #include "core/kernels/spec/pair_values.h"
 #include "core/linalg/vector_math.h"
@@ -50,7 +51,7 @@ struct SourceKernels {
 
 absl::Status NamedViolation(size_t kernel, const absl::Status& status) {
   FieldViolations violations;
-  violations.AddAll(absl::StrCat("kernels[", kernel, "]"), status);
+  violations.AddAll(KernelField(kernel), status);
   return violations.ToStatus();
 }
 
@@ -297,7 +298,7 @@ struct CrossKernels::Parts {
     }
     const size_t expected = sources[source_of[kernel]].source.columns.size();
     if (source->columns.size() != expected) {
-      return absl::InvalidArgumentError(absl::StrCat("kernels[", kernel, "]: the rows have ",
+      return absl::InvalidArgumentError(absl::StrCat(KernelField(kernel), ": the rows have ",
                                                      source->columns.size(),
                                                      " columns, the model's have ", expected));
     }

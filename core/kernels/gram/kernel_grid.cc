@@ -12,6 +12,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/kernels/gram/kernel_source.h"
+#include "core/kernels/spec/kernel_errors.h"
 #include "core/kernels/spec/kernel_labels.h"
 #include "core/kernels/spec/kernel_spec.h"
 #include "core/linalg/vector_math.h"
@@ -23,10 +24,8 @@ constexpr size_t kMedianRows = 2000;
 constexpr Index kMedianRowBlock = 64;
 constexpr char kZeroMedian[] = "ZERO_MEDIAN";
 
-std::string Entry(size_t grid) { return absl::StrCat("kernels[", grid, "]"); }
-
 std::string Field(size_t grid, absl::string_view name) {
-  return absl::StrCat(Entry(grid), ".", name);
+  return absl::StrCat(KernelField(grid), ".", name);
 }
 
 void CheckPositive(double value, std::string field, FieldViolations& violations) {
@@ -232,7 +231,7 @@ absl::Status ExpandGrid(size_t g, const KernelGrid& grid, const KnownRows& known
     MERCER_RETURN_IF_ERROR(bandwidths.status());
     for (const double bandwidth : *bandwidths) {
       spec.bandwidth = bandwidth;
-      violations.AddAll(Entry(g), ValidateKernelSpec(spec));
+      violations.AddAll(KernelField(g), ValidateKernelSpec(spec));
       kernels.push_back(spec);
       kernels.back().labels.name = MemberName(spec, bandwidths->size() > 1, sets.size() > 1);
     }
@@ -244,19 +243,11 @@ absl::Status ExpandGrid(size_t g, const KernelGrid& grid, const KnownRows& known
 
 absl::Status CheckGrid(size_t g, const KernelGrid& grid, const PreparedData& data) {
   FieldViolations violations;
-  KernelSpec prototype = grid.prototype;
-  if (grid.rule != BandwidthRule::kList || !grid.bandwidths.empty()) {
-    prototype.bandwidth = 1.0;  // not used
-  }
-  violations.AddAll(Entry(g), ValidateKernelSpec(prototype));
-  violations.AddAll(Entry(g), ValidateKernelLabels(prototype.labels));
-  CheckBandwidths(g, grid, violations);
-  violations.Check(!(grid.per_column && IsSquareType(prototype.type)), Field(g, "per_column"),
-                   "a kernel on a square block has no columns");
+  CheckKernelGrid(g, grid, violations);
   if (violations.empty()) {
-    const absl::StatusOr<KernelSource> source = ResolveSource(prototype, data);
-    violations.AddAll(Entry(g), source.status());
-    if (IsSquareType(prototype.type) && data.squares.empty()) {
+    const absl::StatusOr<KernelSource> source = ResolveSource(grid.prototype, data);
+    violations.AddAll(KernelField(g), source.status());
+    if (IsSquareType(grid.prototype.type) && data.squares.empty()) {
       violations.Add(Field(g, "block"), "the data has no square block");
     }
   }
@@ -274,8 +265,7 @@ void CheckNames(const std::vector<KernelSpec>& kernels, const std::vector<size_t
     const size_t first = found->second;
     if (!is_new && (has_name(k) || has_name(first))) {
       violations.Add(Field(grid_of[has_name(k) ? k : first], "name"),
-                     absl::StrCat("two kernels would have the name '", name, "', one of ",
-                                  Entry(grid_of[first]), " and one of ", Entry(grid_of[k])));
+                     SameNameText(name, grid_of[first], grid_of[k]));
     }
   }
 }
@@ -293,6 +283,18 @@ size_t NumBandwidths(const KernelGrid& grid) {
     return static_cast<size_t>(std::max(grid.count, 0));
   }
   return std::max<size_t>(1, grid.bandwidths.size());
+}
+
+void CheckKernelGrid(size_t g, const KernelGrid& grid, FieldViolations& violations) {
+  KernelSpec prototype = grid.prototype;
+  if (grid.rule != BandwidthRule::kList || !grid.bandwidths.empty()) {
+    prototype.bandwidth = 1.0;  // not used
+  }
+  violations.AddAll(KernelField(g), ValidateKernelSpec(prototype));
+  violations.AddAll(KernelField(g), ValidateKernelLabels(prototype.labels));
+  CheckBandwidths(g, grid, violations);
+  violations.Check(!(grid.per_column && IsSquareType(prototype.type)), Field(g, "per_column"),
+                   "a kernel on a square block has no columns");
 }
 
 absl::StatusOr<std::vector<KernelSpec>> ExpandKernels(const std::vector<KernelGrid>& grids,

@@ -13,6 +13,11 @@ std::string KernelText(size_t kernel, const KernelSpec& spec) {
   return name.empty() ? KernelField(kernel) : absl::StrCat(KernelField(kernel), " '", name, "'");
 }
 
+std::string SameNameText(const std::string& name, size_t entry, size_t other) {
+  return absl::StrCat("two kernels would have the name '", name, "', one of ", KernelField(entry),
+                      " and one of ", KernelField(other));
+}
+
 absl::Status NameKernel(size_t kernel, const KernelSpec& spec, const absl::Status& status) {
   if (status.code() != absl::StatusCode::kInvalidArgument) {
     return status;

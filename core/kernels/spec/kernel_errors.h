@@ -15,6 +15,9 @@ std::string KernelField(size_t kernel);
 // The same for people, with the name that the kernel was given: "kernels[3] 'hsv'".
 std::string KernelText(size_t kernel, const KernelSpec& spec);
 
+// What is wrong with a name that a kernel of one entry of a list and one of another would have.
+std::string SameNameText(const std::string& name, size_t entry, size_t other);
+
 // `status` with the kernel named in message and metadata, its reason kept; codes other than
 // kInvalidArgument stay as they are.
 absl::Status NameKernel(size_t kernel, const KernelSpec& spec, const absl::Status& status);

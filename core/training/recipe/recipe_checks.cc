@@ -13,6 +13,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/data/table/reader_errors.h"
 #include "core/kernels/gram/kernel_source.h"
+#include "core/kernels/spec/kernel_errors.h"
 #include "core/training/model/task_rows.h"
 #include "core/training/recipe/recipe_problem.h"
 #include "core/training/recipe/recipe_splits.h"
@@ -110,7 +111,7 @@ void CheckKernelColumns(const TrainingRecipe& recipe, const Dataset& dataset, si
   if (IsSquareType(kernel.type)) {
     return;  // its block may go without a name
   }
-  const std::string field = absl::StrCat("kernels[", number, "]");
+  const std::string field = KernelField(number);
   const bool has_block = kernel.block.empty() || (dataset.FindBlock(kernel.block) != nullptr &&
                                                   IsInUse(recipe, kernel.block));
   if (!violations.Check(has_block, absl::StrCat(field, ".block"),

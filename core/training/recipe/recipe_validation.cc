@@ -14,30 +14,6 @@
 namespace mercer {
 namespace {
 
-void CheckBandwidth(double bandwidth, const std::string& field, FieldViolations& violations) {
-  violations.Check(bandwidth > 0 && std::isfinite(bandwidth), field,
-                   absl::StrCat("must be > 0 and finite, is ", bandwidth));
-}
-
-void CheckGrid(const KernelGrid& grid, const std::string& field, FieldViolations& violations) {
-  KernelSpec prototype = grid.prototype;
-  const bool generated = grid.rule != BandwidthRule::kList || !grid.bandwidths.empty();
-  if (generated) {
-    prototype.bandwidth = 1;  // not used
-  }
-  violations.AddAll(field, ValidateKernelSpec(prototype));
-  violations.AddAll(field, ValidateKernelLabels(prototype.labels));
-  for (size_t i = 0; !IsLogSpaced(grid) && i < grid.bandwidths.size(); ++i) {
-    CheckBandwidth(grid.bandwidths[i], absl::StrCat(field, ".bandwidths[", i, "]"), violations);
-  }
-  if (IsLogSpaced(grid)) {
-    CheckBandwidth(grid.min_bandwidth, field + ".min_bandwidth", violations);
-    CheckBandwidth(grid.max_bandwidth, field + ".max_bandwidth", violations);
-    violations.Check(grid.count >= 1, field + ".count",
-                     absl::StrCat("must be >= 1, is ", grid.count));
-  }
-}
-
 // As far as the names do not depend on the data: of families of one kernel (ExpandKernels has all).
 void CheckKernelNames(const std::vector<KernelGrid>& grids, FieldViolations& violations) {
   HashMap<std::string, size_t> grid_of_name;
@@ -48,9 +24,7 @@ void CheckKernelNames(const std::vector<KernelGrid>& grids, FieldViolations& vio
       continue;
     }
     const auto [first, is_new] = grid_of_name.try_emplace(name, g);
-    violations.Check(is_new, KernelField(g) + ".name",
-                     absl::StrCat("two kernels would have the name '", name, "', one of ",
-                                  KernelField(first->second), " and one of ", KernelField(g)));
+    violations.Check(is_new, KernelField(g) + ".name", SameNameText(name, first->second, g));
   }
 }
 
@@ -63,7 +37,7 @@ void CheckKernels(const LearnerEntry& entry, const TrainingRecipe& recipe,
   }
   size_t count = 0;
   for (size_t i = 0; i < recipe.kernels.size(); ++i) {
-    CheckGrid(recipe.kernels[i], absl::StrCat("kernels[", i, "]"), violations);
+    CheckKernelGrid(i, recipe.kernels[i], violations);
     count += NumBandwidths(recipe.kernels[i]);
   }
   CheckKernelNames(recipe.kernels, violations);

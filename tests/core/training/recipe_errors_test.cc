@@ -39,9 +39,16 @@ TEST(ValidateRecipeTest, ChecksGeneratedKernels) {
   recipe.kernels[0].min_bandwidth = -1;
   recipe.kernels[0].max_bandwidth = std::nan("");
   recipe.kernels[1].bandwidths = {1.0, 0.0};
+  recipe.kernels.resize(4);
+  recipe.kernels[2].prototype.type = KernelType::kLinear;
+  recipe.kernels[2].bandwidths = {1.0};
+  recipe.kernels[3].rule = BandwidthRule::kLogSpaced;
+  recipe.kernels[3].min_bandwidth = 2;
+  recipe.kernels[3].max_bandwidth = 1;
   const absl::Status status = ValidateRecipe(ExampleEntry(), recipe);
-  for (const char* field : {"kernels[0].min_bandwidth", "kernels[0].max_bandwidth",
-                            "kernels[0].count", "kernels[1].bandwidths[1]"}) {
+  for (const char* field :
+       {"kernels[0].min_bandwidth", "kernels[0].max_bandwidth", "kernels[0].count",
+        "kernels[1].bandwidths[1]", "kernels[2].bandwidths", "kernels[3].max_bandwidth"}) {
     ExpectViolation(status, field);
   }
 }
