@@ -1,12 +1,8 @@
 // The certificate of the template learner, recomputed from the data.
 #pragma once
 
-#include "absl/status/statusor.h"
-
 #include "core/learners/_template/options.h"
-#include "core/training/contract/learner.h"
-#include "core/training/contract/problem.h"
-#include "core/training/model/witness.h"
+#include "core/training/contract/learner_entry.h"
 
 namespace mercer::template_learner {
 
@@ -16,8 +12,6 @@ namespace mercer::template_learner {
 //   dual    a'y - 1/2 a'Ka - sum_i a_i^2 / (4 C c_i)
 // A row of cost 0 has a_i = 0 in the dual. Errors: kFailedPrecondition (a row of cost 0 has a dual
 // variable), kCancelled.
-absl::StatusOr<Verification> Verify(const TemplateLearnerOptions& options,
-                                    const TrainingProblem& problem, const Witness& witness,
-                                    RunContext& context);
+Verifier<TemplateLearnerOptions> Verify;
 
 }  // namespace mercer::template_learner

@@ -1,12 +1,8 @@
 // The certificate of the learner `csi`, recomputed from the data.
 #pragma once
 
-#include "absl/status/statusor.h"
-
 #include "core/learners/csi/options.h"
-#include "core/training/contract/learner.h"
-#include "core/training/contract/problem.h"
-#include "core/training/model/witness.h"
+#include "core/training/contract/learner_entry.h"
 
 namespace mercer::csi {
 
@@ -22,8 +18,6 @@ namespace mercer::csi {
 // summed over the outputs. Metrics: csi.pivots, and csi.criterion (J of core/kernels/lowrank/csi.h,
 // as the run says). Errors: kFailedPrecondition with reason WITNESS_MISMATCH; those of the kernels;
 // kCancelled.
-absl::StatusOr<Verification> Verify(const CsiLearnerOptions& options,
-                                    const TrainingProblem& problem, const Witness& witness,
-                                    RunContext& context);
+Verifier<CsiLearnerOptions> Verify;
 
 }  // namespace mercer::csi

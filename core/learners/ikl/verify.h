@@ -1,12 +1,8 @@
 // The certificate of the learner `ikl`, recomputed from the data.
 #pragma once
 
-#include "absl/status/statusor.h"
-
 #include "core/learners/ikl/options.h"
-#include "core/training/contract/learner.h"
-#include "core/training/contract/problem.h"
-#include "core/training/model/witness.h"
+#include "core/training/contract/learner_entry.h"
 
 namespace mercer::ikl {
 
@@ -19,7 +15,6 @@ namespace mercer::ikl {
 // as far as such a grid can tell; ikl.family_gap, the relative gap of the primal value to it;
 // ikl.min_bandwidth, ikl.max_bandwidth, the interval; ikl.searches, ikl.search_end. Errors:
 // kFailedPrecondition with reason WITNESS_MISMATCH, kCancelled.
-absl::StatusOr<Verification> Verify(const IklOptions& options, const TrainingProblem& problem,
-                                    const Witness& witness, RunContext& context);
+Verifier<IklOptions> Verify;
 
 }  // namespace mercer::ikl

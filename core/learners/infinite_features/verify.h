@@ -1,12 +1,8 @@
 // The certificate of the learner `infinite_features`, recomputed from the data.
 #pragma once
 
-#include "absl/status/statusor.h"
-
 #include "core/learners/infinite_features/options.h"
-#include "core/training/contract/learner.h"
-#include "core/training/contract/problem.h"
-#include "core/training/model/witness.h"
+#include "core/training/contract/learner_entry.h"
 
 namespace mercer::infinite_features {
 
@@ -24,8 +20,6 @@ namespace mercer::infinite_features {
 // Columns are evaluated in double precision, and their scales must be those that the options ask
 // for. Written for itself: nothing here is used by the solver. Errors: kFailedPrecondition (the
 // witness is not of these rows and options), kCancelled.
-absl::StatusOr<Verification> Verify(const InfiniteFeaturesOptions& options,
-                                    const TrainingProblem& problem, const Witness& witness,
-                                    RunContext& context);
+Verifier<InfiniteFeaturesOptions> Verify;
 
 }  // namespace mercer::infinite_features

@@ -1,12 +1,8 @@
 // The certificate of the learner `kernel_ridge`, recomputed from the data.
 #pragma once
 
-#include "absl/status/statusor.h"
-
 #include "core/learners/kernel_ridge/options.h"
-#include "core/training/contract/learner.h"
-#include "core/training/contract/problem.h"
-#include "core/training/model/witness.h"
+#include "core/training/contract/learner_entry.h"
 
 namespace mercer::kernel_ridge {
 
@@ -16,8 +12,6 @@ namespace mercer::kernel_ridge {
 //   dual    lambda (y'a - 1/2 a'Ka - sum_i lambda a_i^2 / (4 c_i))
 // A row of cost 0 has a_i = 0 in the dual. Errors: kFailedPrecondition (the witness is not of these
 // rows), kInvalidArgument (data), kCancelled.
-absl::StatusOr<Verification> Verify(const KernelRidgeOptions& options,
-                                    const TrainingProblem& problem, const Witness& witness,
-                                    RunContext& context);
+Verifier<KernelRidgeOptions> Verify;
 
 }  // namespace mercer::kernel_ridge

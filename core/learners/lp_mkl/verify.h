@@ -1,13 +1,8 @@
 // The certificate of lp-norm multiple kernel learning, recomputed from the data.
 #pragma once
 
-#include "absl/status/statusor.h"
-
-#include "core/base/process/run_context.h"
 #include "core/learners/lp_mkl/options.h"
-#include "core/training/contract/learner.h"
-#include "core/training/contract/problem.h"
-#include "core/training/model/witness.h"
+#include "core/training/contract/learner_entry.h"
 
 namespace mercer::lp_mkl {
 
@@ -21,7 +16,6 @@ namespace mercer::lp_mkl {
 // Metrics of kernels of low rank: low_rank.joint_rank, low_rank.dropped_share
 // (LowRankKernelFamily), and with exact_certificate exact_kernels.relative_gap,
 // exact_kernels.value_difference and, for p > 1, exact_kernels.relative_distance.
-absl::StatusOr<Verification> Verify(const LpMklOptions& options, const TrainingProblem& problem,
-                                    const Witness& witness, RunContext& context);
+Verifier<LpMklOptions> Verify;
 
 }  // namespace mercer::lp_mkl

@@ -1,12 +1,8 @@
 // The certificate of the learner `svm`, recomputed from the data.
 #pragma once
 
-#include "absl/status/statusor.h"
-
 #include "core/learners/svm/options.h"
-#include "core/training/contract/learner.h"
-#include "core/training/contract/problem.h"
-#include "core/training/model/witness.h"
+#include "core/training/contract/learner_entry.h"
 
 namespace mercer::svm {
 
@@ -17,7 +13,6 @@ namespace mercer::svm {
 // Written for itself, from the data: nothing here is used by the solver. Errors:
 // kFailedPrecondition (the witness is not of these rows), kInvalidArgument (data, NOT_PSD),
 // kCancelled.
-absl::StatusOr<Verification> Verify(const SvmOptions& options, const TrainingProblem& problem,
-                                    const Witness& witness, RunContext& context);
+Verifier<SvmOptions> Verify;
 
 }  // namespace mercer::svm

@@ -22,13 +22,19 @@ absl::StatusOr<std::unique_ptr<Learner>> CreateLearner(const Options& options) {
   return std::make_unique<LearnerType>(options);
 }
 
+// The type of LearnerEntry::verify as a function of the options themselves; it shares nothing with
+// the solver.
+template <typename Options>
+using Verifier = absl::StatusOr<Verification>(const Options& options,
+                                              const TrainingProblem& problem,
+                                              const Witness& witness, RunContext& context);
+
 // What LearnerEntry describes, as functions of the options themselves. Null: the learner has none.
 template <typename Options>
 struct LearnerFunctions {
   // Null: the learner of MakeEntry's second type.
   absl::StatusOr<std::unique_ptr<Learner>> (*create)(const Options&) = nullptr;
-  absl::StatusOr<Verification> (*verify)(const Options&, const TrainingProblem&, const Witness&,
-                                         RunContext&) = nullptr;
+  Verifier<Options>* verify = nullptr;
   size_t (*estimate_memory)(const Options&, const ProblemShape&) = nullptr;
   LearnerWork (*estimate_work)(const Options&, const ProblemShape&) = nullptr;
   std::optional<Index> (*basis_rows)(const Options&, const ProblemShape&) = nullptr;
