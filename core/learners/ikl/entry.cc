@@ -67,7 +67,7 @@ LearnerWork EstimateWork(const IklOptions& options, const ProblemShape& shape) {
 }  // namespace
 
 LearnerEntry Entry() {
-  return MakeEntry<IklOptions, IklLearner>(
+  return MakeEntry<IklOptions>(
       {.name = "ikl",
        .title = "Infinite kernel learning",
        .summary = "A support vector machine on the best combination of Gaussian kernels whose "
@@ -77,7 +77,10 @@ LearnerEntry Entry() {
                   "could add. Memory grows with the square of the rows. Source: Gehler, Nowozin: "
                   "Infinite kernel learning. NIPS Workshop on Kernel Learning (2008).",
        .uses_kernels = false},
-      {.verify = Verify, .estimate_memory = EstimateMemory, .estimate_work = EstimateWork});
+      {.create = Create,
+       .verify = Verify,
+       .estimate_memory = EstimateMemory,
+       .estimate_work = EstimateWork});
 }
 
 }  // namespace mercer::ikl

@@ -19,78 +19,15 @@
 // Verified by  tests/core/learners/ikl, and the conformance suite.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <vector>
 
 #include "core/learners/ikl/options.h"
-#include "core/learners/ikl/search.h"
-#include "core/objectives/lp_weights.h"
-#include "core/solvers/mkl/mkl_loop.h"
-#include "core/training/contract/resumable_learner.h"
+#include "core/training/contract/learner.h"
 
 namespace mercer::ikl {
 
 LearnerEntry Entry();
 
-// Why the search for bandwidths ended. The numbers are those of the metric `ikl.search_end`.
-enum class SearchEnd : uint8_t {
-  kSearching = 0,
-  kNoViolation = 1,  // no bandwidth exceeds those in the list by more than `violation`
-  kMaxKernels = 2,   // `max_kernels` kernels have a weight
-  kNoProgress = 3,   // the best bandwidth is in the list already, as far as can be told
-};
-
-struct IklState {
-  std::vector<double> bandwidths;
-  MklState mkl;               // of these bandwidths
-  double primal = kInfinity;  // an upper bound for the whole interval, from all lists
-  SearchEnd end = SearchEnd::kSearching;
-  int64_t searches = 0;
-  std::optional<StopReason> stop;
-
-  static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
-    visit(self.bandwidths);
-    visit(Nested(self.mkl, MklSizes{of.rows, static_cast<Index>(self.bandwidths.size())}),
-          self.primal, UpTo(self.end, SearchEnd::kNoProgress), self.searches,
-          UpTo(self.stop, StopReason::kObjectiveZero));
-  }
-};
-
-class IklLearner : public ResumableLearner<IklState> {
- public:
-  // Version 2 since the state of the weights is that of solvers/mkl.
-  explicit IklLearner(const IklOptions& options)
-      : ResumableLearner("ikl", /*version=*/2), options_(options) {}
-
-  absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override;
-  absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override;
-
- private:
-  absl::Status Begin(const WarmStart* warm_start) override;
-  absl::Status Advance(RunContext& context) override;
-  StepReport Report() const override;
-  bool Fits(const IklState& state) const override;
-  void SaveParts(ByteWriter& writer) const override;
-  absl::Status LoadParts(ByteReader& reader, RunContext& context) override;
-  absl::Status ResolveInterval(RunContext& context);
-  absl::Status Prepare(RunContext& context);
-  absl::Status FinishSvm(MklProgress progress, RunContext& context);
-  absl::Status Search(RunContext& context);
-  void Admit(double bandwidth);
-  bool IsAccurate() const;
-  TrainedPoint MakePoint(const std::vector<double>& bandwidths, const BestPoint& best) const;
-
-  const IklOptions options_;
-  const LpBall ball_{1.0};
-  SvmProblem svm_;
-  // Functions of the problem and of state_.bandwidths.
-  BandwidthInterval interval_;
-  double first_bandwidth_ = 0;
-  std::vector<double> family_bandwidths_;
-  std::unique_ptr<KernelFamily> family_;
-  std::optional<MklLoop> loop_;  // on state_.mkl
-};
+absl::StatusOr<std::unique_ptr<Learner>> Create(const IklOptions& options);
 
 }  // namespace mercer::ikl

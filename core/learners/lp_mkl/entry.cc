@@ -181,12 +181,12 @@ LearnerWork EstimateWork(const LpMklOptions& options, const ProblemShape& shape)
 absl::StatusOr<std::unique_ptr<Learner>> Create(const LpMklOptions& options) {
   MERCER_RETURN_IF_ERROR(CheckLossAndSolver(options));
   if (options.outer_loop == OuterLoopChoice::kSmoMkl) {
-    return std::make_unique<JointLpMklLearner>(options);
+    return MakeJointLearner(options);
   }
   if (options.outer_loop == OuterLoopChoice::kInterleaved) {
-    return std::make_unique<InterleavedLpMklLearner>(options);
+    return MakeInterleavedLearner(options);
   }
-  return std::make_unique<LpMklLearner>(options);
+  return MakeAlternatingLearner(options);
 }
 
 }  // namespace

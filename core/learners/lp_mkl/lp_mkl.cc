@@ -1,12 +1,15 @@
 #include "core/learners/lp_mkl/lp_mkl.h"
 
 #include <cmath>
-#include <memory>
+#include <optional>
 #include <utility>
 
 #include "core/base/status/status_macros.h"
+#include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/loss_choice.h"
 #include "core/objectives/lp_weights.h"
+#include "core/solvers/mkl/mkl_loop.h"
+#include "core/training/contract/resumable_learner.h"
 #include "core/training/contract/single_task.h"
 
 namespace mercer::lp_mkl {
@@ -20,102 +23,127 @@ WeightSteps StepsOf(OuterLoopChoice choice) {
                                                    : WeightSteps::kNewton;
 }
 
-}  // namespace
+struct LpMklState {
+  MklState mkl;
+  std::optional<StopReason> stop;
 
-// Of low rank, states of solvers are in terms of factors that are made anew: 5 since these are on
-// another basis.
-LpMklLearner::LpMklLearner(const LpMklOptions& options)
-    : ResumableLearner("lp_mkl", options.approximation == Approximation::kNystrom ? 5 : 3),
-      options_(options),
-      ball_(options.p) {}
-
-absl::Status LpMklLearner::Begin(const WarmStart* warm_start) {
-  MERCER_RETURN_IF_ERROR(CheckApproximation(options_, problem_->kernels));
-  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeChosenLoss(options_, problem_->kind));
-  MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(*problem_, std::move(loss), options_.C));
-  state_.mkl.dual = Vector::Zero(svm_.targets.size());
-  const Vector carried = CarriedDual(*problem_, warm_start);
-  if (carried.size() > 0) {
-    state_.mkl.dual = carried;
-    svm_.loss->RepairDual(svm_.targets, svm_.costs, true, state_.mkl.dual);
+  static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
+    visit(Nested(self.mkl, MklSizes{of.rows, of.kernels}),
+          UpTo(self.stop, StopReason::kObjectiveZero));
   }
-  loop_.emplace(ball_, svm_, MklLoopOptions{options_.inner_solver, StepsOf(options_.outer_loop)},
-                state_.mkl);
-  loop_->Begin(StartWeights(warm_start), kFirstInnerGap, target_);
-  kernels_ = {};
-  return absl::OkStatus();
-}
+};
 
-Vector LpMklLearner::StartWeights(const WarmStart* warm_start) const {
-  const Vector uniform = UniformWeights(static_cast<Index>(problem_->kernels.size()), options_.p);
-  const Vector carried =
-      ball_.AreFixed(uniform.size()) ? Vector() : CarriedWeights(uniform, warm_start);
-  return carried.size() > 0 ? ball_.Normalized(carried) : uniform;
-}
+class LpMklLearner : public ResumableLearner<LpMklState> {
+ public:
+  // Of low rank, states of solvers are in terms of factors that are made anew: 5 since these are on
+  // another basis.
+  explicit LpMklLearner(const LpMklOptions& options)
+      : ResumableLearner("lp_mkl", options.approximation == Approximation::kNystrom ? 5 : 3),
+        options_(options),
+        ball_(options.p) {}
 
-absl::Status LpMklLearner::Prepare(RunContext& context) {
-  if (kernels_.family == nullptr) {
-    MERCER_ASSIGN_OR_RETURN(kernels_, MakeLpMklKernels(options_, *problem_, context));
-    loop_->SetKernels(kernels_.family.get());
+  absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override {
+    const BestPoint& best = state_.mkl.best;
+    if (std::isfinite(best.gap)) {
+      return MakeLpMklPoint(kernels_, *problem_, {best.weights, best.dual, best.bias}, context);
+    }
+    if (!loop_.has_value()) {
+      return absl::FailedPreconditionError("no machine has been begun yet");
+    }
+    MERCER_ASSIGN_OR_RETURN(const double bias, loop_->BiasSoFar(context));
+    return MakeLpMklPoint(kernels_, *problem_, {state_.mkl.weights, loop_->inner().dual(), bias},
+                          context);
   }
-  return absl::OkStatus();
-}
 
-absl::Status LpMklLearner::Advance(RunContext& context) {
-  MERCER_RETURN_IF_ERROR(Prepare(context));
-  if (state_.stop.has_value()) {
+  absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override {
+    return MakeConstantLpMklPoint(*problem_, {*svm_.loss, svm_.targets, svm_.costs}, options_.p,
+                                  context);
+  }
+
+ private:
+  absl::Status Begin(const WarmStart* warm_start) override {
+    MERCER_RETURN_IF_ERROR(CheckApproximation(options_, problem_->kernels));
+    MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeChosenLoss(options_, problem_->kind));
+    MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(*problem_, std::move(loss), options_.C));
+    state_.mkl.dual = Vector::Zero(svm_.targets.size());
+    const Vector carried = CarriedDual(*problem_, warm_start);
+    if (carried.size() > 0) {
+      state_.mkl.dual = carried;
+      svm_.loss->RepairDual(svm_.targets, svm_.costs, true, state_.mkl.dual);
+    }
+    loop_.emplace(ball_, svm_, MklLoopOptions{options_.inner_solver, StepsOf(options_.outer_loop)},
+                  state_.mkl);
+    loop_->Begin(StartWeights(warm_start), kFirstInnerGap, target_);
+    kernels_ = {};
     return absl::OkStatus();
   }
-  MERCER_ASSIGN_OR_RETURN(const MklProgress progress, loop_->Solve(context));
-  if (progress == MklProgress::kSolved) {
-    return loop_->MoveWeights(target_, context);
+
+  absl::Status Advance(RunContext& context) override {
+    MERCER_RETURN_IF_ERROR(Prepare(context));
+    if (state_.stop.has_value()) {
+      return absl::OkStatus();
+    }
+    MERCER_ASSIGN_OR_RETURN(const MklProgress progress, loop_->Solve(context));
+    if (progress == MklProgress::kSolved) {
+      return loop_->MoveWeights(target_, context);
+    }
+    if (progress != MklProgress::kSolving) {
+      state_.stop = progress == MklProgress::kObjectiveZero ? StopReason::kObjectiveZero
+                                                            : StopReason::kNumericalLimit;
+    }
+    return absl::OkStatus();
   }
-  if (progress != MklProgress::kSolving) {
-    state_.stop = progress == MklProgress::kObjectiveZero ? StopReason::kObjectiveZero
-                                                          : StopReason::kNumericalLimit;
+
+  StepReport Report() const override {
+    const MklState& mkl = state_.mkl;
+    StepReport report;
+    report.stage = mkl.solving ? "solve" : "weights";
+    report.primal = mkl.best.primal;
+    report.dual = mkl.best.lower;
+    report.accuracy = mkl.best.gap;
+    report.has_model = std::isfinite(mkl.best.gap) || loop_->inner().has_point();
+    report.fraction = FractionOfGap(report.accuracy, problem_->relative_gap);
+    report.active_kernels = (mkl.weights.array() > 0).count();
+    report.support_vectors =
+        ((mkl.solving ? loop_->inner().dual() : mkl.dual).array() != 0).count();
+    report.inner_iterations = loop_->inner().iterations();
+    report.stop = state_.stop;
+    return report;
   }
-  return absl::OkStatus();
-}
 
-StepReport LpMklLearner::Report() const {
-  const MklState& mkl = state_.mkl;
-  StepReport report;
-  report.stage = mkl.solving ? "solve" : "weights";
-  report.primal = mkl.best.primal;
-  report.dual = mkl.best.lower;
-  report.accuracy = mkl.best.gap;
-  report.has_model = std::isfinite(mkl.best.gap) || loop_->inner().has_point();
-  report.fraction = FractionOfGap(report.accuracy, problem_->relative_gap);
-  report.active_kernels = (mkl.weights.array() > 0).count();
-  report.support_vectors = ((mkl.solving ? loop_->inner().dual() : mkl.dual).array() != 0).count();
-  report.inner_iterations = loop_->inner().iterations();
-  report.stop = state_.stop;
-  return report;
-}
+  void SaveParts(ByteWriter& writer) const override { loop_->Save(writer); }
 
-absl::StatusOr<TrainedPoint> LpMklLearner::CurrentModel(RunContext& context) const {
-  const BestPoint& best = state_.mkl.best;
-  if (std::isfinite(best.gap)) {
-    return MakeLpMklPoint(kernels_, *problem_, {best.weights, best.dual, best.bias}, context);
+  absl::Status LoadParts(ByteReader& reader, RunContext& context) override {
+    MERCER_RETURN_IF_ERROR(Prepare(context));
+    return OfPart(loop_->Load(reader, context));
   }
-  if (!loop_.has_value()) {
-    return absl::FailedPreconditionError("no machine has been begun yet");
+
+  Vector StartWeights(const WarmStart* warm_start) const {
+    const Vector uniform = UniformWeights(static_cast<Index>(problem_->kernels.size()), options_.p);
+    const Vector carried =
+        ball_.AreFixed(uniform.size()) ? Vector() : CarriedWeights(uniform, warm_start);
+    return carried.size() > 0 ? ball_.Normalized(carried) : uniform;
   }
-  MERCER_ASSIGN_OR_RETURN(const double bias, loop_->BiasSoFar(context));
-  return MakeLpMklPoint(kernels_, *problem_, {state_.mkl.weights, loop_->inner().dual(), bias},
-                        context);
-}
 
-absl::StatusOr<TrainedPoint> LpMklLearner::ConstantModel(RunContext& context) {
-  return MakeConstantLpMklPoint(*problem_, {*svm_.loss, svm_.targets, svm_.costs}, options_.p,
-                                context);
-}
+  absl::Status Prepare(RunContext& context) {
+    if (kernels_.family == nullptr) {
+      MERCER_ASSIGN_OR_RETURN(kernels_, MakeLpMklKernels(options_, *problem_, context));
+      loop_->SetKernels(kernels_.family.get());
+    }
+    return absl::OkStatus();
+  }
 
-void LpMklLearner::SaveParts(ByteWriter& writer) const { loop_->Save(writer); }
+  const LpMklOptions options_;
+  const LpBall ball_;
+  SvmProblem svm_;
+  LpMklKernels kernels_;         // made by the first step
+  std::optional<MklLoop> loop_;  // on state_.mkl
+};
 
-absl::Status LpMklLearner::LoadParts(ByteReader& reader, RunContext& context) {
-  MERCER_RETURN_IF_ERROR(Prepare(context));
-  return OfPart(loop_->Load(reader, context));
+}  // namespace
+
+std::unique_ptr<Learner> MakeAlternatingLearner(const LpMklOptions& options) {
+  return std::make_unique<LpMklLearner>(options);
 }
 
 }  // namespace mercer::lp_mkl

@@ -18,50 +18,16 @@
 //              properties of docs/mathematics/lp_mkl.md, section 10.
 #pragma once
 
-#include <optional>
+#include <memory>
 
-#include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/options.h"
-#include "core/objectives/lp_weights.h"
-#include "core/solvers/mkl/mkl_loop.h"
-#include "core/solvers/svm/svm_problem.h"
-#include "core/training/contract/resumable_learner.h"
+#include "core/training/contract/learner.h"
 
 namespace mercer::lp_mkl {
 
 LearnerEntry Entry();
 
-struct LpMklState {
-  MklState mkl;
-  std::optional<StopReason> stop;
-
-  static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
-    visit(Nested(self.mkl, MklSizes{of.rows, of.kernels}),
-          UpTo(self.stop, StopReason::kObjectiveZero));
-  }
-};
-
-class LpMklLearner : public ResumableLearner<LpMklState> {
- public:
-  explicit LpMklLearner(const LpMklOptions& options);
-
-  absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override;
-  absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override;
-
- private:
-  absl::Status Begin(const WarmStart* warm_start) override;
-  absl::Status Advance(RunContext& context) override;
-  StepReport Report() const override;
-  void SaveParts(ByteWriter& writer) const override;
-  absl::Status LoadParts(ByteReader& reader, RunContext& context) override;
-  Vector StartWeights(const WarmStart* warm_start) const;
-  absl::Status Prepare(RunContext& context);
-
-  const LpMklOptions options_;
-  const LpBall ball_;
-  SvmProblem svm_;
-  LpMklKernels kernels_;         // made by the first step
-  std::optional<MklLoop> loop_;  // on state_.mkl
-};
+// That of SVMs and steps in turn.
+std::unique_ptr<Learner> MakeAlternatingLearner(const LpMklOptions& options);
 
 }  // namespace mercer::lp_mkl

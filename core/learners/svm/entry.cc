@@ -4,6 +4,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/learners/svm/svm.h"
 #include "core/learners/svm/verify.h"
+#include "core/solvers/svm/smo.h"
 #include "core/training/contract/learner_entry.h"
 #include "core/training/contract/single_task.h"
 
@@ -28,7 +29,7 @@ LearnerWork EstimateWork(const SvmOptions& options, const ProblemShape& shape) {
 }  // namespace
 
 LearnerEntry Entry() {
-  return MakeEntry<SvmOptions, SvmLearner>(
+  return MakeEntry<SvmOptions>(
       {.name = "svm",
        .title = "Support vector machine",
        .summary = "Support vector classification and regression (C-SVC, epsilon-SVR) on a fixed "
@@ -37,7 +38,12 @@ LearnerEntry Entry() {
                   "square of the rows. Source: Fan, Chen, Lin: Working set selection using second "
                   "order information for training SVM. JMLR 6 (2005) 1889-1918.",
        .regression = true},
-      {.verify = Verify, .estimate_memory = EstimateMemory, .estimate_work = EstimateWork});
+      {.create = [](const SvmOptions& options) -> absl::StatusOr<std::unique_ptr<Learner>> {
+         return MakeLearner(options);
+       },
+       .verify = Verify,
+       .estimate_memory = EstimateMemory,
+       .estimate_work = EstimateWork});
 }
 
 }  // namespace mercer::svm

@@ -16,61 +16,17 @@
 //              the conformance suite.
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <optional>
 
-#include "core/kernels/gram/kernel_family.h"
 #include "core/learners/svm/options.h"
-#include "core/solvers/svm/smo.h"
-#include "core/training/contract/resumable_learner.h"
+#include "core/training/contract/learner.h"
 
 namespace mercer::svm {
 
 LearnerEntry Entry();
 
-struct SvmState {
-  bool begun = false;
-  Vector first_dual;          // where to begin; empty: at zero
-  int64_t iterations = 0;     // of runs of the solver before the present one
-  double primal = kInfinity;  // best bounds so far
-  double dual = -kInfinity;
-  std::optional<StopReason> stop;
-
-  static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
-    visit(self.begun, SizedOrEmpty(self.first_dual, of.rows), FormerNumber(), self.iterations,
-          self.primal, self.dual, UpTo(self.stop, StopReason::kObjectiveZero));
-    visit.Require([&] { return self.begun || !self.stop.has_value(); });
-  }
-};
-
-class SvmLearner : public ResumableLearner<SvmState> {
- public:
-  // `slice_iterations` of the solver make a step; 0: about 0.2 s by the number of rows.
-  explicit SvmLearner(const SvmOptions& options, int64_t slice_iterations = 0)
-      : ResumableLearner("svm", /*version=*/1),
-        options_(options),
-        slice_iterations_(slice_iterations) {}
-
-  absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override;
-  absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override;
-
- private:
-  absl::Status Begin(const WarmStart* warm_start) override;
-  absl::Status Advance(RunContext& context) override;
-  StepReport Report() const override;
-  void SaveParts(ByteWriter& writer) const override;
-  absl::Status LoadParts(ByteReader& reader, RunContext& context) override;
-  absl::Status Prepare(RunContext& context);
-  std::unique_ptr<SmoSolver> MakeSolver() const;
-  int64_t SliceIterations() const;
-
-  const SvmOptions options_;
-  const int64_t slice_iterations_;
-  SvmProblem svm_;
-  // Functions of the problem alone.
-  std::unique_ptr<KernelFamily> family_;
-  std::unique_ptr<KernelOperator> kernel_;
-  std::unique_ptr<SmoSolver> solver_;  // null until the first step
-};
+// `slice_iterations` of the solver make a step; 0: about 0.2 s by the number of rows.
+std::unique_ptr<Learner> MakeLearner(const SvmOptions& options, int64_t slice_iterations = 0);
 
 }  // namespace mercer::svm

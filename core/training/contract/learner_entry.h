@@ -2,8 +2,8 @@
 // of parsed options.
 //
 //   LearnerEntry Entry() {
-//     return MakeEntry<SvmOptions, SvmLearner>(
-//         {.name = "svm", .title = "Support vector machine", .summary = "...", .regression = true},
+//     return MakeEntry<RidgeOptions, RidgeLearner>(
+//         {.name = "ridge", .title = "Kernel ridge", .summary = "...", .regression = true},
 //         {.verify = Verify, .estimate_memory = EstimateMemory, .estimate_work = EstimateWork});
 //   }
 #pragma once

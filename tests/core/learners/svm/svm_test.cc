@@ -145,26 +145,26 @@ TEST(SvmLearnerTest, RunsInSlicesGiveTheSameBitsWhereverTheyAreInterrupted) {
   problem.relative_gap = 1e-9;
   const svm::SvmOptions options{.C = 100.0};
   RunContext context;
-  svm::SvmLearner learner(options, 25);
-  ASSERT_EQ(learner.Start(problem, nullptr), absl::OkStatus());
+  const std::unique_ptr<Learner> learner = svm::MakeLearner(options, 25);
+  ASSERT_EQ(learner->Start(problem, nullptr), absl::OkStatus());
   std::vector<std::string> states;
   StepReport report;
   while (report.accuracy > problem.relative_gap && !report.stop.has_value()) {
-    const absl::StatusOr<StepReport> step = learner.Step(context, problem.relative_gap);
+    const absl::StatusOr<StepReport> step = learner->Step(context, problem.relative_gap);
     ASSERT_TRUE(step.ok()) << step.status();
     EXPECT_GE(step->dual, report.dual);
     EXPECT_LE(step->primal, report.primal);
     report = *step;
-    states.push_back(learner.SaveState());
+    states.push_back(learner->SaveState());
     ASSERT_LT(states.size(), 10'000u);
   }
   ASSERT_GT(states.size(), 5u);
   for (size_t from = 0; from + 1 < states.size(); from += 1 + states.size() / 7) {
-    svm::SvmLearner restored(options, 25);
-    ASSERT_EQ(restored.RestoreState(problem, states[from], context), absl::OkStatus());
+    const std::unique_ptr<Learner> restored = svm::MakeLearner(options, 25);
+    ASSERT_EQ(restored->RestoreState(problem, states[from], context), absl::OkStatus());
     for (size_t step = from + 1; step < states.size(); ++step) {
-      ASSERT_TRUE(restored.Step(context, problem.relative_gap).ok());
-      ASSERT_EQ(restored.SaveState(), states[step])
+      ASSERT_TRUE(restored->Step(context, problem.relative_gap).ok());
+      ASSERT_EQ(restored->SaveState(), states[step])
           << "restored after step " << from << ", at step " << step;
     }
   }
@@ -173,13 +173,13 @@ TEST(SvmLearnerTest, RunsInSlicesGiveTheSameBitsWhereverTheyAreInterrupted) {
 TEST(SvmLearnerTest, GoesOnWhenMoreIsWanted) {
   TrainingProblem problem = ToyProblem(TargetKind::kClassification, 60, 2, {1.0});
   problem.relative_gap = 1e-2;
-  svm::SvmLearner learner({.C = 10.0});
+  const std::unique_ptr<Learner> learner = svm::MakeLearner({.C = 10.0});
   RunContext context;
-  ASSERT_EQ(learner.Start(problem, nullptr), absl::OkStatus());
+  ASSERT_EQ(learner->Start(problem, nullptr), absl::OkStatus());
   double accuracy = 1;
   for (int step = 0; step < 50 && accuracy > 1e-8; ++step) {
     const double target = accuracy > problem.relative_gap ? problem.relative_gap : 1e-8;
-    const absl::StatusOr<StepReport> report = learner.Step(context, target);
+    const absl::StatusOr<StepReport> report = learner->Step(context, target);
     ASSERT_TRUE(report.ok()) << report.status();
     accuracy = report->accuracy;
   }
@@ -194,10 +194,10 @@ TEST(SvmLearnerTest, ASolutionAsStartNeedsNoIterations) {
   const WarmStart warm_start{&first->point, &problem};
   TrainingProblem looser = problem;
   looser.relative_gap = 1e-5;
-  svm::SvmLearner learner({});
+  const std::unique_ptr<Learner> learner = svm::MakeLearner({});
   RunContext context;
-  ASSERT_EQ(learner.Start(looser, &warm_start), absl::OkStatus());
-  const absl::StatusOr<StepReport> report = learner.Step(context, looser.relative_gap);
+  ASSERT_EQ(learner->Start(looser, &warm_start), absl::OkStatus());
+  const absl::StatusOr<StepReport> report = learner->Step(context, looser.relative_gap);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->inner_iterations, 0);
   EXPECT_LE(report->accuracy, 1e-5);
@@ -219,11 +219,11 @@ TEST(SvmLearnerTest, IndefiniteKernelsAreRefusedByName) {
 
 TEST(SvmLearnerTest, OneClassAndBadLabelsAreRefused) {
   TrainingProblem problem = ToyProblem(TargetKind::kClassification, 10, 2, {1.0});
-  svm::SvmLearner learner({});
+  const std::unique_ptr<Learner> learner = svm::MakeLearner({});
   problem.tasks[0].targets.setOnes();
-  EXPECT_EQ(GetReason(learner.Start(problem, nullptr)), "ONE_CLASS");
+  EXPECT_EQ(GetReason(learner->Start(problem, nullptr)), "ONE_CLASS");
   problem.tasks[0].targets(3, 0) = 2;
-  const absl::Status status = learner.Start(problem, nullptr);
+  const absl::Status status = learner->Start(problem, nullptr);
   EXPECT_EQ(GetReason(status), "BAD_LABEL");
   EXPECT_NE(status.message().find("row 4"), std::string::npos) << status;
 }
