@@ -54,6 +54,14 @@ double DotOfRows(const ConstVectorRef& a, const ConstVectorRef& b) {
 
 double SquaredNormOfRows(const ConstVectorRef& a) { return DotOfRows(a, a); }
 
+double SquaredNormOfColumns(const ConstMatrixRef& a) {
+  double sum = 0;
+  for (Index j = 0; j < a.cols(); ++j) {
+    sum += SquaredNormOfRows(a.col(j));
+  }
+  return sum;
+}
+
 double SquaredDistanceOfRows(const ConstVectorRef& a, const ConstVectorRef& b) {
   const double* const x = a.data();
   const double* const y = b.data();

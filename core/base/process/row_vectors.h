@@ -16,6 +16,8 @@ double AbsoluteSumOfRows(const ConstVectorRef& a);
 double DotOfRows(const ConstVectorRef& a, const ConstVectorRef& b);
 // sum_i a(i)^2.
 double SquaredNormOfRows(const ConstVectorRef& a);
+// sum_ij a(i, j)^2, the sum of those of its columns.
+double SquaredNormOfColumns(const ConstMatrixRef& a);
 // sum_i (a(i) - b(i))^2.
 double SquaredDistanceOfRows(const ConstVectorRef& a, const ConstVectorRef& b);
 // sum_j values(j), values(j) being that of row rows[j], the rows ascending.

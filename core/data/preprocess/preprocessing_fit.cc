@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/numeric/hash_table.h"
+#include "core/base/process/row_sums.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/data/preprocess/column_matcher.h"
@@ -20,12 +21,10 @@ namespace {
 // What one pass over the training rows tells about a column.
 struct ColumnStatistics {
   Index num_known = 0;
-  double sum = 0;
+  double mean = 0;
   double min = kInfinity;
   double max = -kInfinity;
   double largest_deviation = 0;  // max |x - mean|
-  // sum ((x - mean) / largest_deviation)^2, which neither overflows nor underflows.
-  double scaled_squares = 0;
 };
 
 std::string SourceName(const FeatureBlock& block, Index column) {
@@ -83,12 +82,27 @@ class BlockFitter {
   bool IsCategorical(size_t column) const {
     return column < block_.columns.size() && block_.columns[column].categorical;
   }
-  static double Mean(const ColumnStatistics& column) {
-    return column.sum / static_cast<double>(column.num_known);
-  }
-
-  absl::Status Poll(size_t row) const {
-    return row % poll_rows_ == 0 ? context_.CheckCancelled() : absl::OkStatus();
+  // Sums over the training rows, one for each column: add(values, row, sums) adds what a row has to
+  // them. Errors: those of `add`, kCancelled.
+  template <typename AddRow>
+  absl::StatusOr<Vector> SumOverTrainingRows(const AddRow& add) const {
+    BlockRows reader(block_, block_.num_columns());
+    absl::Status status;
+    const Vector sums = SumOverRows(
+        static_cast<Index>(rows_.size()), kRowBlock, Vector(Vector::Zero(block_.num_columns())),
+        [&](Index begin, Index end, Vector& sum) {
+          for (auto r = static_cast<size_t>(begin); r < static_cast<size_t>(end); ++r) {
+            if (status.ok() && r % poll_rows_ == 0) {
+              status = context_.CheckCancelled();
+            }
+            if (!status.ok()) {
+              return;
+            }
+            status = add(reader.Row(rows_[r]), rows_[r], sum);
+          }
+        });
+    MERCER_RETURN_IF_ERROR(status);
+    return sums;
   }
 
   absl::Status FirstPass() {
@@ -96,22 +110,25 @@ class BlockFitter {
     for (size_t i = 0; i < counts_.size(); ++i) {
       counts_[i].resize(IsCategorical(i) ? block_.columns[i].categories.size() : 0, 0);
     }
-    BlockRows reader(block_, block_.num_columns());
-    for (size_t r = 0; r < rows_.size(); ++r) {
-      MERCER_RETURN_IF_ERROR(Poll(r));
-      const double* values = reader.Row(rows_[r]);
+    const auto add = [&](const double* values, Index row, Vector& sum) -> absl::Status {
       for (size_t i = 0; i < statistics_.size(); ++i) {
-        MERCER_RETURN_IF_ERROR(AddValue(values[i], rows_[r], i));
+        MERCER_RETURN_IF_ERROR(AddValue(values[i], row, i, sum(static_cast<Index>(i))));
       }
+      return absl::OkStatus();
+    };
+    MERCER_ASSIGN_OR_RETURN(const Vector sums, SumOverTrainingRows(add));
+    for (size_t i = 0; i < statistics_.size(); ++i) {
+      ColumnStatistics& column = statistics_[i];
+      column.mean = sums(static_cast<Index>(i)) / static_cast<double>(column.num_known);
     }
     return absl::OkStatus();
   }
 
-  absl::Status AddValue(double value, Index row, size_t i) {
+  absl::Status AddValue(double value, Index row, size_t i, double& sum) {
     ColumnStatistics& column = statistics_[i];
     if (std::isfinite(value)) {
       ++column.num_known;
-      column.sum += value;
+      sum += value;
       column.min = std::min(column.min, value);
       column.max = std::max(column.max, value);
       if (!counts_[i].empty() && value >= 0 && value < static_cast<double>(counts_[i].size())) {
@@ -130,23 +147,20 @@ class BlockFitter {
 
   // A missing value is imputed by the mean, so that it deviates by zero.
   absl::Status DeviationPass() {
-    std::vector<double> means;
     for (ColumnStatistics& column : statistics_) {
-      means.push_back(Mean(column));
-      column.largest_deviation = std::max(column.max - means.back(), means.back() - column.min);
+      column.largest_deviation = std::max(column.max - column.mean, column.mean - column.min);
     }
-    BlockRows reader(block_, block_.num_columns());
-    for (size_t r = 0; r < rows_.size(); ++r) {
-      MERCER_RETURN_IF_ERROR(Poll(r));
-      const double* values = reader.Row(rows_[r]);
+    const auto add = [&](const double* values, Index /*row*/, Vector& sum) {
       for (size_t i = 0; i < statistics_.size(); ++i) {
-        ColumnStatistics& column = statistics_[i];
+        const ColumnStatistics& column = statistics_[i];
         if (column.largest_deviation > 0 && !std::isnan(values[i])) {
-          const double scaled = (values[i] - means[i]) / column.largest_deviation;
-          column.scaled_squares += scaled * scaled;
+          const double scaled = (values[i] - column.mean) / column.largest_deviation;
+          sum(static_cast<Index>(i)) += scaled * scaled;
         }
       }
-    }
+      return absl::OkStatus();
+    };
+    MERCER_ASSIGN_OR_RETURN(scaled_squares_, SumOverTrainingRows(add));
     return absl::OkStatus();
   }
 
@@ -154,13 +168,12 @@ class BlockFitter {
   // is so small that 1 / width overflows, becomes zero.
   absl::Status FitNumber(size_t i, ColumnTransform& transform) const {
     const ColumnStatistics& column = statistics_[i];
-    const double mean = Mean(column);
-    transform.fill = options_.imputation == Imputation::kMeanOrMostFrequent ? mean : 0;
+    transform.fill = options_.imputation == Imputation::kMeanOrMostFrequent ? column.mean : 0;
     double width = 1;
     if (options_.scaling == Scaling::kStandardize) {
-      transform.offset = mean;
+      transform.offset = column.mean;
       width = column.largest_deviation *
-              std::sqrt(column.scaled_squares / static_cast<double>(rows_.size()));
+              std::sqrt(scaled_squares_(static_cast<Index>(i)) / static_cast<double>(rows_.size()));
     } else if (options_.scaling == Scaling::kMinMax) {
       transform.offset = column.min;
       width = column.max - column.min;
@@ -211,6 +224,8 @@ class BlockFitter {
   const RunContext& context_;
   const size_t poll_rows_;
   std::vector<ColumnStatistics> statistics_;
+  // sum ((x - mean) / largest_deviation)^2 of each, which neither overflows nor underflows.
+  Vector scaled_squares_;
   std::vector<std::vector<Index>> counts_;  // of each category, categorical columns only
 };
 

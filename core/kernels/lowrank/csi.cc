@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/linalg/row_products.h"
 
@@ -63,7 +64,7 @@ Reflection ReflectToLast(Vector x) {
 
 absl::Status CheckCsi(const KernelColumns& kernel, ConstMatrixRef targets,
                       const CsiOptions& options) {
-  const double trace = kernel.diagonal().sum();
+  const double trace = SumOfRows(kernel.diagonal());
   if (targets.rows() != kernel.size() || kernel.size() == 0) {
     return absl::InvalidArgumentError(absl::StrCat("there are targets of ", targets.rows(),
                                                    " rows, and the kernel has ", kernel.size()));
@@ -88,9 +89,11 @@ absl::Status CheckCsi(const KernelColumns& kernel, ConstMatrixRef targets,
 absl::StatusOr<CsiFactor> CsiFactor::Make(const KernelColumns& kernel, ConstMatrixRef targets,
                                           const CsiOptions& options) {
   MERCER_RETURN_IF_ERROR(CheckCsi(kernel, targets, options));
-  const Eigen::RowVectorXd means = targets.colwise().mean();
-  Matrix centred = targets.rowwise() - means;
-  if (centred.squaredNorm() <= kConstant * targets.squaredNorm()) {
+  Matrix centred = targets;
+  for (Index j = 0; j < centred.cols(); ++j) {
+    centred.col(j).array() -= SumOfRows(targets.col(j)) / static_cast<double>(targets.rows());
+  }
+  if (SquaredNormOfColumns(centred) <= kConstant * SquaredNormOfColumns(targets)) {
     centred.setZero();
   }
   return CsiFactor(kernel, std::move(centred), options);
@@ -104,8 +107,8 @@ CsiFactor::CsiFactor(const KernelColumns& kernel, Matrix centred, const CsiOptio
       residual_(std::move(centred)),
       ahead_remainder_(kernel.diagonal()) {
   const auto n = static_cast<double>(kernel.size());
-  const double variation = residual_.squaredNorm();
-  const double trace = kernel.diagonal().sum();
+  const double variation = SquaredNormOfColumns(residual_);
+  const double trace = SumOfRows(kernel.diagonal());
   const double kappa = variation > 0 ? options.kappa : 0.0;
   trace_weight_ = (1 - kappa) / trace;
   target_weight_ = variation > 0 ? kappa / variation : 0.0;
@@ -120,8 +123,8 @@ CsiFactor::CsiFactor(const KernelColumns& kernel, Matrix centred, const CsiOptio
 }
 
 void CsiFactor::RecordObjective() {
-  const double value =
-      trace_weight_ * cholesky_.diagonal().sum() + target_weight_ * residual_.squaredNorm();
+  const double value = trace_weight_ * SumOfRows(cholesky_.diagonal()) +
+                       target_weight_ * SquaredNormOfColumns(residual_);
   objective_.push_back(objective_.empty() ? value : std::min(value, objective_.back()));
 }
 
@@ -209,7 +212,7 @@ absl::StatusOr<CsiFactor::Candidate> CsiFactor::FindPivot(RunContext& context) c
   MERCER_ASSIGN_OR_RETURN(const Matrix inner, SymmetricGram(ahead, context));
   MERCER_ASSIGN_OR_RETURN(const Matrix outer, SymmetricGram(projected, context));
   MERCER_ASSIGN_OR_RETURN(const Matrix with_targets, ProductOverRows(ahead, residual_, context));
-  const double unexplained = residual_.squaredNorm();
+  const double unexplained = SquaredNormOfColumns(residual_);
   const Index block_rows = RowsOfBlock(size);
   std::vector<Candidate> best(static_cast<size_t>((rows() + block_rows - 1) / block_rows));
   MERCER_RETURN_IF_ERROR(ForRowBlocks(rows(), block_rows, context, [&](Index begin, Index count) {
@@ -287,13 +290,13 @@ absl::Status CsiFactor::DropFromLookAhead(Index pivot, RunContext& context) {
 // column that rounding alone keeps out of the span of Q adds nothing.
 absl::Status CsiFactor::Project(RunContext& context) {
   Matrix q = cholesky_.factor().rightCols<1>();
-  const double length = q.norm();
+  const double whole = SquaredNormOfRows(q.col(0));
   MERCER_RETURN_IF_ERROR(Orthogonalize(basis_.leftCols(basis_size_), q, context));
-  const double left = q.norm();
-  if (!(left * left > kLeastShare * length * length)) {
+  const double left = SquaredNormOfRows(q.col(0));
+  if (!(left > kLeastShare * whole)) {
     return absl::OkStatus();
   }
-  q /= left;
+  q /= std::sqrt(left);
   for (Matrix* matrix : {&residual_, &projected_}) {
     auto columns = matrix->leftCols(matrix == &projected_ ? progress_.look_ahead : matrix->cols());
     MERCER_ASSIGN_OR_RETURN(const Matrix coefficients, ProductOverRows(q, columns, context));

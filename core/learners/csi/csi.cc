@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/kernels/gram/kernel_source.h"
@@ -62,7 +63,7 @@ absl::Status CsiLearner::CheckLambda(const TaskData& task) const {
   const bool vanish = ((task.costs.array() > 0) && !(costs.array() >= 1 / kMostCost)).any();
   const std::string is = absl::StrCat("is ", options_.lambda);
   FieldViolations violations;
-  violations.Check(costs.sum() <= kMostCost / largest_target, "lambda",
+  violations.Check(SumOfRows(costs) <= kMostCost / largest_target, "lambda",
                    is + ", too small: the weights of the rows divided by it overflow");
   violations.Check(!vanish, "lambda",
                    is + ", too large: the weights of the rows divided by it vanish");
@@ -294,7 +295,7 @@ StepReport CsiLearner::Report() const {
   report.accuracy = RelativeGap(report.primal, report.dual);
   report.fraction = 0.9 + 0.1 * FractionOfGap(report.accuracy, problem_->relative_gap);
   report.has_model = true;
-  const double size = std::max(1.0, task.targets.squaredNorm());
+  const double size = std::max(1.0, SquaredNormOfColumns(task.targets));
   if (report.primal <= kRoundingOfZero * task.costs.maxCoeff() * size) {
     report.stop = StopReason::kObjectiveZero;
   } else if (state_.stuck) {

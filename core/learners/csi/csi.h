@@ -23,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/process/row_vectors.h"
 #include "core/kernels/gram/kernel_columns.h"
 #include "core/kernels/lowrank/csi.h"
 #include "core/learners/csi/options.h"
@@ -95,7 +96,7 @@ class CsiLearner : public ResumableLearner<CsiState> {
   std::unique_ptr<CurvedSvmSolver> MakeSolver() const;
   const KernelColumns& kept_columns() const;
   double ColumnOperations() const;
-  bool HasKernel() const { return kept_columns().diagonal().sum() > 0; }
+  bool HasKernel() const { return SumOfRows(kept_columns().diagonal()) > 0; }
   absl::StatusOr<Matrix> Coefficients(RunContext& context) const;
 
   const CsiLearnerOptions options_;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/loss_choice.h"
@@ -75,7 +76,7 @@ absl::StatusOr<double> FunctionScale(const LpMklKernels& kernels, const Weighted
   }
   MERCER_ASSIGN_OR_RETURN(const double largest,
                           LargestEntry(*kernels.family, point.weights, context));
-  return std::abs(point.bias) + largest * point.dual.lpNorm<1>();
+  return std::abs(point.bias) + largest * AbsoluteSumOfRows(point.dual);
 }
 
 // How far the function is from the optimum with the kernels themselves: the bounds of that problem

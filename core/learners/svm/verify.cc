@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/kernels/gram/kernel_family.h"
 #include "core/objectives/loss.h"
@@ -37,7 +38,10 @@ absl::StatusOr<Verification> Verify(const SvmOptions& options, const TrainingPro
   Matrix scores(feasible.size(), columns);
   MERCER_RETURN_IF_ERROR(family->CombinedProduct(weights, duals, scores, context));
   MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(*family, weights, context));
-  const Vector squared_norms = duals.cwiseProduct(scores).colwise().sum();
+  Vector squared_norms(columns);
+  for (Index j = 0; j < columns; ++j) {
+    squared_norms(j) = DotOfRows(duals.col(j), scores.col(j));
+  }
   MERCER_RETURN_IF_ERROR(CheckSquaredNorms(problem, duals, squared_norms, largest));
   MERCER_ASSIGN_OR_RETURN(const double risk,
                           loss->TotalValue(targets, costs, scores.col(0), point.bias, context));
@@ -46,7 +50,7 @@ absl::StatusOr<Verification> Verify(const SvmOptions& options, const TrainingPro
   const double dual = BestValueOnRay(linear, std::max(squared_norms(columns - 1), 0.0),
                                      LargestScaleInBox(*loss, targets, costs, feasible));
   return Verification{MakeGapCertificate(primal, dual), scores.col(0).array() + point.bias,
-                      std::abs(point.bias) + largest * point.dual.lpNorm<1>()};
+                      std::abs(point.bias) + largest * AbsoluteSumOfRows(point.dual)};
 }
 
 }  // namespace mercer::svm

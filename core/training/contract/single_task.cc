@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/kernels/spec/kernel_errors.h"
@@ -124,7 +125,7 @@ absl::StatusOr<SvmProblem> ReadSvmProblem(const TrainingProblem& problem,
   SvmProblem svm{std::move(loss), task.targets.col(0), C * task.costs};
   const double largest_target = std::max(1.0, svm.targets.lpNorm<Eigen::Infinity>());
   FieldViolations violations;
-  const double total_cost = svm.costs.sum();
+  const double total_cost = SumOfRows(svm.costs);
   const double largest_cost =
       svm.loss->is_piecewise_linear() ? kMaxRisk / largest_target : kMaxSlope / largest_target;
   if (!(total_cost <= largest_cost)) {
@@ -308,7 +309,7 @@ absl::Status NotPsdError(const TrainingProblem& problem) {
 absl::Status CheckSquaredNorms(const TrainingProblem& problem, ConstMatrixRef duals,
                                ConstVectorRef squared_norms, double largest) {
   for (Index j = 0; j < duals.cols(); ++j) {
-    if (squared_norms(j) < -1e-8 * duals.col(j).squaredNorm() * largest) {
+    if (squared_norms(j) < -1e-8 * SquaredNormOfRows(duals.col(j)) * largest) {
       return NotPsdError(problem);
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/data/metrics/weighted_metrics.h"
 
@@ -55,7 +56,7 @@ absl::StatusOr<std::vector<Metric>> EvaluateConstant(const OutputCoding& coding,
   Prediction constant;
   if (coding.kind() == CodingKind::kRegression) {
     constant.decision_values =
-        Matrix::Constant(rows, 1, counts.dot(training.values) / counts.sum());
+        Matrix::Constant(rows, 1, DotOfRows(counts, training.values) / SumOfRows(counts));
   } else {
     Vector weight_of_class = Vector::Zero(static_cast<Index>(coding.classes().size()));
     MERCER_ASSIGN_OR_RETURN(const std::vector<int> classes, coding.Classes(training, context));
