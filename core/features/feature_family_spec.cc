@@ -1,6 +1,7 @@
 #include "core/features/feature_family_spec.h"
 
 #include <cmath>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 
@@ -87,18 +88,6 @@ void CheckGabor(const FeatureFamilySpec& spec, FieldViolations& violations) {
 }
 
 }  // namespace
-
-std::string_view FeatureFamilyKindName(FeatureFamilyKind kind) {
-  switch (kind) {
-    case FeatureFamilyKind::kFourier:
-      return "fourier";
-    case FeatureFamilyKind::kGabor:
-      return "gabor";
-    case FeatureFamilyKind::kColumns:
-      return "columns";
-  }
-  return "unknown";
-}
 
 absl::Status CheckFeatureFamilySpec(const FeatureFamilySpec& spec) {
   FieldViolations violations;

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -86,8 +85,6 @@ struct FeatureFamilySpec {
 };
 
 inline constexpr int64_t kMaxCandidatesPerRound = 100'000;
-
-std::string_view FeatureFamilyKindName(FeatureFamilyKind kind);
 
 // Errors: kInvalidArgument, violations name the field of the spec.
 absl::Status CheckFeatureFamilySpec(const FeatureFamilySpec& spec);

@@ -232,17 +232,4 @@ std::vector<FeatureParameters> GaborFamily::Grid(int64_t per_parameter) const {
   return groups;
 }
 
-Matrix GaborPicture(absl::Span<const double> parameters, Index size) {
-  const GaborFilter filter(parameters);
-  const double middle = static_cast<double>(size - 1) / 2;
-  Matrix picture(size, size);
-  for (Index column = 0; column < size; ++column) {
-    for (Index row = 0; row < size; ++row) {
-      picture(row, column) =
-          filter(static_cast<double>(row) - middle, static_cast<double>(column) - middle);
-    }
-  }
-  return picture;
-}
-
 }  // namespace mercer

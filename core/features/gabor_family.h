@@ -58,8 +58,4 @@ class GaborFamily : public FeatureFamily {
   std::vector<PatchPosition> positions_;
 };
 
-// A filter as a picture of size x size pixels, its middle in the middle; parameters as GaborFamily
-// has them.
-Matrix GaborPicture(absl::Span<const double> parameters, Index size);
-
 }  // namespace mercer

@@ -241,11 +241,6 @@ struct PatchRows {
 
 }  // namespace
 
-absl::StatusOr<Index> PatchCount(const PatchSpec& spec, Index image_rows, Index image_columns) {
-  MERCER_ASSIGN_OR_RETURN(const PatchGrid grid, MakeGrid(spec, image_rows, image_columns));
-  return spec.count > 0 ? spec.count : grid.count();
-}
-
 absl::StatusOr<std::vector<PatchPlace>> PatchPlaces(const PatchSpec& spec, Index image_rows,
                                                     Index image_columns, uint64_t number) {
   MERCER_ASSIGN_OR_RETURN(const PatchGrid grid, MakeGrid(spec, image_rows, image_columns));

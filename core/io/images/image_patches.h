@@ -48,9 +48,6 @@ struct PatchPlace {
   friend bool operator==(const PatchPlace&, const PatchPlace&) = default;
 };
 
-// How many patches an image has. Errors: as of PatchPlaces.
-absl::StatusOr<Index> PatchCount(const PatchSpec& spec, Index image_rows, Index image_columns);
-
 // The places of an image's patches, row by row. `number` is the image's number among those of a
 // data set: each has random places of its own. Errors: kInvalidArgument naming the fields of the
 // spec, for a region beyond the image, a patch that is larger than the region, more patches than

@@ -1,5 +1,3 @@
-#include "core/data/metrics/metrics.h"
-
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -10,6 +8,26 @@
 
 namespace mercer {
 namespace {
+
+double Accuracy(const std::vector<int>& predicted, const std::vector<int>& actual) {
+  return WeightedAccuracy(predicted, actual, nullptr);
+}
+
+double BalancedAccuracy(const std::vector<int>& predicted, const std::vector<int>& actual) {
+  return WeightedBalancedAccuracy(predicted, actual, nullptr);
+}
+
+double AreaUnderRoc(const Vector& values, const std::vector<bool>& positive) {
+  return *WeightedAreaUnderRoc(values, positive, nullptr, RunContext());
+}
+
+double RootMeanSquaredError(const Vector& predicted, const Vector& actual) {
+  return WeightedRootMeanSquaredError(predicted, actual, nullptr);
+}
+
+double RSquared(const Vector& predicted, const Vector& actual) {
+  return WeightedRSquared(predicted, actual, nullptr);
+}
 
 // Counts the pairs one by one.
 double BruteForceAuc(const Vector& values, const std::vector<bool>& positive) {

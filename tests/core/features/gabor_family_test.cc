@@ -188,19 +188,6 @@ TEST(GaborFamilyTest, AGridHasEveryCombination) {
   EXPECT_NEAR(middle[0][0], std::sqrt(8.0), 1e-12);
 }
 
-TEST(GaborFamilyTest, APictureShowsTheFilterAroundItsMiddle) {
-  const FeatureParameters theta = {2.0, 1.0, 0.1, 0.0};
-  const Matrix odd = GaborPicture(theta, 5);
-  EXPECT_EQ(odd(2, 2), 1.0);
-  EXPECT_NEAR(odd(3, 2), std::exp(-1.0 / 8) * std::cos(0.2 * std::numbers::pi), 1e-15);
-  EXPECT_NEAR(odd(2, 4), std::exp(-2.0), 1e-15);
-  const Matrix even = GaborPicture(theta, 4);
-  EXPECT_TRUE(even.isApprox(even.reverse(), 1e-15));
-  // Turned by a right angle, rows become columns.
-  const Matrix turned = GaborPicture({2.0, 1.0, 0.1, std::numbers::pi / 2}, 5);
-  EXPECT_TRUE(turned.isApprox(odd.transpose(), 1e-14)) << turned;
-}
-
 TEST(GaborFamilyTest, SearchingInSinglePrecisionFindsTheSameSums) {
   const auto family = Family(Gabor(), 64);
   const auto candidates = Drawn(*family, 1, 0);
