@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/process/paced_check.h"
 #include "core/base/process/row_sums.h"
 #include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
@@ -34,8 +35,16 @@ double CurvatureOfSquares(ConstVectorRef costs, ConstVectorRef dual) {
 
 double LargestDualScale(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
                         ConstVectorRef dual) {
+  return LargestDualScale(loss, targets, costs, dual, RunContext()).value();
+}
+
+absl::StatusOr<double> LargestDualScale(const Loss& loss, ConstVectorRef targets,
+                                        ConstVectorRef costs, ConstVectorRef dual,
+                                        const RunContext& context) {
   double largest = kInfinity;
+  PacedCheck check(context);
   for (Index i = 0; i < dual.size(); ++i) {
+    MERCER_RETURN_IF_ERROR(check.After(1));
     const Interval box = loss.DualBox(targets(i), costs(i));
     if (dual(i) != 0) {
       largest = std::min(largest, (dual(i) > 0 ? box.high : box.low) / dual(i));
@@ -47,7 +56,8 @@ double LargestDualScale(const Loss& loss, ConstVectorRef targets, ConstVectorRef
 absl::StatusOr<DualRay> MaximizeOnDualRay(const Loss& loss, ConstVectorRef targets,
                                           ConstVectorRef costs, ConstVectorRef dual,
                                           double quadratic, const RunContext& context) {
-  const double largest = LargestDualScale(loss, targets, costs, dual);
+  MERCER_ASSIGN_OR_RETURN(const double largest,
+                          LargestDualScale(loss, targets, costs, dual, context));
   DualRay best;
   switch (loss.kind()) {
     case LossKind::kHinge:

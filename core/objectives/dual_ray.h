@@ -13,6 +13,10 @@ namespace mercer {
 // infinite when there is no limit (or the dual is zero).
 double LargestDualScale(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
                         ConstVectorRef dual);
+// The same of what may be millions of samples. Errors: kCancelled.
+absl::StatusOr<double> LargestDualScale(const Loss& loss, ConstVectorRef targets,
+                                        ConstVectorRef costs, ConstVectorRef dual,
+                                        const RunContext& context);
 
 struct DualRay {
   double scale = 0;

@@ -8,6 +8,7 @@
 #include "core/base/process/polled_sort.h"
 #include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
+#include "core/objectives/dual_ray.h"
 
 namespace mercer {
 namespace {
@@ -50,21 +51,6 @@ void AddRay(const Loss& loss, double target, double cost, double g, double& slop
   slope -= steep;
   add_jump((target - loss.epsilon()) / g, steep);
   add_jump((target + loss.epsilon()) / g, steep);
-}
-
-// The largest s with s dual in the boxes, at least 1.
-absl::StatusOr<double> BoxScale(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
-                                ConstVectorRef dual, const RunContext& context) {
-  double scale = kInfinity;
-  PacedCheck check(context);
-  for (Index i = 0; i < dual.size(); ++i) {
-    MERCER_RETURN_IF_ERROR(check.After(1));
-    const Interval box = loss.DualBox(targets(i), costs(i));
-    if (dual(i) != 0) {
-      scale = std::min(scale, (dual(i) > 0 ? box.high : box.low) / dual(i));
-    }
-  }
-  return std::max(scale, 1.0);
 }
 
 // Takes the best feasible multiple of the dual: along the ray the dual objective is the parabola
@@ -167,7 +153,8 @@ absl::StatusOr<SvmCertificate> CertifySvm(const Loss& loss, ConstVectorRef targe
   certificate.primal = certificate.unscaled_primal;
   certificate.dual = certificate.unscaled_dual;
   if (loss.is_piecewise_linear() && certificate.quadratic_form >= 0) {
-    MERCER_ASSIGN_OR_RETURN(const double box_scale, BoxScale(loss, targets, costs, dual, context));
+    MERCER_ASSIGN_OR_RETURN(const double box_scale,
+                            LargestDualScale(loss, targets, costs, dual, context));
     ScaleDual(linear, box_scale, certificate);
     MERCER_RETURN_IF_ERROR(ScalePrimal(loss, targets, costs, scores, context, certificate));
   }
