@@ -136,12 +136,7 @@ void CoordinateDescentSvmSolver::SaveIterate(ByteWriter& writer) const {
 }
 
 bool CoordinateDescentSvmSolver::LoadIterate(ByteReader& reader) {
-  State read;
-  if (!ReadFields(reader, read, Sizes{box(), kernel().rows.stride()})) {
-    return false;
-  }
-  state_ = std::move(read);
-  return true;
+  return ReadFields(reader, state_, Sizes{box(), kernel().rows.stride()});
 }
 
 }  // namespace mercer

@@ -219,12 +219,7 @@ void GfbSvmSolver::SaveIterate(ByteWriter& writer) const {
 }
 
 bool GfbSvmSolver::LoadIterate(ByteReader& reader) {
-  State read;
-  if (!ReadFields(reader, read, StateSizes())) {
-    return false;
-  }
-  state_ = std::move(read);
-  return true;
+  return ReadFields(reader, state_, StateSizes());
 }
 
 }  // namespace mercer

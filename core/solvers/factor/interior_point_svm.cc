@@ -295,12 +295,7 @@ void InteriorPointSvmSolver::SaveIterate(ByteWriter& writer) const {
 }
 
 bool InteriorPointSvmSolver::LoadIterate(ByteReader& reader) {
-  State read;
-  if (!ReadFields(reader, read, StateSizes())) {
-    return false;
-  }
-  state_ = std::move(read);
-  return true;
+  return ReadFields(reader, state_, StateSizes());
 }
 
 }  // namespace mercer

@@ -206,19 +206,7 @@ void AdmmGroupSolver::UpdateWeights(const GroupPoint& solution, State& state,
   if (problem().has_shared()) {
     split.shared = relaxed_shared + multipliers.shared / eta;
   }
-  for (Index g = 0; g < problem().num_groups(); ++g) {
-    const Index first = problem().first_column(g);
-    const Index size = problem().group_size(g);
-    const double weight = problem().group_weights(g) / eta;
-    if (problem().has_specific()) {
-      problem().specific.norm.Prox(weight * problem().specific.lambda,
-                                   split.specific.middleRows(first, size));
-    }
-    if (problem().has_shared()) {
-      problem().shared.norm.Prox(weight * problem().shared.lambda,
-                                 split.shared.segment(first, size));
-    }
-  }
+  ApplyPenaltyProx(problem(), problem().group_weights / eta, split);
   if (problem().has_specific()) {
     multipliers.specific += eta * (relaxed - split.specific);
   }

@@ -81,19 +81,7 @@ GroupPoint FistaGroupSolver::ProximalStep(const GroupPoint& from, const GroupEva
   if (problem().has_shared()) {
     next.shared -= step * gradient.rowwise().sum();
   }
-  for (Index g = 0; g < problem().num_groups(); ++g) {
-    const Index first = problem().first_column(g);
-    const Index size = problem().group_size(g);
-    const double weight = step * problem().group_weights(g);
-    if (problem().has_specific()) {
-      problem().specific.norm.Prox(weight * problem().specific.lambda,
-                                   next.specific.middleRows(first, size));
-    }
-    if (problem().has_shared()) {
-      problem().shared.norm.Prox(weight * problem().shared.lambda,
-                                 next.shared.segment(first, size));
-    }
-  }
+  ApplyPenaltyProx(problem(), step * problem().group_weights, next);
   if (problem().bias) {
     const Vector slopes = at.positive_sum + at.negative_sum;
     next.bias -= step * (slopes.array() / RootRows(problem()).array().square()).matrix();

@@ -112,6 +112,21 @@ double PenaltyValue(const GroupProblem& problem, const GroupPoint& point) {
   return sum;
 }
 
+void ApplyPenaltyProx(const GroupProblem& problem, const Vector& weights, GroupPoint& point) {
+  for (Index g = 0; g < problem.num_groups(); ++g) {
+    const Index first = problem.first_column(g);
+    const Index size = problem.group_size(g);
+    if (problem.has_specific()) {
+      problem.specific.norm.Prox(weights(g) * problem.specific.lambda,
+                                 point.specific.middleRows(first, size));
+    }
+    if (problem.has_shared()) {
+      problem.shared.norm.Prox(weights(g) * problem.shared.lambda,
+                               point.shared.segment(first, size));
+    }
+  }
+}
+
 absl::Status EvaluateGroupProblem(const GroupProblem& problem, const GroupPoint& point,
                                   GroupEvaluation& evaluation, RunContext& context) {
   const Index tasks = problem.num_tasks();

@@ -88,6 +88,8 @@ struct GroupPoint {
 
 // The penalties' part of the objective.
 double PenaltyValue(const GroupProblem& problem, const GroupPoint& point);
+// The proximal operators of the penalties times `weights`, in place of those of the groups.
+void ApplyPenaltyProx(const GroupProblem& problem, const Vector& weights, GroupPoint& point);
 
 // What one pass over the columns says about a point.
 struct GroupEvaluation {
