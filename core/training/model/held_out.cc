@@ -130,12 +130,7 @@ Residuals MakeResiduals(const std::vector<double>& predicted, const std::vector<
 
 absl::Status HeldOutPlan::ChooseClasses(const RoleColumn& target, size_t num_collections,
                                         const RunContext& context) {
-  std::vector<Index> known;
-  for (Index row = 0; row < target.values.size(); ++row) {
-    if (!std::isnan(target.values(row))) {
-      known.push_back(row);
-    }
-  }
+  const std::vector<Index> known = LabelledRows(target);
   MERCER_ASSIGN_OR_RETURN(const std::vector<double> values,
                           DifferentValues(target, known, context));
   MERCER_ASSIGN_OR_RETURN(classes_, SortedLabels(target.schema, values, context));

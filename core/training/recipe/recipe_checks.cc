@@ -18,6 +18,7 @@
 #include "core/training/recipe/recipe_problem.h"
 #include "core/training/recipe/recipe_splits.h"
 #include "core/training/targets/label_counts.h"
+#include "core/training/targets/label_names.h"
 #include "core/training/targets/output_coding.h"
 
 namespace mercer {
@@ -31,12 +32,7 @@ absl::Status CheckClassWeightLabels(const TrainingRecipe& recipe, const RoleColu
   if (recipe.class_weighting != ClassWeighting::kExplicit) {
     return absl::OkStatus();
   }
-  std::vector<Index> known;
-  for (Index row = 0; row < target.values.size(); ++row) {
-    if (!std::isnan(target.values(row))) {
-      known.push_back(row);
-    }
-  }
+  const std::vector<Index> known = LabelledRows(target);
   MERCER_ASSIGN_OR_RETURN(const OutputCoding coding,
                           OutputCoding::FromLabels(target, known, recipe.coding, context));
   FieldViolations violations;

@@ -1,7 +1,6 @@
 #include "core/training/targets/label_counts.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/base/process/paced_check.h"
 #include "core/base/status/status_macros.h"
@@ -12,12 +11,7 @@ namespace mercer {
 
 absl::StatusOr<LabelCounts> LabelCounts::Make(const RoleColumn& target, const RunContext& context) {
   constexpr Index kNumbersPerRow = 64;  // of PacedCheck
-  std::vector<Index> known;
-  for (Index row = 0; row < target.values.size(); ++row) {
-    if (!std::isnan(target.values(row))) {
-      known.push_back(row);
-    }
-  }
+  const std::vector<Index> known = LabelledRows(target);
   MERCER_ASSIGN_OR_RETURN(const std::vector<double> labels,
                           DifferentValues(target, known, context));
   LabelCounts made;

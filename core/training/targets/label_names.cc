@@ -82,6 +82,16 @@ absl::StatusOr<SortedTable<double>> PositionsOfCategories(
 
 }  // namespace
 
+std::vector<Index> LabelledRows(const RoleColumn& column) {
+  std::vector<Index> rows;
+  for (Index row = 0; row < column.values.size(); ++row) {
+    if (!std::isnan(column.values(row))) {
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
 std::string FormatLabel(double label) {
   if (label == std::floor(label) && std::abs(label) < 1e15) {
     return absl::StrCat(static_cast<int64_t>(label));

@@ -17,6 +17,9 @@ namespace mercer {
 // The text of a numeric label: "3", "-1", "0.5" (shortest form that reads back).
 std::string FormatLabel(double label);
 
+// The rows with a label, ascending.
+std::vector<Index> LabelledRows(const RoleColumn& column);
+
 // The different values of the rows `rows`, none of which may be missing, ascending. Errors:
 // kCancelled.
 absl::StatusOr<std::vector<double>> DifferentValues(const RoleColumn& column,
