@@ -8,52 +8,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/golden/number_comparison.h"
+
 namespace mercer::golden {
 namespace {
 
 using nlohmann::json;
-
-double Number(const json& value) {
-  if (value.is_string()) {
-    return value == "-inf" ? -std::numeric_limits<double>::infinity()
-                           : std::numeric_limits<double>::infinity();
-  }
-  return value.get<double>();
-}
-
-double LargestMagnitude(const json& value) {
-  if (!value.is_array()) {
-    return std::abs(Number(value));
-  }
-  double largest = 0;
-  for (const json& item : value) {
-    largest = std::max(largest, LargestMagnitude(item));
-  }
-  return largest;
-}
-
-// Numbers, lists and lists of lists within `tolerance`, absolute. A tolerance of null means that
-// nothing is compared.
-void ExpectNear(const json& expected, const json& actual, const json& tolerance,
-                const std::string& name) {
-  if (tolerance.is_null()) {
-    return;
-  }
-  if (!expected.is_array()) {
-    ASSERT_FALSE(actual.is_array() || actual.is_null()) << name << ": " << actual;
-    if (std::isinf(Number(expected))) {
-      EXPECT_EQ(Number(actual), Number(expected)) << name;
-    } else {
-      EXPECT_NEAR(Number(actual), Number(expected), tolerance.get<double>()) << name;
-    }
-    return;
-  }
-  ASSERT_TRUE(actual.is_array()) << name << ": " << actual;
-  ASSERT_EQ(actual.size(), expected.size()) << name;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    ExpectNear(expected[i], actual[i], tolerance, name + "[" + std::to_string(i) + "]");
-  }
-}
 
 // Both bounds within `relative` of the optimum, and on their sides of it.
 void ExpectBounds(double optimum, const json& result, double relative) {
@@ -129,12 +89,6 @@ void CompareOutputs(const json& expected, const json& actual, const json& tolera
     ExpectNear(expected[o].at("decision_test"), actual[o].at("decision_test"),
                tolerance.at("decision_abs"), "decision_test");
   }
-}
-
-// Relative to the largest entry of the expected value.
-void ExpectRelative(const json& expected, const json& actual, double relative,
-                    const std::string& name) {
-  ExpectNear(expected, actual, relative * LargestMagnitude(expected), name);
 }
 
 void CompareSvmCase(const json& item, const json& result, const json& tolerance) {
