@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 import mercer
-from mercer import _estimator, _upload
+from mercer import _base_estimator, _upload
 from mercer.estimators import LpMKLClassifier
 
 RUNS = 5
@@ -80,7 +80,7 @@ def bench_grid_search(client):
     features = random.normal(size=(2000, 20))
     labels = np.where(features[:, 0] * features[:, 1] + 0.3 * random.normal(size=2000) > 0, 1, 0)
     sends, original = [], _upload.Upload._send
-    fits, follow = [], _estimator.KernelEstimator._fit
+    fits, follow = [], _base_estimator.KernelEstimator._fit
 
     def counted(self, header, begin):
         sends.append(header.dataset_id)
@@ -90,13 +90,13 @@ def bench_grid_search(client):
         fits.append(timed(lambda: follow(self, *arguments))[0])
         return self
 
-    _upload.Upload._send, _estimator.KernelEstimator._fit = counted, timed_fit
+    _upload.Upload._send, _base_estimator.KernelEstimator._fit = counted, timed_fit
     grid = {"C": [0.01, 0.1, 1.0, 10.0, 100.0], "p": [1.0, 1.33, 2.0, 4.0]}
     try:
         search = GridSearchCV(LpMKLClassifier(server=client), grid, cv=5)
         wall, _ = timed(lambda: search.fit(features, labels))
     finally:
-        _upload.Upload._send, _estimator.KernelEstimator._fit = original, follow
+        _upload.Upload._send, _base_estimator.KernelEstimator._fit = original, follow
     jobs = [job.message for job in client.jobs(["succeeded"]) if job.message.display_name == "LpMKLClassifier"]
     training = sum(seconds(job.end_time) - seconds(job.start_time) for job in jobs)
     overhead = sum(fits) - training

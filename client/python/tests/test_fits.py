@@ -13,7 +13,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import mercer
-from mercer import _bars, _estimator
+from mercer import _bars, _base_estimator
 from mercer.estimators import InfiniteFeaturesClassifier, KernelSVC, LpMKLClassifier
 from mercer.local_model import load_model
 
@@ -46,7 +46,7 @@ def test_a_limit_of_time_warns(rings, monkeypatch):
         model.stop_reason = "time_limit"
         return model
 
-    monkeypatch.setattr(_estimator, "load_model", load_ended)
+    monkeypatch.setattr(_base_estimator, "load_model", load_ended)
     with pytest.warns(ConvergenceWarning, match="time_limit=60.0"):
         LpMKLClassifier(time_limit=60.0).fit(*rings)
 
