@@ -9,6 +9,7 @@
 #include "core/base/status/errors.h"
 #include "server/api/error_details.h"
 #include "server/api/recipe_translator.h"
+#include "server/api/request_paths.h"
 #include "server/api/resource_names.h"
 #include "server/api/times.h"
 #include "server/api/whole_message.h"

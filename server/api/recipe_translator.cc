@@ -1,7 +1,5 @@
 #include "server/api/recipe_translator.h"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -18,6 +16,7 @@
 #include "server/api/enum_translator.h"
 #include "server/api/kernel_translator.h"
 #include "server/api/option_translator.h"
+#include "server/api/request_paths.h"
 #include "server/api/resource_names.h"
 #include "server/api/unknown_fields.h"
 #include "server/api/whole_message.h"
@@ -267,41 +266,6 @@ void CheckScalars(const v1::TrainRequest& request, FieldViolations& violations) 
   CheckModel(request, violations);
 }
 
-// The core's names of fields, and where they stand in a request, but for those of the learner.
-struct PathRule {
-  std::string_view core;
-  std::string_view request;
-};
-constexpr std::array<PathRule, 7> kPathRules = {{
-    {"validation.fraction", "validation.hold_out.fraction"},
-    {"validation.folds", "validation.folds.count"},
-    {"limits.max_time", "stopping.time_limit"},
-    {"limits", "stopping"},
-    {"kind", "target_kind"},
-    {"class_weighting", "class_weights.weighting"},
-    {"class_weights[", "class_weights.weights["},
-}};
-
-bool IsRequestField(std::string_view path) {
-  const size_t end = path.find_first_of(".[");
-  return v1::TrainRequest::descriptor()->FindFieldByName(std::string(path.substr(0, end))) !=
-         nullptr;
-}
-
-std::string RequestPath(std::string_view path, std::string_view chosen) {
-  for (const PathRule& rule : kPathRules) {
-    if (!IsBelow(path, rule.core) || IsBelow(path, rule.request)) {
-      continue;
-    }
-    return absl::StrCat(std::string(rule.request), std::string(path.substr(rule.core.size())));
-  }
-  constexpr std::string_view kOptions = "options";
-  if (IsBelow(path, kOptions)) {
-    return LearnerPath(chosen, path.substr(std::min(path.size(), kOptions.size() + 1)));
-  }
-  return IsRequestField(path) || path.empty() ? std::string(path) : LearnerPath(chosen, path);
-}
-
 }  // namespace
 
 void CheckLabels(const google::protobuf::Map<std::string, std::string>& labels,
@@ -401,33 +365,6 @@ absl::StatusOr<v1::TrainRequest> DecodeTrainRequest(std::string_view bytes) {
                       "STORED_REQUEST_DAMAGED");
   }
   return request;
-}
-
-const FieldDescriptor* ChosenField(const v1::Learner& learner) {
-  return learner.GetReflection()->GetOneofFieldDescriptor(learner,
-                                                          learner.GetDescriptor()->oneof_decl(0));
-}
-
-std::string ChosenLearner(const v1::TrainRequest& request) {
-  if (request.learner().has_other()) {
-    return request.learner().other().name();
-  }
-  const FieldDescriptor* field = ChosenField(request.learner());
-  return field == nullptr ? "" : field->name();
-}
-
-absl::Status WithRequestPaths(const absl::Status& status, const v1::Learner& learner) {
-  const std::vector<FieldViolation> violations = GetFieldViolations(status);
-  if (violations.empty()) {
-    return status;
-  }
-  const FieldDescriptor* const field = ChosenField(learner);
-  const std::string chosen = field == nullptr ? "" : field->name();
-  FieldViolations renamed;
-  for (const FieldViolation& violation : violations) {
-    renamed.Add(RequestPath(violation.field, chosen), violation.description);
-  }
-  return WithReason(renamed.ToStatus(), GetReason(status), GetErrorMetadata(status));
 }
 
 absl::StatusOr<JobPlan> ReadTrainRequest(const v1::TrainRequest& request,

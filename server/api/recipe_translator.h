@@ -33,15 +33,6 @@ absl::StatusOr<JobPlan> ReadTrainRequest(const v1::TrainRequest& request,
                                          const LearnerLookup& find_learner, int default_threads,
                                          absl::Span<const LearnerEntry* const> learners = {});
 
-// The field that is set, `other` among them; null: none is.
-const google::protobuf::FieldDescriptor* ChosenField(const v1::Learner& learner);
-// The name of the learner that the request chose: "lp_mkl"; empty when it chose none.
-std::string ChosenLearner(const v1::TrainRequest& request);
-
-// The same status with the core's names of fields ("kernels[3].bandwidth") replaced by the paths in
-// a request with that learner ("learner.lp_mkl.kernels[3].bandwidth").
-absl::Status WithRequestPaths(const absl::Status& status, const v1::Learner& learner);
-
 // Rules of labels, request ids and names for people, shared by all requests; violations name
 // `field`.
 void CheckLabels(const google::protobuf::Map<std::string, std::string>& labels,

@@ -9,6 +9,7 @@
 #include "server/api/kernel_translator.h"
 #include "server/api/model_translator.h"
 #include "server/api/recipe_translator.h"
+#include "server/api/request_paths.h"
 
 namespace mercer::server {
 

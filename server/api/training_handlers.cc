@@ -10,6 +10,7 @@
 #include "server/api/option_translator.h"
 #include "server/api/page_filler.h"
 #include "server/api/recipe_translator.h"
+#include "server/api/request_paths.h"
 #include "server/api/resource_names.h"
 #include "server/api/times.h"
 

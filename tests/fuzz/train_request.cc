@@ -5,6 +5,7 @@
 #include "core/learners/registry.h"
 #include "mercer/v1/training.pb.h"
 #include "server/api/recipe_translator.h"
+#include "server/api/request_paths.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/fuzz_target.h"
 #include "tests/fuzz/support/server/answers.h"

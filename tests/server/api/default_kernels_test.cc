@@ -6,6 +6,7 @@
 #include "server/api/kernel_translator.h"
 #include "server/api/model_handlers.h"
 #include "server/api/recipe_translator.h"
+#include "server/api/request_paths.h"
 #include "server/api/resource_names.h"
 #include "tests/server/api/api_fixture.h"
 
