@@ -2,8 +2,7 @@
 
 #include <cmath>
 
-#include "core/base/process/paced_check.h"
-#include "core/base/process/polled_sort.h"
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 
 namespace mercer {
@@ -15,29 +14,22 @@ BiasInterval MakeBiasInterval(double low, double high) {
   return {low, high, std::isfinite(low) ? low : (std::isfinite(high) ? high : 0.0)};
 }
 
-absl::StatusOr<BiasInterval> MinimizePiecewiseLinear(double slope, std::vector<SlopeJump> jumps,
+absl::StatusOr<BiasInterval> MinimizePiecewiseLinear(double slope, const RowSteps& jumps,
                                                      const RunContext& context) {
-  const auto less = [](const SlopeJump& a, const SlopeJump& b) { return a.at < b.at; };
-  MERCER_RETURN_IF_ERROR(SortPolled(jumps, less, context));
-  PacedCheck check(context);
   double total = std::abs(slope);
-  for (const SlopeJump& jump : jumps) {
-    MERCER_RETURN_IF_ERROR(check.After(1));
-    total += jump.jump;
+  for (Index k = 0; k < jumps.jumps.cols(); ++k) {
+    total += SumOfRows(jumps.jumps.col(k));
   }
   const double zero = 1e-13 * total;
-  double low = -kInfinity;  // meaningful once the slope has reached zero
-  for (const SlopeJump& jump : jumps) {
-    MERCER_RETURN_IF_ERROR(check.After(1));
-    if (slope < -zero && slope + jump.jump >= -zero) {
-      low = jump.at;
-    }
-    slope += jump.jump;
-    if (slope > zero) {
-      return MakeBiasInterval(low, jump.at);
-    }
+  double low = -kInfinity;
+  if (slope < -zero) {
+    const auto reaches_zero = [&](double risen, double /*place*/) { return slope + risen + zero; };
+    MERCER_ASSIGN_OR_RETURN(const FoundStep first, FindStep(jumps, reaches_zero, context));
+    low = first.place;
   }
-  return MakeBiasInterval(low, kInfinity);
+  const auto exceeds_zero = [&](double risen, double /*place*/) { return slope + risen - zero; };
+  MERCER_ASSIGN_OR_RETURN(const FoundStep last, FindStep(jumps, exceeds_zero, context));
+  return MakeBiasInterval(low, last.place);
 }
 
 }  // namespace mercer

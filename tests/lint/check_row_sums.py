@@ -31,7 +31,6 @@ ROW = "over the values of one row"
 PIECES = "within a piece of SumOverRows, PairwiseSum or SumPieces"
 MATRICES = "products and factors of matrices, whatever they hold"
 KERNEL = "on a formed kernel matrix, whose rows and columns are training rows: made for one host"
-SORTED = "in the order of sorted breaks: hosts would need another search"
 SAMPLES = "over a system of chosen rows, which one host solves"
 NUMBERS = "over numbers of a report, a fold or a time"
 
@@ -87,13 +86,12 @@ ALLOWED = {
     "core/linalg/tridiagonal_eigen.cc": (2, MATRICES),
     "core/objectives/block_penalty.cc": (6, FEATURES),
     "core/objectives/loss_of.h": (1, PIECES),
-    "core/objectives/losses/epsilon_insensitive.cc": (1, SORTED),
-    "core/objectives/losses/hinge.cc": (1, SORTED),
     "core/objectives/losses/squared_hinge.cc": (4, PIECES),
     "core/objectives/lp_weights.cc": (9, FEATURES),
     "core/objectives/mixed_norm.cc": (6, FEATURES),
     "core/objectives/norm_prox.cc": (4, FEATURES),
     "core/objectives/simplex_program.cc": (8, FEATURES),
+    "core/objectives/step_search.cc": (1, PIECES),
     "core/solvers/factor/coordinate_descent_svm.cc": (2, "over features; one variable after the other, which is made for one host"),
     "core/solvers/factor/factor_svm.cc": (13, FEATURES),
     "core/solvers/factor/factor_svm_direction.cc": (5, SAMPLES),
@@ -120,7 +118,6 @@ ALLOWED = {
     "core/solvers/svm/curved_system.cc": (4, "over features; " + KERNEL),
     "core/solvers/svm/smo.cc": (3, KERNEL),
     "core/solvers/svm/smo_iterate.cc": (3, KERNEL),
-    "core/solvers/svm/svm_certificate.cc": (1, SORTED),
     "core/solvers/svm/svm_newton.cc": (7, KERNEL),
     "core/solvers/svm/svm_newton_model.cc": (3, PIECES),
     "core/training/contract/target_unit.cc": (2, "over tasks, of sums over rows"),

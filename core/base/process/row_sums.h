@@ -12,12 +12,11 @@
 // Inside the guarantee are the sums of what trains and certifies functions of explicit features,
 // since these trainings grow beyond one host first: losses and their duals, line searches, products
 // and Gram matrices of factors and feature columns, the statistics of candidates, and what looks at
-// all rows once before a training begins. Outside are, so far, the exact biases of piecewise linear
-// losses, which add up sorted kinks. A product with a formed kernel matrix is a sum over training
-// rows too, of a matrix whose rows and columns both are training rows; what solves and searches on
-// such matrices (SMO, Newton's method on entries, kernel ridge) is made for one host and outside
-// for good. tests/lint/check_row_sums.py finds all other sums and says of each file why they may be
-// there.
+// all rows once before a training begins. A product with a formed kernel matrix is a sum over
+// training rows too, of a matrix whose rows and columns both are training rows; what solves and
+// searches on such matrices (SMO, Newton's method on entries, kernel ridge) is made for one host
+// and outside for good. tests/lint/check_row_sums.py finds all other sums and says of each file why
+// they may be there.
 #pragma once
 
 #include <algorithm>

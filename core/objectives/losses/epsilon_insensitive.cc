@@ -4,8 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/process/paced_check.h"
-#include "core/base/status/status_macros.h"
+#include "core/base/process/row_vectors.h"
 #include "core/objectives/bias_search.h"
 #include "core/objectives/loss_of.h"
 
@@ -59,20 +58,10 @@ class EpsilonInsensitiveLoss final : public LossOf<EpsilonInsensitiveLoss> {
   absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef targets, ConstVectorRef costs,
                                          ConstVectorRef scores,
                                          const RunContext& context) const override {
-    std::vector<SlopeJump> jumps;
-    jumps.reserve(2 * static_cast<size_t>(targets.size()));
-    double slope = 0;
-    PacedCheck check(context);
-    for (Index i = 0; i < targets.size(); ++i) {
-      MERCER_RETURN_IF_ERROR(check.After(1));
-      if (costs(i) > 0) {
-        const double centre = targets(i) - scores(i);
-        jumps.push_back({centre - epsilon_, costs(i)});
-        jumps.push_back({centre + epsilon_, costs(i)});
-        slope -= costs(i);
-      }
-    }
-    return MinimizePiecewiseLinear(slope, std::move(jumps), context);
+    const Vector centres = (costs.array() > 0).select(targets - scores, kInfinity);
+    RowSteps jumps{Matrix(centres.size(), 2), costs.replicate<1, 2>()};
+    jumps.places << centres.array() - epsilon_, centres.array() + epsilon_;
+    return MinimizePiecewiseLinear(-SumOfRows(costs), jumps, context);
   }
 
  private:

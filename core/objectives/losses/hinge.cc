@@ -1,8 +1,7 @@
 // max(0, 1 - y f), y in {-1, +1}: the loss of the support vector machine.
 #include <algorithm>
 
-#include "core/base/process/paced_check.h"
-#include "core/base/status/status_macros.h"
+#include "core/base/process/row_vectors.h"
 #include "core/objectives/bias_search.h"
 #include "core/objectives/loss_of.h"
 
@@ -45,19 +44,10 @@ class HingeLoss final : public LossOf<HingeLoss> {
   absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef targets, ConstVectorRef costs,
                                          ConstVectorRef scores,
                                          const RunContext& context) const override {
-    std::vector<SlopeJump> jumps;
-    jumps.reserve(static_cast<size_t>(targets.size()));
-    double slope = 0;
-    PacedCheck check(context);
-    for (Index i = 0; i < targets.size(); ++i) {
-      MERCER_RETURN_IF_ERROR(check.After(1));
-      if (costs(i) > 0) {
-        jumps.push_back({targets(i) - scores(i), costs(i)});
-        // Left of all jumps every positive sample is short of its margin.
-        slope -= targets(i) > 0 ? costs(i) : 0.0;
-      }
-    }
-    return MinimizePiecewiseLinear(slope, std::move(jumps), context);
+    const Vector places = (costs.array() > 0).select(targets - scores, kInfinity);
+    // Left of all jumps every positive sample is short of its margin.
+    const Vector of_positive = (targets.array() > 0).select(costs, 0.0);
+    return MinimizePiecewiseLinear(-SumOfRows(of_positive), {places, costs}, context);
   }
 };
 

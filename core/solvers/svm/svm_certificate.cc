@@ -2,55 +2,46 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "core/base/process/paced_check.h"
-#include "core/base/process/polled_sort.h"
 #include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/objectives/dual_ray.h"
+#include "core/objectives/step_search.h"
 
 namespace mercer {
 namespace {
 
 constexpr Index kNumbersPerRay = 4;  // of PacedCheck
 
-// From `at` on the slope of the primal along the ray is larger by `jump`.
-struct RayJump {
-  double at;
-  double jump;
-};
-
-// Adds the slope at scale 0+ of c l(y, s g), g = f + b, as a function of s, to `slope`, and its
-// later jumps to `jumps`. The slope is a step function. That of the hinge loss is -c |g| up to the
-// kink at s = 1 / (y g), and 0 behind it; where y g < 0 there is no kink, and it is c |g|. That of
-// the epsilon-insensitive loss is -c |g|, 0 and c |g| before, between and behind its two kinks.
-void AddRay(const Loss& loss, double target, double cost, double g, double& slope,
-            std::vector<RayJump>& jumps) {
-  const auto add_jump = [&](double at, double jump) {
-    if (at > 0) {
-      jumps.push_back({at, jump});
-    } else {
-      slope += jump;
-    }
-  };
+// The slope at scale 0+ of row i's c l(y, s g), g = f + b, as a function of s, and its later jumps.
+// The slope is a step function. That of the hinge loss is -c |g| up to the kink at s = 1 / (y g),
+// and 0 behind it; where y g < 0 there is no kink, and it is c |g|. That of the epsilon-insensitive
+// loss is -c |g|, 0 and c |g| before, between and behind its two kinks.
+double RaySlope(const Loss& loss, double target, double cost, double g, Index i, RowSteps& jumps) {
   if (g == 0 || cost == 0) {
-    return;
+    return 0;
   }
   const double steep = cost * std::abs(g);
-  if (loss.is_margin_loss()) {
-    const double margin = target * g;
-    if (margin > 0) {
-      slope -= steep;
-      add_jump(1.0 / margin, steep);
+  double slope = -steep;
+  const auto add_jump = [&](Index k, double at) {
+    if (at > 0) {
+      jumps.places(i, k) = at;
+      jumps.jumps(i, k) = steep;
     } else {
       slope += steep;
     }
-    return;
+  };
+  if (loss.is_margin_loss()) {
+    if (target * g > 0) {
+      add_jump(0, 1.0 / (target * g));
+      return slope;
+    }
+    return steep;
   }
-  slope -= steep;
-  add_jump((target - loss.epsilon()) / g, steep);
-  add_jump((target + loss.epsilon()) / g, steep);
+  add_jump(0, (target - loss.epsilon()) / g);
+  add_jump(1, (target + loss.epsilon()) / g);
+  return slope;
 }
 
 // Takes the best feasible multiple of the dual: along the ray the dual objective is the parabola
@@ -91,26 +82,27 @@ absl::Status ScalePrimal(const Loss& loss, ConstVectorRef targets, ConstVectorRe
 absl::StatusOr<double> BestPrimalScale(const Loss& loss, ConstVectorRef targets,
                                        ConstVectorRef costs, ConstVectorRef values,
                                        double quadratic, const RunContext& context) {
-  double slope = 0;
-  std::vector<RayJump> jumps;
-  jumps.reserve(static_cast<size_t>(targets.size()) * (loss.is_margin_loss() ? 1 : 2));
+  const Index rows = targets.size();
+  const Index kinks = loss.is_margin_loss() ? 1 : 2;
+  RowSteps jumps{Matrix::Constant(rows, kinks, kInfinity), Matrix::Zero(rows, kinks)};
+  Vector slopes(rows);
   PacedCheck check(context);
-  for (Index i = 0; i < targets.size(); ++i) {
+  for (Index i = 0; i < rows; ++i) {
     MERCER_RETURN_IF_ERROR(check.After(kNumbersPerRay));
-    AddRay(loss, targets(i), costs(i), values(i), slope, jumps);
+    slopes(i) = RaySlope(loss, targets(i), costs(i), values(i), i, jumps);
   }
-  const auto less = [](const RayJump& a, const RayJump& b) { return a.at < b.at; };
-  MERCER_RETURN_IF_ERROR(SortPolled(jumps, less, context));
-  double last = 0;
-  for (const RayJump& jump : jumps) {
-    MERCER_RETURN_IF_ERROR(check.After(1));
-    if (slope + quadratic * jump.at >= 0) {
-      break;
-    }
-    slope += jump.jump;
-    last = jump.at;
+  const double slope = SumOfRows(slopes);
+  const auto slope_at = [&](double risen, double place) {
+    return slope + risen + quadratic * place;
+  };
+  MERCER_ASSIGN_OR_RETURN(const FoundStep jump, FindStep(jumps, slope_at, context));
+  // Up to that jump the slope is a straight line.
+  const double before = slope + jump.before;
+  if (before >= 0) {
+    return 0.0;
   }
-  return quadratic > 0 ? std::max(last, -slope / quadratic) : last;
+  const double scale = quadratic > 0 ? std::min(jump.place, -before / quadratic) : jump.place;
+  return std::isfinite(scale) ? scale : 1.0;  // rounding alone leaves it falling for ever
 }
 
 double SvmCertificate::RelativeGap() const {
