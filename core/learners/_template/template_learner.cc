@@ -84,7 +84,7 @@ class TemplateLearner : public ResumableLearner<ConjugateGradients> {
   }
 
   absl::Status Advance(RunContext& context) override {
-    MERCER_RETURN_IF_ERROR(Prepare(context));
+    MERCER_RETURN_IF_ERROR(MakeKernelSum(*problem_, family_, operator_, context));
     if (state_.begun) {
       MERCER_RETURN_IF_ERROR(Iterate(context));
     } else {
@@ -100,22 +100,7 @@ class TemplateLearner : public ResumableLearner<ConjugateGradients> {
   }
 
   absl::Status LoadParts(ByteReader& /*reader*/, RunContext& context) override {
-    return Prepare(context);
-  }
-
-  // The kernels are a function of the problem alone, so they are no part of the state.
-  absl::Status Prepare(RunContext& context) {
-    if (operator_ != nullptr) {
-      return absl::OkStatus();
-    }
-    const TaskData& task = problem_->tasks[0];
-    if (family_ == nullptr) {
-      MERCER_ASSIGN_OR_RETURN(
-          family_, MakeExactKernelFamily(task.inputs, task.rows, problem_->kernels, context));
-    }
-    MERCER_ASSIGN_OR_RETURN(operator_,
-                            family_->Combine(Vector::Ones(family_->num_kernels()), context));
-    return absl::OkStatus();
+    return MakeKernelSum(*problem_, family_, operator_, context);
   }
 
   // Computes out = A x by the combined operator, or, slower, in double from the data.

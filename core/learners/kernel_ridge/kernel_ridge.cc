@@ -73,23 +73,13 @@ class KernelRidgeLearner : public ResumableLearner<KernelRidgeState> {
 
   absl::Status Advance(RunContext& context) override {
     if (kernel_ == nullptr) {
-      return Prepare(context);
+      return MakeKernelSum(*problem_, family_, kernel_, context);
     }
     return state_.solution.has_value() ? absl::OkStatus() : Solve(context);
   }
 
   absl::Status LoadParts(ByteReader& /*reader*/, RunContext& context) override {
-    return kernel_ == nullptr ? Prepare(context) : absl::OkStatus();
-  }
-
-  absl::Status Prepare(RunContext& context) {
-    const TaskData& task = problem_->tasks[0];
-    context.ReportStage("kernels");
-    MERCER_ASSIGN_OR_RETURN(
-        family_, MakeExactKernelFamily(task.inputs, task.rows, problem_->kernels, context));
-    MERCER_ASSIGN_OR_RETURN(kernel_,
-                            family_->Combine(Vector::Ones(family_->num_kernels()), context));
-    return absl::OkStatus();
+    return MakeKernelSum(*problem_, family_, kernel_, context);
   }
 
   // The solver's problem is ours divided by lambda.

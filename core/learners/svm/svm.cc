@@ -80,7 +80,7 @@ class SvmLearner : public ResumableLearner<SvmState> {
   }
 
   absl::Status Advance(RunContext& context) override {
-    MERCER_RETURN_IF_ERROR(Prepare(context));
+    MERCER_RETURN_IF_ERROR(MakeKernelSum(*problem_, family_, kernel_, context));
     if (state_.stop.has_value()) {
       return absl::OkStatus();
     }
@@ -126,29 +126,13 @@ class SvmLearner : public ResumableLearner<SvmState> {
 
   absl::Status LoadParts(ByteReader& reader, RunContext& context) override {
     const std::string solver_state = reader.ReadString();
-    MERCER_RETURN_IF_ERROR(Prepare(context));
+    MERCER_RETURN_IF_ERROR(MakeKernelSum(*problem_, family_, kernel_, context));
     solver_ = nullptr;
     if (!state_.begun) {
       return absl::OkStatus();
     }
     solver_ = MakeSolver();
     return OfPart(solver_->RestoreState(svm_, solver_state, context));
-  }
-
-  // The kernels are a function of the problem alone, so they are no part of the state.
-  absl::Status Prepare(RunContext& context) {
-    if (kernel_ != nullptr) {
-      return absl::OkStatus();
-    }
-    const TaskData& task = problem_->tasks[0];
-    if (family_ == nullptr) {
-      context.ReportStage("kernels");
-      MERCER_ASSIGN_OR_RETURN(
-          family_, MakeExactKernelFamily(task.inputs, task.rows, problem_->kernels, context));
-    }
-    MERCER_ASSIGN_OR_RETURN(kernel_,
-                            family_->Combine(Vector::Ones(family_->num_kernels()), context));
-    return absl::OkStatus();
   }
 
   std::unique_ptr<SmoSolver> MakeSolver() const {
