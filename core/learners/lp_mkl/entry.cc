@@ -6,12 +6,12 @@
 #include "core/learners/lp_mkl/interleaved_learner.h"
 #include "core/learners/lp_mkl/joint_learner.h"
 #include "core/learners/lp_mkl/kernels.h"
-#include "core/learners/lp_mkl/loss_choice.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
+#include "core/learners/lp_mkl/option_checks.h"
 #include "core/learners/lp_mkl/verify.h"
 #include "core/solvers/mkl/mkl_loop.h"
-#include "core/solvers/svm/smo.h"
 #include "core/training/contract/learner_entry.h"
+#include "core/training/contract/loss_choice.h"
 #include "core/training/contract/single_task.h"
 
 namespace mercer::lp_mkl {
@@ -44,27 +44,11 @@ size_t EstimateMemory(const LpMklOptions& options, const ProblemShape& shape) {
             JointSolverBytes(options, shape) + ByteCount(kVectors) * rows * number + resting)
         .value();
   }
-  const ByteCount inner_solver =
-      curved ? rows * rows * number
-             : std::max(rows * rows * number, SmoColumnBytes(shape.rows, SmoOptions()));
   const ByteCount model_columns = ByteCount(3) * of_model + ByteCount(kVectors);
-  return (LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape) + inner_solver +
+  return (LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape) +
+          MachineBytes(options.loss, shape) +
           number * (rows * model_columns + ByteCount(8) * kernels))
       .value();
-}
-
-// Newton systems of a run, each as a share of one of all rows. Compared with counts at C = 1 and
-// 1000 only.
-double CountCurvedSystems(const LpMklOptions& options, double svms) {
-  const double digits = std::max(0.0, std::log10(options.C));
-  switch (options.loss) {
-    case LossChoice::kSquare:
-      return svms;
-    case LossChoice::kSquaredHinge:
-      return 0.4 * (4 + 2 * digits + svms);
-    default:
-      return 4 + 4 * digits + svms;
-  }
 }
 
 // A fit to Gaussian kernels on noisy classes: 8 SVMs for p = 1, 4 for p = 2, 3 for p = 4. The
@@ -110,7 +94,7 @@ LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape&
   const double passes = 2 * rows * rank + 2 * rank * rank * rank;
   const double gram = 0.5 * rows * rank * rank;
   const double svms = CountSvms(options, shape);
-  const double systems = CountCurvedSystems(options, svms) + svms;
+  const double systems = CountCurvedSystems(options.loss, options.C, svms) + svms;
   work.training[WorkKind::kFactorOperations] += IsCurved(options.loss)
                                                     ? systems * (3 * passes + gram)
                                                     : kNewtonSystems * (passes + 0.1 * gram);
@@ -161,11 +145,8 @@ LearnerWork EstimateWork(const LpMklOptions& options, const ProblemShape& shape)
   work.training[WorkKind::kEntries] += svms * 2 * CountPairs(shape);
   if (IsCurved(options.loss)) {
     // The Hessian of the weights is a factorisation more for every SVM.
-    const double systems = CountCurvedSystems(options, svms);
-    work.training[WorkKind::kFactorOperations] = (systems + (fixed ? 0 : svms)) *
-                                                 CountPairs(shape) *
-                                                 static_cast<double>(shape.rows) * 2 / 3;
-    work.training[WorkKind::kEntries] += systems * 10 * CountPairs(shape);
+    work.training +=
+        CurvedWork(shape, CountCurvedSystems(options.loss, options.C, svms), fixed ? 0 : svms);
     return work;
   }
   // Weights within |w|_p <= 1 are n^(-1/p) when they are equal; every SVM begins at the solution

@@ -7,11 +7,11 @@
 
 #include "core/base/status/status_macros.h"
 #include "core/learners/lp_mkl/kernels.h"
-#include "core/learners/lp_mkl/loss_choice.h"
 #include "core/objectives/lp_weights.h"
 #include "core/solvers/factor/factor_svm.h"
 #include "core/solvers/mkl/best_point.h"
 #include "core/solvers/mkl/mkl_bounds.h"
+#include "core/training/contract/loss_choice.h"
 #include "core/training/contract/resumable_learner.h"
 #include "core/training/contract/single_task.h"
 
@@ -68,7 +68,8 @@ class InterleavedLpMklLearner : public ResumableLearner<InterleavedState> {
 
   absl::Status Begin(const WarmStart* warm_start) override {
     MERCER_RETURN_IF_ERROR(CheckApproximation(options_, problem_->kernels));
-    MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeChosenLoss(options_, problem_->kind));
+    MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss,
+                            MakeChosenLoss(options_.loss, options_.epsilon, problem_->kind));
     MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(*problem_, std::move(loss), options_.C));
     state_.weights = UniformWeights(static_cast<Index>(problem_->kernels.size()), options_.p);
     state_.start = CarriedDual(*problem_, warm_start);

@@ -7,8 +7,8 @@
 
 #include "core/base/status/status_macros.h"
 #include "core/learners/lp_mkl/kernels.h"
-#include "core/learners/lp_mkl/loss_choice.h"
 #include "core/solvers/mkl/smo_mkl.h"
+#include "core/training/contract/loss_choice.h"
 #include "core/training/contract/resumable_learner.h"
 #include "core/training/contract/single_task.h"
 
@@ -67,7 +67,8 @@ class JointLpMklLearner : public ResumableLearner<JointState> {
 
  private:
   absl::Status Begin(const WarmStart* warm_start) override {
-    MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeChosenLoss(options_, problem_->kind));
+    MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss,
+                            MakeChosenLoss(options_.loss, options_.epsilon, problem_->kind));
     MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(*problem_, std::move(loss), options_.C));
     state_.start = CarriedDual(*problem_, warm_start);
     kernels_ = {};

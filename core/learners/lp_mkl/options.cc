@@ -69,26 +69,6 @@ void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
        .source = kChosen});
 }
 
-void AddLossOption(OptionSchema<LpMklOptions>& schema) {
-  schema.Choice(
-      "loss", &LpMklOptions::loss,
-      {{"auto", LossChoice::kAuto},
-       {"hinge", LossChoice::kHinge},
-       {"squared_hinge", LossChoice::kSquaredHinge},
-       {"logistic", LossChoice::kLogistic},
-       {"epsilon_insensitive", LossChoice::kEpsilonInsensitive},
-       {"square", LossChoice::kSquare}},
-      {.meaning = "What a score f costs at a target y. auto: hinge for classes, "
-                  "epsilon_insensitive for numbers. Classes: hinge max(0, 1 - y f), "
-                  "squared_hinge max(0, 1 - y f)^2, logistic log(1 + exp(-y f)). Numbers: "
-                  "epsilon_insensitive max(0, |y - f| - epsilon), square (y - f)^2. None has a "
-                  "factor 1/2. With squared_hinge, logistic and square most rows are support "
-                  "vectors.",
-       .source = kPaper,
-       .classification_choices = {"hinge", "squared_hinge", "logistic"},
-       .regression_choices = {"epsilon_insensitive", "square"}});
-}
-
 OptionSchema<LpMklOptions> MakeSchema() {
   OptionSchema<LpMklOptions> schema;
   schema.Real("p", &LpMklOptions::p,
@@ -106,16 +86,8 @@ OptionSchema<LpMklOptions> MakeSchema() {
        .min_open = true,
        .max_open = true,
        .source = "LIBSVM's default"});
-  schema.Real(
-      "epsilon", &LpMklOptions::epsilon,
-      {.meaning = "Regression only: with the loss epsilon_insensitive residuals up to "
-                  "epsilon cost nothing. Larger gives fewer support vectors.",
-       .unit = "standard deviation of the target; with target_scaling NONE that of the target",
-       .min = 0.0,
-       .max_open = true,
-       .source = "LIBSVM's default",
-       .regression_only = true});
-  AddLossOption(schema);
+  schema.Real("epsilon", &LpMklOptions::epsilon, EpsilonDoc());
+  schema.Choice("loss", &LpMklOptions::loss, LossWords(), LossDoc(kPaper));
   schema.Choice("inner_solver", &LpMklOptions::inner_solver,
                 {{"auto", InnerSolverChoice::kAuto},
                  {"newton", InnerSolverChoice::kNewton},

@@ -6,17 +6,10 @@
 #include "core/base/status/options.h"
 #include "core/kernels/lowrank/landmarks.h"
 #include "core/solvers/mkl/inner_solver.h"
+#include "core/training/contract/loss_choice.h"
 
 namespace mercer::lp_mkl {
 
-enum class LossChoice : uint8_t {
-  kAuto,
-  kHinge,
-  kSquaredHinge,
-  kLogistic,
-  kEpsilonInsensitive,
-  kSquare
-};
 enum class OuterLoopChoice : uint8_t { kNewton, kOverRelaxed, kAlternation, kSmoMkl, kInterleaved };
 enum class Approximation : uint8_t { kNone, kNystrom };
 

@@ -11,8 +11,8 @@
 #include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/learners/lp_mkl/kernels.h"
-#include "core/learners/lp_mkl/loss_choice.h"
 #include "core/objectives/loss.h"
+#include "core/training/contract/loss_choice.h"
 #include "core/training/contract/single_task.h"
 #include "core/training/run/kernel_point_bounds.h"
 #include "core/training/run/verification.h"
@@ -111,7 +111,8 @@ absl::StatusOr<std::vector<Metric>> CompareWithExactKernels(
 absl::StatusOr<Verification> Verify(const LpMklOptions& options, const TrainingProblem& problem,
                                     const Witness& witness, RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const WeightedKernelPoint point, ReadPoint(options, problem, witness));
-  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, MakeChosenLoss(options, problem.kind));
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss,
+                          MakeChosenLoss(options.loss, options.epsilon, problem.kind));
   Verification verification;
   Vector scores;
   {

@@ -1,33 +1,13 @@
-#include "core/learners/lp_mkl/loss_choice.h"
+#include "core/learners/lp_mkl/option_checks.h"
 
 #include <cmath>
 #include <string>
 
-#include "absl/strings/str_cat.h"
-
 #include "core/base/status/errors.h"
-#include "core/base/status/status_macros.h"
+#include "core/training/contract/loss_choice.h"
 
 namespace mercer::lp_mkl {
 namespace {
-
-LossKind KindOf(LossChoice choice, TargetKind kind) {
-  switch (choice) {
-    case LossChoice::kAuto:
-      break;
-    case LossChoice::kHinge:
-      return LossKind::kHinge;
-    case LossChoice::kSquaredHinge:
-      return LossKind::kSquaredHinge;
-    case LossChoice::kLogistic:
-      return LossKind::kLogistic;
-    case LossChoice::kEpsilonInsensitive:
-      return LossKind::kEpsilonInsensitive;
-    case LossChoice::kSquare:
-      return LossKind::kSquare;
-  }
-  return kind == TargetKind::kClassification ? LossKind::kHinge : LossKind::kEpsilonInsensitive;
-}
 
 // 300 rows take 3e5 pair steps to a gap of 1e-4 at p = 1 + 1e-5 and ten times as many at a tenth of
 // the distance from 1, where the dual has a kink; a run takes 1e7 at the most.
@@ -60,24 +40,6 @@ void CheckOuterLoop(const LpMklOptions& options, FieldViolations& violations) {
 }
 
 }  // namespace
-
-absl::StatusOr<std::unique_ptr<Loss>> MakeChosenLoss(const LpMklOptions& options, TargetKind kind) {
-  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss,
-                          MakeLoss(KindOf(options.loss, kind), options.epsilon));
-  const bool classification = kind == TargetKind::kClassification;
-  FieldViolations violations;
-  violations.Check(loss->is_margin_loss() == classification, "loss",
-                   absl::StrCat(std::string(loss->name()), " is for ",
-                                classification ? "regression; this is classification"
-                                               : "classification; this is regression"));
-  MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  return loss;
-}
-
-bool IsCurved(LossChoice choice) {
-  return choice == LossChoice::kSquaredHinge || choice == LossChoice::kLogistic ||
-         choice == LossChoice::kSquare;
-}
 
 absl::Status CheckLossAndSolver(const LpMklOptions& options) {
   const bool for_all_kernels = options.inner_solver <= InnerSolverChoice::kSmo;
