@@ -146,10 +146,11 @@ std::vector<Setting> Settings(Index largest, const std::string& wanted) {
       }
     }
     settings.push_back({"lp_mkl", rows, 10, 2, 20, 10, 0.5, 1});
-    // Classes only; without groups all kernels are in one.
+    // Without groups all kernels are in one.
     settings.push_back({"mixed_norm_mkl", rows, 10, 2, 10, 1, 0.5});
     settings.push_back({"mixed_norm_mkl", rows, 10, 2, 10, 100, 0.1});
     settings.push_back({"mixed_norm_mkl", rows, 10, 2, 50, 10, 0.5});
+    settings.push_back({"mixed_norm_mkl", rows, 10, 0, 10, 1, 0.5});
     AddInfiniteKernels(rows, settings);
   }
   settings.erase(std::remove_if(settings.begin(), settings.end(),

@@ -1,4 +1,4 @@
-// Kinds mixed_norm_mkl and mixed_norm_mkl_one_vs_one: kernels in groups.
+// Kinds mixed_norm_mkl and mixed_norm_mkl_one_vs_one: kernels in groups, and any loss.
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -106,8 +106,31 @@ Vector CostsOf(const json& input, const Vector& y) {
   return costs;
 }
 
-TrainingProblem ProblemOf(const json& input) {
+OptionValues OptionsOf(const json& input) {
+  OptionValues options = {{"C", input.at("C").get<double>()}};
+  if (input.contains("loss")) {
+    options["loss"] = input.at("loss").get<std::string>();
+  }
+  if (input.contains("epsilon")) {
+    options["epsilon"] = input.at("epsilon").get<double>();
+  }
+  return options;
+}
+
+// The loss of the input; the hinge where it names none.
+absl::StatusOr<std::unique_ptr<Loss>> LossOf(const json& input) {
+  const std::string name = input.value("loss", "hinge");
+  for (size_t kind = 0; kind < AllLosses().size(); ++kind) {
+    if (AllLosses()[kind].name == name) {
+      return MakeLoss(static_cast<LossKind>(kind), input.value("epsilon", 0.1));
+    }
+  }
+  return absl::InvalidArgumentError("no loss has this name: " + name);
+}
+
+TrainingProblem ProblemOf(const json& input, const Loss& loss) {
   TrainingProblem problem;
+  problem.kind = loss.is_margin_loss() ? TargetKind::kClassification : TargetKind::kRegression;
   problem.kernels = KernelsOf(input);
   TaskData& task = problem.tasks.emplace_back();
   task.inputs = std::make_shared<const PreparedData>(DataOf(input, ""));
@@ -158,10 +181,11 @@ void AddWeights(const TrainingProblem& problem, const Vector& weights, const Vec
 
 absl::StatusOr<Answer> SolveMixedNorm(const json& fixture) {
   const json& input = fixture.at("inputs");
-  TrainingProblem problem = ProblemOf(input);
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, LossOf(input));
+  TrainingProblem problem = ProblemOf(input, *loss);
   const double cost = input.at("C");
-  MERCER_ASSIGN_OR_RETURN(const Solution solution,
-                          Train("mixed_norm_mkl", {{"C", cost}}, problem, AskedMixedGap(fixture)));
+  MERCER_ASSIGN_OR_RETURN(const Solution solution, Train("mixed_norm_mkl", OptionsOf(input),
+                                                         problem, AskedMixedGap(fixture)));
   const TaskData& task = problem.tasks[0];
   const Vector dual = solution.point.witness.tasks[0].dual.col(0);
   MERCER_ASSIGN_OR_RETURN(const Vector energies, Energies(problem, dual));
@@ -176,7 +200,6 @@ absl::StatusOr<Answer> SolveMixedNorm(const json& fixture) {
   result["decision_train"] = FromVector(decision);
   const double bias = solution.point.function.bias(0);
   result["b"] = -bias;
-  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, MakeLoss(LossKind::kHinge));
   MERCER_ASSIGN_OR_RETURN(const BiasInterval interval,
                           loss->ExactBias(task.targets.col(0), cost * task.costs,
                                           decision.array() - bias, RunContext()));

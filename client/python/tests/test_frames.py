@@ -15,7 +15,14 @@ from sklearn.svm import SVC, SVR
 from sklearn.utils import check_array, estimator_checks, get_tags
 
 from mercer._square_kernels import stacked
-from mercer.estimators import KernelRidge, KernelSVC, KernelSVR, LpMKLClassifier, MixedNormMKLClassifier
+from mercer.estimators import (
+    KernelRidge,
+    KernelSVC,
+    KernelSVR,
+    LpMKLClassifier,
+    MixedNormMKLClassifier,
+    MixedNormMKLRegressor,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -380,6 +387,47 @@ def test_groups_of_matrices(two_sources):
     theirs = SVC(C=3.0, kernel="precomputed", tol=1e-8).fit(weighted, labels)
     new_weighted = sum(weight * kernel for weight, kernel in zip(ours.kernel_weights_, new_values))
     np.testing.assert_allclose(ours.decision_function(new), theirs.decision_function(new_weighted), atol=1e-2)
+
+
+def test_one_matrix_is_support_vector_regression(rings):
+    features, _ = rings
+    target = 5 * np.sin(features.sum(axis=1))
+    gram, new = rbf_kernel(features, gamma=0.1), rbf_kernel(features[:60] + 0.1, features, gamma=0.1)
+    settings = {"kernels": "precomputed", "target_scaling": "none"}
+    ours = MixedNormMKLRegressor(C=3.0, epsilon=0.2, tol=1e-7, **settings).fit([gram], target)
+    theirs = SVR(C=3.0, epsilon=0.2, kernel="precomputed", tol=1e-7).fit(gram, target)
+    np.testing.assert_allclose(ours.predict([new]), theirs.predict(new), atol=1e-3)
+    ridge = MixedNormMKLRegressor(C=3.0, loss="square", tol=1e-9, **settings).fit([gram], target)
+    # (K + I / (2 C)) a + b 1 = y, 1'a = 0.
+    ones = np.ones((len(target), 1))
+    system = np.block([[gram + np.eye(len(target)) / 6, ones], [ones.T, np.zeros((1, 1))]])
+    solution = np.linalg.solve(system, np.append(target, 0))
+    np.testing.assert_allclose(ridge.predict([new]), new @ solution[:-1] + solution[-1], atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "square"])
+def test_numbers_from_groups_of_matrices(rings, two_sources, loss):
+    """The function is the machine of the kernels with the weights that it learnt; cross-validation cuts the matrices."""
+    matrices, values, new, new_values, _ = two_sources
+    target = 5 * np.sin(rings[0].sum(axis=1))
+    texts = [*BOTH, "precomputed group=images"]
+    matrices, values = [*matrices, matrices[0] ** 5], [*values, values[0] ** 5]
+    new, new_values = [*new, new[0] ** 5], [*new_values, new_values[0] ** 5]
+    ours = MixedNormMKLRegressor(C=3.0, loss=loss, kernels=texts, target_scaling="none", tol=1e-6)
+    ours.fit(matrices, target)
+    assert ours.model_.kernel_groups == ("images", "places", "images")
+    weighted = sum(weight * kernel for weight, kernel in zip(ours.kernel_weights_, values))
+    new_weighted = sum(weight * kernel for weight, kernel in zip(ours.kernel_weights_, new_values))
+    same = clone(ours).set_params(kernels="precomputed", regularization="sum").fit([weighted], target)
+    np.testing.assert_allclose(ours.predict(new), same.predict([new_weighted]), atol=1e-2)
+    if loss == "epsilon_insensitive":
+        theirs = SVR(C=3.0, epsilon=0.1, kernel="precomputed", tol=1e-8).fit(weighted, target)
+        np.testing.assert_allclose(ours.predict(new), theirs.predict(new_weighted), atol=1e-2)
+    np.testing.assert_array_equal(ours.predict(np.stack(new, axis=-1)), ours.predict(new))
+    scores = cross_val_score(clone(ours), np.stack(matrices, axis=-1), target, cv=4)
+    assert min(scores) > 0.8
+    with pytest.raises(ValueError, match="X has 2 matrices, fit saw 3"):
+        ours.predict(new[:2])
 
 
 def test_matrices_of_weight_zero_do_not_matter(client, two_sources):

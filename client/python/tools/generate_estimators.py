@@ -25,6 +25,7 @@ NAMES = {
     ("csi", "regression"): "CSIRegressor",
     ("ikl", "classification"): "IKLClassifier",
     ("mixed_norm_mkl", "classification"): "MixedNormMKLClassifier",
+    ("mixed_norm_mkl", "regression"): "MixedNormMKLRegressor",
 }
 ONLY = {"classification": "Regression only", "regression": "Classification only"}  # what the other kind leaves out
 BASES = {"classification": "KernelClassifier", "regression": "KernelRegressor"}

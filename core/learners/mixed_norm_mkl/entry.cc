@@ -5,8 +5,8 @@
 #include "core/learners/mixed_norm_mkl/mixed_norm_mkl.h"
 #include "core/learners/mixed_norm_mkl/tables.h"
 #include "core/learners/mixed_norm_mkl/verify.h"
-#include "core/solvers/svm/smo.h"
 #include "core/training/contract/learner_entry.h"
+#include "core/training/contract/loss_choice.h"
 #include "core/training/contract/single_task.h"
 
 namespace mercer::mixed_norm_mkl {
@@ -14,17 +14,17 @@ namespace {
 
 // Learner's and verifier's kernels, a Newton system of all rows or SMO's columns, products of the
 // free rows, vectors, and the tables with copies.
-size_t EstimateMemory(const MixedNormMklOptions& /*options*/, const ProblemShape& shape) {
+size_t EstimateMemory(const MixedNormMklOptions& options, const ProblemShape& shape) {
   constexpr size_t kVectors = 60;
   const ByteCount rows(shape.rows);
   const ByteCount kernels(shape.kernels);
   const ByteCount number(sizeof(double));
-  const ByteCount solver = std::max(rows * rows * number, SmoColumnBytes(shape.rows, SmoOptions()));
   const ByteCount of_model = std::min(kernels, ByteCount(kMaxModelKernels));
   const ByteCount columns = ByteCount(3) * of_model + ByteCount(kVectors);
   const ByteCount model = ByteCount(16) * of_model * of_model + ByteCount(20) * kernels;
-  return (LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape) + solver +
-          number * (rows * columns + model) + ByteCount(4) * TableBytes(shape))
+  return (LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape) +
+          MachineBytes(options.loss, shape) + number * (rows * columns + model) +
+          ByteCount(4) * TableBytes(shape))
       .value();
 }
 
@@ -49,6 +49,12 @@ LearnerWork EstimateWork(const MixedNormMklOptions& options, const ProblemShape&
   work.training[WorkKind::kSearchValues] = values * (1 - lone);
   work.training[WorkKind::kKernelValues] = values * lone;
   work.training[WorkKind::kEntries] = svms * 2 * CountPairs(shape);
+  if (IsCurved(options.loss)) {
+    const bool hessians = options.method == Method::kNewton && svms > 1;
+    work.training +=
+        CurvedWork(shape, CountCurvedSystems(options.loss, options.C, svms), hessians ? svms : 0);
+    return work;
+  }
   // Comparable costs are in units of the first kernel, so that its scale is 1.
   const bool plain_sum =
       options.regularization == Regularization::kSum && options.cost_scale == CostScale::kPlain;
@@ -75,10 +81,13 @@ LearnerEntry Entry() {
            "descriptors of images with several bandwidths each, for example. Every group is used, "
            "each with the same norm, and few kernels of each group are. With one group, or "
            "regularization=l1, it is SimpleMKL's problem; with regularization=sum the plain SVM of "
-           "the sum. Memory grows with the square of the rows; a run costs 5 to 30 SVM solutions. "
+           "the sum. Hinge loss for classes and epsilon-insensitive loss for numbers, or squared "
+           "hinge, logistic and square. Memory grows with the square of the rows; a run costs 5 to "
+           "30 SVM solutions. "
            "Source: Nath, Dinesh, Raman, Bhattacharyya, Ben-Tal, Ramakrishnan: On the algorithmics "
            "and applications of a mixed-norm based kernel learning formulation. NIPS 22 (2009) "
            "844-852.",
+       .regression = true,
        .kernel_groups = true},
       {.verify = Verify,
        .estimate_memory = EstimateMemory,

@@ -13,6 +13,7 @@
 #include "core/objectives/lp_weights.h"
 #include "core/solvers/mkl/mixed_norm_methods.h"
 #include "core/solvers/mkl/reduced_gradient.h"
+#include "core/training/contract/loss_choice.h"
 #include "core/training/contract/single_task.h"
 
 namespace mercer::mixed_norm_mkl {
@@ -31,7 +32,8 @@ constexpr int64_t kFruitlessOfStuck = 60;
 
 absl::Status MixedNormMklLearner::Begin(const WarmStart* warm_start) {
   MERCER_RETURN_IF_ERROR(MakeRegularizer());
-  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeLoss(LossKind::kHinge));
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss,
+                          MakeChosenLoss(options_.loss, options_.epsilon, problem_->kind));
   MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(*problem_, std::move(loss), options_.C));
   state_.mkl.dual = Vector::Zero(svm_.targets.size());
   const Vector carried = CarriedDual(*problem_, warm_start);
@@ -280,7 +282,7 @@ absl::StatusOr<TrainedPoint> MixedNormMklLearner::PointAt(const BestPair& pair,
   point.summary.kernel_weights = pair.weights;
   point.summary.num_support_vectors = (pair.dual.array() != 0).count();
   MERCER_ASSIGN_OR_RETURN(point.summary.tables,
-                          TablesOf(problem_->kernels, *family_, pair.weights, pair.dual, context));
+                          TablesOf(*problem_, *family_, pair.weights, pair.dual, context));
   return point;
 }
 

@@ -1,10 +1,13 @@
-// Problem      min_{f, b}  1/2 max_j (sum_{k in j} |f_k|)^2 + C sum_i c_i max(0, 1 - y_i (f(x_i) + b)),
-//              f = sum_k f_k, over groups j of kernels k; c_i the weights of the rows. With
-//              regularization=l1 all kernels are in one group (l1-norm MKL, SimpleMKL), with sum it
-//              is 1/2 sum_k |f_k|^2.
-//              Dual: max  y'a - 1/2 (sum_j sqrt(max_{k in j} s_k))^2,  s_k = a'K_k a,  a in the
-//              box, sum a = 0. In weights: min over lambda, max over a and gamma, of
-//              y'a - 1/2 sum_k lambda_k / gamma_j s_k, both on simplices.
+// Problem      min_{f, b}  1/2 max_j (sum_{k in j} |f_k|)^2 + C sum_i c_i l(y_i, f(x_i) + b),
+//              f = sum_k f_k, over groups j of kernels k; c_i the weights of the rows; l the hinge,
+//              the squared hinge or the logistic loss (classification), the epsilon-insensitive or
+//              the square loss (regression), as core/objectives has them. With regularization=l1
+//              all kernels are in one group (l1-norm MKL, SimpleMKL), with sum it is
+//              1/2 sum_k |f_k|^2.
+//              Dual: max  sum_i -conjugate_i(-a_i) - 1/2 (sum_j sqrt(max_{k in j} s_k))^2,
+//              s_k = a'K_k a, sum a = 0; for the hinge the first sum is y'a, with a in the box. In
+//              weights: min over lambda, max over a and gamma, of that sum less
+//              1/2 sum_k lambda_k / gamma_j s_k, both on simplices.
 // Source       Nath, Dinesh, Raman, Bhattacharyya, Ben-Tal, Ramakrishnan: On the algorithmics and
 //              applications of a mixed-norm based kernel learning formulation. NIPS 22 (2009)
 //              844-852; docs/mathematics/mixed_norm_mkl.md.

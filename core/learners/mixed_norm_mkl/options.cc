@@ -5,6 +5,7 @@ namespace {
 
 constexpr char kMeasured[] = "measured on random kernels, docs/mathematics/mixed_norm_mkl.md";
 constexpr char kOfProblem[] = "docs/mathematics/mixed_norm_mkl.md";
+constexpr char kOfLosses[] = "the paper has the hinge loss";
 
 void AddProblemOptions(OptionSchema<MixedNormMklOptions>& schema) {
   schema.Real(
@@ -25,6 +26,8 @@ void AddProblemOptions(OptionSchema<MixedNormMklOptions>& schema) {
            "whatever the regularization, the number of kernels and groups, and their "
            "normalization; the useful values are then about 1, 10 and 100.",
        .source = kOfProblem});
+  schema.Real("epsilon", &MixedNormMklOptions::epsilon, EpsilonDoc());
+  schema.Choice("loss", &MixedNormMklOptions::loss, LossWords(), LossDoc(kOfLosses));
   schema.Choice(
       "regularization", &MixedNormMklOptions::regularization,
       {{"mixed_norm", Regularization::kMixedNorm},

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/base/status/options.h"
+#include "core/training/contract/loss_choice.h"
 
 namespace mercer::mixed_norm_mkl {
 
@@ -20,6 +21,8 @@ enum class CostScale : uint8_t { kPlain, kComparable };
 struct MixedNormMklOptions {
   double C = 1.0;
   CostScale cost_scale = CostScale::kPlain;
+  double epsilon = 0.1;
+  LossChoice loss = LossChoice::kAuto;
   Regularization regularization = Regularization::kMixedNorm;
   Method method = Method::kNewton;
   int64_t max_svm_solves = 0;

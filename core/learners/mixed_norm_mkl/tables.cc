@@ -42,10 +42,12 @@ std::string RowName(const KernelSpec& kernel, size_t k) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<ModelTable>> TablesOf(const std::vector<KernelSpec>& kernels,
+absl::StatusOr<std::vector<ModelTable>> TablesOf(const TrainingProblem& problem,
                                                  const KernelFamily& family, const Vector& weights,
                                                  const Vector& dual, RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(const Vector norms, NormsOfParts(family, weights, dual, context));
+  const std::vector<KernelSpec>& kernels = problem.kernels;
+  MERCER_ASSIGN_OR_RETURN(Vector norms, NormsOfParts(family, weights, dual, context));
+  norms *= problem.unit.deviation;
   const KernelGroups groups = GroupsOf(kernels);
   ModelTable of_groups;
   of_groups.name = "kernel_groups";

@@ -8,17 +8,17 @@
 #include "core/base/process/run_context.h"
 #include "core/base/status/byte_count.h"
 #include "core/kernels/gram/kernel_family.h"
-#include "core/kernels/spec/kernel_spec.h"
 #include "core/training/contract/problem.h"
 #include "core/training/tables/model_table.h"
 
 namespace mercer::mixed_norm_mkl {
 
-// "kernel_groups": of each group the sum of its weights, the sum of the norms of its functions, how
-// many kernels it has and how many of them are selected, that is have a weight above 0.
+// "kernel_groups": of each group the sum of its weights, the sum of the norms of its functions, in
+// the user's unit of targets, how many kernels it has and how many of them are selected, that is
+// have a weight above 0.
 // "kernels_in_groups": of each kernel the number of its group, its weight, the share of the group's
 // weight, the norm of its function, and whether it is selected. Errors: kCancelled.
-absl::StatusOr<std::vector<ModelTable>> TablesOf(const std::vector<KernelSpec>& kernels,
+absl::StatusOr<std::vector<ModelTable>> TablesOf(const TrainingProblem& problem,
                                                  const KernelFamily& family, const Vector& weights,
                                                  const Vector& dual, RunContext& context);
 

@@ -9,6 +9,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/learners/mixed_norm_mkl/problem.h"
 #include "core/objectives/loss.h"
+#include "core/training/contract/loss_choice.h"
 #include "core/training/contract/single_task.h"
 #include "core/training/run/kernel_point_bounds.h"
 
@@ -57,7 +58,8 @@ absl::StatusOr<Verification> Verify(const MixedNormMklOptions& options,
   MERCER_ASSIGN_OR_RETURN(const double factor, CostFactor(options, problem, traces));
   MERCER_ASSIGN_OR_RETURN(const WeightedKernelPoint point,
                           ReadWeightedKernelPoint(problem, options.C * factor, witness));
-  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, MakeLoss(LossKind::kHinge));
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss,
+                          MakeChosenLoss(options.loss, options.epsilon, problem.kind));
   const KernelNorms norms = options.regularization == Regularization::kSum
                                 ? SumNorms()
                                 : MixedNorms(GroupsFor(options, problem));

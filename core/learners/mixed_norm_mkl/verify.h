@@ -12,7 +12,7 @@
 namespace mercer::mixed_norm_mkl {
 
 // Bounds of
-//   min_{f, b}  1/2 max_j (sum_{k in j} |f_k|)^2 + C sum_i c_i max(0, 1 - y_i (f(x_i) + b))
+//   min_{f, b}  1/2 max_j (sum_{k in j} |f_k|)^2 + C sum_i c_i l(y_i, f(x_i) + b)
 // (of the other regularizations: mixed_norm_mkl.h) at f_k = weights(k) K_k dual, with dual and bias
 // of the witness and any weights >= 0, those of its array "weights"; the lower bound is that of its
 // array "lower_dual", or of the dual. Kernels are evaluated anew in double; the lower dual is made

@@ -167,11 +167,16 @@ absl::Status MklLoop::FollowMethod(double target, RunContext& context) {
       target);
   // The share is that of the machine to come: the method may have changed it.
   const double share = options_.method->inner_gap_share();
+  const double gap = bounds_.RelativeGap();
+  const bool linear_pieces = problem_.loss->is_piecewise_linear();
   const double least =
-      std::max(share / kInnerGapShare * kLeastInnerGapShare * target, kLeastFollowedGap);
-  const double gap =
-      weights == state_.weights ? 0.5 * state_.inner_gap / share : bounds_.RelativeGap();
-  state_.inner_gap = std::max(std::min(state_.inner_gap, share * gap), least);
+      linear_pieces
+          ? std::max(share / kInnerGapShare * kLeastInnerGapShare * target, kLeastFollowedGap)
+          : std::max(share * target * target, kLeastCurvedGap);  // as in NextInnerGap
+  const double asked = weights == state_.weights ? 0.5 * state_.inner_gap
+                       : linear_pieces           ? share * gap
+                                                 : share * gap * gap;
+  state_.inner_gap = std::max(std::min(state_.inner_gap, asked), least);
   state_.weights = std::move(weights);
   ++state_.outer;
   return RescaleDual(energies_, context);

@@ -95,7 +95,9 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, MixedNormFixture,
                          testing::Values("grouped-gaussian", "one-group-l1", "singleton-groups",
                                          "tiny-precomputed", "distance-groups",
                                          "class-and-sample-weights", "duplicate-and-zero-kernels",
-                                         "identical-groups", "hard-margin", "low-rank-groups"));
+                                         "identical-groups", "hard-margin", "low-rank-groups",
+                                         "squared-hinge", "logistic", "epsilon-insensitive",
+                                         "square"));
 
 TEST(MixedNormFixtureTest, SimpleMklMatchesConeSolverOnOneGroup) {
   const json fixture = ReadMixedFixture("one-group-l1");

@@ -93,7 +93,19 @@ FixtureProblem ReadMixedProblem(const json& inputs) {
     }
   }
   read.options = {{"C", inputs["C"].get<double>()}};
+  if (inputs.contains("loss")) {
+    read.options["loss"] = inputs["loss"].get<std::string>();
+    read.problem.kind = KindOfLoss(inputs["loss"]);
+  }
+  if (inputs.contains("epsilon")) {
+    read.options["epsilon"] = inputs["epsilon"].get<double>();
+  }
   return read;
+}
+
+TargetKind KindOfLoss(const std::string& loss) {
+  return loss == "square" || loss == "epsilon_insensitive" ? TargetKind::kRegression
+                                                           : TargetKind::kClassification;
 }
 
 TrainingProblem GroupedProblem(const std::vector<Matrix>& grams, const std::vector<int>& groups,
@@ -114,8 +126,10 @@ RandomKernels MakeRandomKernels(Index rows, int groups, const std::vector<double
     value = random.Normal();
   }
   made.targets.resize(rows);
+  made.numbers.resize(rows);
   for (Index i = 0; i < rows; ++i) {
     const double score = std::sin(2 * x(i, 0)) + 0.7 * x(i, 1) + 0.4 * random.Normal();
+    made.numbers(i) = score;
     made.targets(i) = score > 0 ? 1.0 : -1.0;
   }
   for (int g = 0; g < groups; ++g) {

@@ -23,15 +23,19 @@ struct FixtureProblem {
 nlohmann::json ReadMixedFixture(const std::string& name);
 FixtureProblem ReadMixedProblem(const nlohmann::json& inputs);
 
+// Of the targets that the loss of this name is for.
+TargetKind KindOfLoss(const std::string& loss);
+
 // Grams in groups named "g0", "g1", ...; costs 1.
 TrainingProblem GroupedProblem(const std::vector<Matrix>& grams, const std::vector<int>& groups,
                                const Vector& targets);
 // Unit-trace Gaussian kernels of `widths` on each of `groups` pairs of columns, of which only the
-// first two matter; two overlapping classes.
+// first two matter; two overlapping classes, the signs of the numbers.
 struct RandomKernels {
   std::vector<Matrix> grams;
   std::vector<int> groups;
   Vector targets;
+  Vector numbers;
 };
 RandomKernels MakeRandomKernels(Index rows, int groups, const std::vector<double>& widths,
                                 uint64_t seed);
