@@ -9,7 +9,7 @@ from mercer.estimators.ikl import IKLClassifier
 from mercer.estimators.infinite_features import InfiniteFeaturesClassifier, InfiniteFeaturesRegressor
 from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.lp_mkl import LpMKLClassifier, LpMKLRegressor
-from mercer.estimators.mixed_norm_mkl import MixedNormMKLClassifier
+from mercer.estimators.mixed_norm_mkl import MixedNormMKLClassifier, MixedNormMKLRegressor
 from mercer.estimators.svm import KernelSVC, KernelSVR
 
 __all__ = [
@@ -25,4 +25,5 @@ __all__ = [
     "LpMKLClassifier",
     "LpMKLRegressor",
     "MixedNormMKLClassifier",
+    "MixedNormMKLRegressor",
 ]
