@@ -204,6 +204,28 @@ def test_squares(client, data):
         local.predict(new, {"gram": np.zeros((333, 3)), "far": new_distances})
 
 
+def test_negative_distances_are_those_of_rounding_or_refused(client, data):
+    """By the size of their row, and only in columns of rows that the model reads."""
+    features, signal, new = data
+    scaled, new_scaled = features / features.std(axis=0), new / features.std(axis=0)
+    far = np.abs(scaled[:, None] - scaled[None]).sum(axis=2)
+    new_far = np.abs(new_scaled[:, None] - scaled[None]).sum(axis=2)
+    dataset = client.upload(features, signal > 0.5, distances={"far": far})
+    model = client.train(dataset, "svm", kernels="distance block=far bandwidth=4").wait()
+    local = mercer.load_model(model.export())
+    column = int(local._file.bases[0].training_rows[0])
+    limit = 4e-8 * np.abs(np.delete(new_far[5], column)).max()
+    for below in (0.0, 0.99 * limit):
+        new_far[5, column] = -below
+        values = local.decision_values(new, {"far": new_far})
+        np.testing.assert_allclose(values, model.predict_all(new, squares={"far": new_far}).decision_values, rtol=1e-10)
+    new_far[5, column] = -1.01 * limit
+    with pytest.raises(ValueError, match=f"'far': row 5, column {column} is -.*, a distance must be >= 0"):
+        local.decision_values(new, {"far": new_far})
+    with pytest.raises(mercer.InvalidRequestError, match=f"row 6, column {column + 1} is -.*, a distance must be >= 0"):
+        model.predict_all(new, squares={"far": new_far})
+
+
 def test_pickles_and_files_are_the_model(client, data, tmp_path):
     features, signal, new = data
     model = client.train(client.upload(features, signal), "kernel_ridge", regression=True).wait()

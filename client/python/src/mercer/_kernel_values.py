@@ -17,6 +17,9 @@ Array = npt.NDArray[np.float64]
 SQUARE_TYPES = (PRECOMPUTED, DISTANCE)
 HISTOGRAM_TYPES = (CHI_SQUARE, HELLINGER, INTERSECTION)
 
+# A distance below 0 by no more than this share of the largest magnitude in its row is 0, as in
+# ``core/kernels/gram/kernel_source.h``.
+_DISTANCE_ROUNDING = 4e-8
 # What rounding of distances may add to a decision value.
 _TOLERANCE = 5e-11
 
@@ -130,8 +133,21 @@ def _polynomial(spec: KernelSpec, products: Array) -> Array:
     return (spec.scale * products + spec.offset) ** spec.degree
 
 
-def square_values(spec: KernelSpec, entries: Array) -> Array:
-    """Of a precomputed kernel or a distance: from the entries of the matrix."""
+def square_values(spec: KernelSpec, name: str, matrix: Array, columns: npt.NDArray[np.int64], first: int) -> Array:
+    """Of a precomputed kernel or a distance: from some columns of a matrix, whose first row has the number `first`.
+
+    As the server has it (``core/kernels/gram/cross_kernels.cc``), a distance below 0 by rounding is 0, and others are
+    refused.
+    """
+    entries = matrix[:, columns]
     if spec.type == PRECOMPUTED:
         return entries
+    limits = _DISTANCE_ROUNDING * np.abs(matrix).max(axis=1, initial=0.0)
+    below = entries < -limits[:, None]
+    if below.any():
+        row, place = divmod(int(np.argmax(below)), below.shape[1])
+        raise ValueError(
+            f"matrix {name!r}: row {first + row}, column {columns[place]} is {entries[row, place]:g}, "
+            "a distance must be >= 0"
+        )
     return np.asarray(np.exp(-np.maximum(entries, 0.0) / spec.bandwidth))

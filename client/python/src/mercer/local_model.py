@@ -356,8 +356,8 @@ class LocalModel:
     ) -> Array:
         basis = self._file.bases[number]
         if spec.type in SQUARE_TYPES:
-            matrix = squares[spec.block or next(iter(squares), "")]
-            return square_values(spec, matrix[:, basis.training_rows])
+            name = spec.block or next(iter(squares), "")
+            return square_values(spec, name, squares[name], basis.training_rows, features.first)
         if spec.type in HISTOGRAM_TYPES:
             features.check_not_negative(spec)
         key = (number, spec.block, spec.columns)
