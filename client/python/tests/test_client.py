@@ -104,6 +104,23 @@ def test_predictions_add_up(client, rings):
     np.testing.assert_array_equal(model.decision_function(features), prediction.decision_values[:, 0])
 
 
+def test_kernels_of_the_same_name_are_all_told(client, rings):
+    features, labels = rings
+    model = train(client, client.upload(features, labels), kernels=["linear", "linear", "gaussian median", "linear"])
+    weights = model.kernel_weights()
+    assert list(weights)[:2] + list(weights)[3:] == ["linear", "linear (2)", "linear (3)"]
+    np.testing.assert_array_equal(list(weights.values()), model.model_tables["kernel_weights"].values)
+    prediction = model.predict_all(features, contributions=True)
+    np.testing.assert_allclose(sum(prediction.contributions.values()), prediction.decision_values, atol=1e-12)
+
+
+def test_names_become_keys():
+    keys = mercer._model_tables.keys_of
+    assert keys(["a", "b"]) == ["a", "b"]
+    assert keys(["a", "a", "a (2)", "a", "a (2)"]) == ["a", "a (3)", "a (2)", "a (4)", "a (2) (2)"]
+    assert keys([]) == []
+
+
 def test_a_stored_data_set_is_predicted_and_evaluated(client, rings):
     features, labels = rings
     dataset = client.upload(features, labels)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Optional
 
 import numpy as np
 import numpy.typing as npt
@@ -109,6 +109,43 @@ def tables_of_weights(
         weights_table("feature_weights", "chosen features", "features", features, feature_weights),
     )
     return [table for table in tables if table.rows]
+
+
+def keys_of(names: Iterable[str]) -> list[str]:
+    """Names of which no two are alike: of equal ones all but the first have a number behind them, "linear (2)"."""
+    names = list(names)
+    taken = set(names)
+    seen: dict[str, int] = {}
+    keys = []
+    for name in names:
+        number = seen.get(name, 0) + 1
+        while number > 1 and f"{name} ({number})" in taken:
+            number += 1
+        key = name if number == 1 else f"{name} ({number})"
+        seen[name] = number
+        taken.add(key)
+        keys.append(key)
+    return keys
+
+
+def in_groups(names: Sequence[str], groups: Sequence[str]) -> list[str]:
+    """The names of kernels, each behind that of its group where it is in one."""
+    return [f"{group}: {name}" if group else name for name, group in zip(names, groups or [""] * len(names))]
+
+
+def norms_of_kernels(tables: Mapping[str, ModelTable], output: int) -> Optional[Array]:
+    """The norms of the kernels' functions in one output, where the learner tells them.
+
+    They are the column "norm" of a table over all kernels. Where the outputs are learnt apart, each has a table, with
+    its number, from 1, behind a dot of its name.
+    """
+    kernels = tables.get("kernel_weights")
+    for table in tables.values():
+        of_output = table.name.partition(".")[2] in ("", str(output + 1))
+        if kernels and of_output and table.row_axis == "kernels" and len(table.rows) == len(kernels.rows):
+            if "norm" in table.columns:
+                return table.values[:, table.columns.index("norm")]
+    return None
 
 
 def named(tables: Iterable[ModelTable], outputs: Sequence[str], axis: str) -> dict[str, ModelTable]:

@@ -48,7 +48,8 @@ class Prediction:
     labels : ndarray of str, or None
         Classification: the predicted label of each row.
     contributions : dict of str to ndarray
-        On request: each kernel's share of the decision values, and that of the bias.
+        On request: each kernel's share of the decision values, and that of the bias. Of equal names all but the first
+        are numbered, as those of :meth:`Model.kernel_weights`.
     probabilities : ndarray of shape (rows, classes), or None
         On request.
     classes : tuple of str
@@ -79,8 +80,8 @@ def join_responses(responses: list[Any]) -> Prediction:
     has_labels = any(len(r.labels) > 0 for r in responses)
     labels = np.array([label for r in responses for label in r.labels]) if has_labels else None
     contributions = {
-        c.name: np.concatenate([_matrix(r.contributions[i].values) for r in responses])
-        for i, c in enumerate(first.contributions)
+        name: np.concatenate([_matrix(r.contributions[i].values) for r in responses])
+        for i, name in enumerate(_model_tables.keys_of([c.name for c in first.contributions]))
     }
     probabilities = None
     if first.HasField("probabilities"):
@@ -162,14 +163,20 @@ class Model:
         return list(self.get().warnings)
 
     def kernel_weights(self) -> dict[str, Array]:
-        """The weights of every candidate kernel, one for each output."""
+        """The weights of every candidate kernel, one for each output, in the order of the kernels.
+
+        Where kernels have the same name, all but the first are numbered: ``"linear"``, ``"linear (2)"``.
+        """
         weights = self.get().kernel_weights
-        return dict(zip(weights.kernels, _matrix(weights.weights)))
+        return dict(zip(_model_tables.keys_of(weights.kernels), _matrix(weights.weights)))
 
     def feature_weights(self) -> dict[str, Array]:
-        """Norms of the weights of chosen groups of features, one for each output; empty for learners of kernels."""
+        """Norms of the weights of chosen groups of features, one for each output; empty for learners of kernels.
+
+        Where groups have the same name, all but the first are numbered, as those of :meth:`kernel_weights`.
+        """
         weights = self.get().feature_weights
-        return dict(zip(weights.features, _matrix(weights.weights)))
+        return dict(zip(_model_tables.keys_of(weights.features), _matrix(weights.weights)))
 
     @property
     def tables(self) -> dict[str, Any]:
