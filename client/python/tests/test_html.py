@@ -95,3 +95,11 @@ def test_features(client, rings):
     job = client.train(client.upload(rings[0], np.sign(rings[0][:, 0])), "infinite_features", {"max_groups": 3})
     model = job.wait()
     assert next(iter(model.feature_weights())) in " ".join(Cells(model._repr_html_()).texts)
+
+
+def test_kernels_are_named_with_their_groups(client, rings):
+    kernels = ["gaussian median group=near", "linear group=far", "laplacian median"]
+    model = client.train(client.upload(*rings), "svm", kernels=kernels).wait()
+    for shown in (model, mercer.load_model(model.export())):
+        texts = " ".join(Cells(shown._repr_html_()).texts)
+        assert "near: gaussian(" in texts and "far: linear" in texts and ": laplacian" not in texts

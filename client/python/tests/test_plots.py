@@ -11,7 +11,7 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 from mercer import ModelTable, Progress, _bars, plots  # noqa: E402
-from mercer.estimators import InfiniteFeaturesClassifier, LpMKLClassifier  # noqa: E402
+from mercer.estimators import InfiniteFeaturesClassifier, LpMKLClassifier, MixedNormMKLClassifier  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +77,125 @@ def test_weights_of_features(client, rings):
     for shown in (model, client.model(model.model_name_)):
         display = plots.KernelWeightsDisplay.from_estimator(shown)
         np.testing.assert_allclose([bar.get_width() for bar in display.bars_], np.sort(model.chosen_weights_)[::-1])
+
+
+NAMES = ("linear", "wide", "narrow", "tiny", "huge")
+WEIGHTS = (0.2, 0.5, 0.0, 0.3, 0.0)
+GROUPS = ("images", "images", "", "words", "images")
+NORMS = (1.0, 2.5, 0.0, 0.5, 0.0)
+
+
+def lines(display):
+    """The names to the left, from the top down, each with the width of its bar; NaN where there is none."""
+    widths = {round(bar.get_y() + bar.get_height() / 2, 6): bar.get_width() for bar in display.ax_.patches}
+    labels = sorted(zip(display.ax_.get_yticks(), display.ax_.get_yticklabels()), key=lambda pair: pair[0])
+    return [(label.get_text(), widths.get(round(place, 6), np.nan)) for place, label in labels]
+
+
+def test_kernels_stand_below_their_groups():
+    display = plots.KernelWeightsDisplay(NAMES, WEIGHTS, GROUPS, NORMS).plot()
+    assert lines(display) == [
+        ("images · 2 of 3 selected", 0.7),
+        ("wide", 0.5),
+        ("linear", 0.2),
+        ("huge", 0.0),
+        ("words · 1 of 1 selected", 0.3),
+        ("tiny", 0.3),
+        ("without group · 0 of 1 selected", 0.0),
+        ("narrow", 0.0),
+    ]
+    assert [bar.get_width() for bar in display.bars_] == [0.5, 0.2, 0.0, 0.3, 0.0]
+    assert [bar.get_width() for bar in display.group_bars_] == [0.7, 0.3, 0.0]
+    (rings,) = display.ax_.lines
+    shown = {label.get_text(): place for place, label in zip(display.ax_.get_yticks(), display.ax_.get_yticklabels())}
+    assert sorted(rings.get_ydata()) == sorted([shown["huge"], shown["narrow"]])
+    texts = [text.get_text() for text in display.ax_.texts]
+    assert texts[:6] == ["0.7", "0.3", "0.5", "0.2", "0.3", "norm"]
+    # All groups first, and then the kernels, as the names are.
+    assert texts[6:] == ["3.5", "0.5", "", "2.5", "1", "", "0.5", ""]
+    without = plots.KernelWeightsDisplay(NAMES, WEIGHTS, GROUPS).plot()
+    assert [text.get_text() for text in without.ax_.texts] == ["0.7", "0.3", "0.5", "0.2", "0.3"]
+
+
+def test_of_many_kernels_the_selected_ones_are_shown():
+    names = [f"kernel {k}" for k in range(63)]
+    weights = np.zeros(63)
+    weights[[3, 12, 13, 62]] = 0.1, 0.4, 0.2, 0.3
+    groups = [f"group {k // 9}" for k in range(63)]
+    display = plots.KernelWeightsDisplay(names, weights, groups).plot()
+    assert [name for name, _ in lines(display)][:8] == [
+        "group 1 · 2 of 9 selected", "kernel 12", "kernel 13", "7 more, not selected",
+        "group 6 · 1 of 9 selected", "kernel 62", "8 more, not selected", "group 0 · 1 of 9 selected",
+    ]  # fmt: skip
+    few = [name for name, _ in lines(plots.KernelWeightsDisplay(names, weights, groups).plot(most=2))]
+    assert few == [
+        "group 1 · 2 of 9 selected", "kernel 12", "8 more, 1 of them selected",
+        "group 6 · 1 of 9 selected", "kernel 62", "8 more, not selected", "5 more groups · 1 of 45 selected",
+    ]  # fmt: skip
+    assert len(plots.KernelWeightsDisplay(names, weights, groups).plot(most=None).bars_) == 63
+    for one in (weights, np.zeros(63)):  # a single group, and nothing selected
+        display = plots.KernelWeightsDisplay(names, one, ["all"] * 63).plot()
+        assert lines(display)[0] == (f"all · {np.count_nonzero(one)} of 63 selected", pytest.approx(one.sum()))
+        assert lines(display)[-1][0] == ("59 more, not selected" if one.any() else "all · 0 of 63 selected")
+        assert display.ax_.get_xlim()[0] == 0
+
+
+def test_long_names_of_groups_are_not_cut_off():
+    names = [f"gaussian(bandwidth=0.5, columns=capital_run_length_{'very_' * i}total)" for i in range(8)]
+    groups = ["bags of words of the whole picture and of its quarters"] * 4 + ["colours"] * 4
+    display = plots.KernelWeightsDisplay(names, np.arange(8.0), groups, np.arange(8.0)).plot()
+    display.figure_.canvas.draw()
+    inside = display.figure_.bbox
+    for label in (*display.ax_.get_yticklabels(), *(text for text in display.ax_.texts if text.get_text())):
+        box = label.get_window_extent()
+        assert inside.x0 <= box.x0 < box.x1 <= inside.x1
+        assert inside.y0 <= box.y0 < box.y1 <= inside.y1
+    assert display.ax_.get_window_extent().width > 0.2 * inside.width
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def of_groups(request, client, rings):
+    """Of as many classes, so that the outputs are learnt apart or there is one."""
+    features, labels = rings
+    labels = np.where((request.param == 3) & (features[:, 0] > 1), "right", labels)
+    kernels = ["gaussian median=0.5,1,2 group=near", "linear group=far", "polynomial degree=2 scaling=trace group=far"]
+    return MixedNormMKLClassifier(kernels=kernels, server=client).fit(features, labels)
+
+
+def test_weights_and_norms_of_groups(client, of_groups):
+    outputs = of_groups.model_.kernel_weights.shape[1]
+    for model in (of_groups, of_groups.model_, client.model(of_groups.model_name_)):
+        for output in range(outputs):
+            display = plots.KernelWeightsDisplay.from_estimator(model, output=output)
+            weights = of_groups.model_.kernel_weights[:, output]
+            sums = sorted([weights[:3].sum(), weights[3:].sum()], reverse=True)
+            np.testing.assert_allclose([bar.get_width() for bar in display.group_bars_], sums)
+            suffix = f".{output + 1}" if outputs > 1 else ""
+            told = of_groups.model_.model_tables["kernel_groups" + suffix]
+            np.testing.assert_allclose(np.sort(told.values[:, 0]), np.sort(sums))
+            norm = told.values[np.argmax(told.values[:, 0]), 1]
+            assert f"{norm:.3g}" in [text.get_text() for text in display.ax_.texts]
+            assert display.norms.sum() == pytest.approx(told.values[:, 1].sum())
+
+
+def test_a_table_of_rows_in_groups():
+    told = ModelTable("n", "title", "kernels", "outputs", NAMES, ("one",), np.array([WEIGHTS]).T, "cm", "bars", GROUPS)
+    display = plots.ModelTableDisplay(told).plot()
+    assert lines(display) == lines(plots.KernelWeightsDisplay(NAMES, WEIGHTS, GROUPS).plot())
+    assert (display.ax_.get_title(), display.ax_.get_xlabel()) == ("title", "cm")
+
+
+def test_groups_without_matplotlib(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    names = ["linear", "wide", *NAMES[2:]]
+    assert plots.KernelWeightsDisplay(names, WEIGHTS, GROUPS, NORMS).plot().ax_ is None
+    head, wide, linear, huge, *_, last = capsys.readouterr().out.splitlines()
+    assert head == f"images · 2 of 3 selected        {'█' * 25} 0.7      norm 3.5"
+    assert wide == f"  ● wide                        {'█' * 18}{' ' * 7} 0.5      norm 2.5"
+    assert linear.startswith("  ● linear ") and huge.startswith("  ○ huge ") and huge.endswith(" 0")
+    assert last.startswith("  ○ narrow ")
+    plots.KernelWeightsDisplay(names, WEIGHTS, GROUPS).plot(most=1)
+    assert capsys.readouterr().out.endswith("    2 more, 1 of them selected\n2 more groups · 1 of 2 selected\n")
 
 
 def table(drawing, values, rows=("x1", "x2"), columns=("ann", "bob"), unit="cm"):

@@ -146,9 +146,8 @@ class LocalModel:
         )
 
     def _repr_html_(self) -> str:
-        names, weights = self.kernel_names, self.kernel_weights
-        if not names:
-            names, weights = self.feature_names, self.feature_weights
+        weights = self.kernel_weights if self.kernel_names else self.feature_weights
+        names = _model_tables.in_groups(self.kernel_names, self.kernel_groups) or self.feature_names
         metrics = list(self.metrics.items())[:_SHOWN]
         return _html.table(
             f"{self.learner}, a model on its own",

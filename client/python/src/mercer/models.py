@@ -126,8 +126,9 @@ class Model:
             return _html.table(self.name, [("not shown", _html.text(error))])
         certificate = message.certificate
         gap = f"{certificate.accuracy:.2g}; objective {certificate.primal:.6g}, optimum at least {certificate.dual:.6g}"
-        weights = message.kernel_weights if message.kernel_weights.kernels else message.feature_weights
-        names = weights.kernels if message.kernel_weights.kernels else weights.features
+        kernels, features = message.kernel_weights, message.feature_weights
+        weights = kernels.weights if kernels.kernels else features.weights
+        names = _model_tables.in_groups(kernels.kernels, kernels.groups) or features.features
         return _html.table(
             message.name,
             [
@@ -136,7 +137,7 @@ class Model:
                 ("target", _html.text(message.target)),
                 ("metrics", _html.pairs((metric.name, f"{metric.value:.4g}") for metric in message.metrics[:_SHOWN])),
                 ("relative gap", gap),
-                ("largest weights", _html.largest(names, _matrix(weights.weights), _SHOWN)),
+                ("largest weights", _html.largest(names, _matrix(weights), _SHOWN)),
                 ("training rows", f"{message.num_training_rows:,}"),
                 ("labels", _html.pairs(sorted(message.labels.items()))),
             ],

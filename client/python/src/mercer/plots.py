@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer._bars import hint
-from mercer._model_tables import ModelTable
+from mercer._group_bars import BAR_INCHES, GroupBars, shorten
+from mercer._model_tables import ModelTable, norms_of_kernels
 from mercer.jobs import Job, Progress
 from mercer.local_model import LocalModel
 from mercer.models import Model
@@ -22,8 +23,6 @@ Array = npt.NDArray[np.float64]
 Events = Union[Job, Iterable[Progress]]
 
 _MOST_IN_LEGEND = 10
-_LONGEST_NAME = 60
-_BAR_INCHES = 0.28
 _TEXT_BAR = 25
 _MOST_TICKS = 40
 
@@ -41,11 +40,6 @@ def _axes(ax: Any, height: Optional[float] = None) -> Any:
     if ax.figure.get_layout_engine() is None:  # names beside the bars would be cut off at the edge of the figure
         ax.figure.set_layout_engine("constrained")
     return ax
-
-
-def _shorten(name: str) -> str:
-    half = _LONGEST_NAME // 2
-    return name if len(name) <= _LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
 
 
 class TrainingProgressDisplay:
@@ -123,7 +117,7 @@ def _label(lines: Sequence[Any], names: Sequence[str]) -> None:
     """Names lines for a legend of at most so many entries; the last one stands for all that are left."""
     shown = len(names) if len(names) <= _MOST_IN_LEGEND else _MOST_IN_LEGEND - 1
     for line, name in zip(lines[:shown], names):
-        line.set_label(_shorten(name))
+        line.set_label(shorten(name))
     for line in lines[shown:]:
         line.set(color="0.7", zorder=1, label=None)
     if len(lines) > shown:
@@ -143,26 +137,39 @@ def _history(events: Iterable[Progress]) -> list[Progress]:
 class KernelWeightsDisplay:
     """The weights of a model's kernels, or chosen features, as bars, the largest on top.
 
+    Kernels in groups stand below their group, whose bar is the sum of theirs. Those of weight 0, which are not
+    selected, have a ring in place of a bar.
+
     Parameters
     ----------
     names : sequence of str
         Of the kernels.
     weights : array of float
         Of the kernels, in one output.
+    groups : sequence of str, optional
+        The group of each kernel; empty: they are in none.
+    norms : array of float, optional
+        Of the kernels' functions, in the same output: written to the right of kernels in groups.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     bars_ : matplotlib BarContainer
+        Of the kernels.
+    group_bars_ : matplotlib BarContainer
+        Of the groups; None where there are none.
     """
 
-    def __init__(self, names: Sequence[str], weights: Any) -> None:
+    def __init__(self, names: Sequence[str], weights: Any, groups: Sequence[str] = (), norms: Any = None) -> None:
         self.names = list(names)
         self.weights: Array = np.asarray(weights, dtype=np.float64)
+        self.groups = list(groups)
+        self.norms: Optional[Array] = None if norms is None else np.asarray(norms, dtype=np.float64)
         self.ax_: Any = None
         self.figure_: Any = None
         self.bars_: Any = None
+        self.group_bars_: Any = None
 
     @classmethod
     def from_estimator(
@@ -177,7 +184,8 @@ class KernelWeightsDisplay:
         ax : matplotlib Axes, optional
             Where; in a new figure when absent.
         most : int, optional
-            So many bars; None: all.
+            So many bars; None: all. Of more kernels in groups, those that are selected are shown, and the rest of each
+            group is counted.
         output : int
             Of several classes, which output.
         """
@@ -191,15 +199,18 @@ class KernelWeightsDisplay:
         ax : matplotlib Axes, optional
             Where; in a new figure when absent.
         most : int, optional
-            So many bars; None: all.
+            So many bars; None: all. Of more kernels in groups, those that are selected are shown, and the rest of each
+            group is counted.
 
         Returns
         -------
         display : KernelWeightsDisplay
         """
+        if self.groups:
+            return self._plot_groups(ax, most)
         order = np.argsort(-np.abs(self.weights), kind="stable")[:most]
-        names, weights = [_shorten(self.names[i]) for i in order], self.weights[order]
-        ax = _axes(ax, height=max(2.0, 1.0 + _BAR_INCHES * len(order)))
+        names, weights = [shorten(self.names[i]) for i in order], self.weights[order]
+        ax = _axes(ax, height=max(2.0, 1.0 + BAR_INCHES * len(order)))
         if ax is None:
             _print_bars(names, weights)
             return self
@@ -210,6 +221,17 @@ class KernelWeightsDisplay:
         ax.invert_yaxis()
         return self
 
+    def _plot_groups(self, ax: Any, most: Optional[int]) -> KernelWeightsDisplay:
+        picture = GroupBars(self.groups, self.names, self.weights, self.norms, most)
+        ax = _axes(ax, height=max(2.0, 1.0 + BAR_INCHES * picture.height))
+        if ax is None:
+            picture.print()
+            return self
+        self.ax_, self.figure_ = ax, ax.figure
+        picture.draw(ax)
+        self.bars_, self.group_bars_ = picture.bars, picture.group_bars
+        return self
+
 
 def _print_bars(names: Sequence[str], weights: Array) -> None:
     width, largest = max(map(len, names), default=0), np.abs(weights).max(initial=0.0)
@@ -218,14 +240,13 @@ def _print_bars(names: Sequence[str], weights: Array) -> None:
         print(f"{name:{width}} {bar:{_TEXT_BAR}} {weight:.3g}")
 
 
-def _weights(model: Any, output: int) -> tuple[list[str], Array]:
-    if isinstance(model, Model):
-        found = model.kernel_weights() or model.feature_weights()
-        return list(found), np.array([values[output] for values in found.values()])
-    local = model if isinstance(model, LocalModel) else model.model_
-    if local.kernel_names:
-        return list(local.kernel_names), local.kernel_weights[:, output]
-    return list(local.feature_names), local.feature_weights[:, output]
+def _weights(model: Any, output: int) -> tuple[Sequence[str], Array, Sequence[str], Optional[Array]]:
+    """Names, weights, groups and norms of kernels, or the first two of features."""
+    tables = (model if isinstance(model, (Model, LocalModel)) else model.model_).model_tables
+    table = tables.get("kernel_weights") or tables.get("feature_weights")
+    if table is None:
+        return (), np.zeros(0), (), None
+    return table.rows, table.values[:, output], table.row_groups, norms_of_kernels(tables, output)
 
 
 class ModelTableDisplay:
@@ -287,9 +308,11 @@ class ModelTableDisplay:
         display : ModelTableDisplay
         """
         table = self.table
+        if table.drawing == "bars" and table.row_groups and len(table.columns) == 1:
+            return self._plot_groups(ax, most)
         order = np.argsort(-np.abs(table.values).max(axis=1, initial=0.0), kind="stable")[:most]
         bars = table.drawing == "bars"
-        ax = _axes(ax, height=max(2.0, 1.0 + _BAR_INCHES * len(order)) if bars else None)
+        ax = _axes(ax, height=max(2.0, 1.0 + BAR_INCHES * len(order)) if bars else None)
         if ax is None:
             _print_table(table, order if bars else np.arange(len(table.rows))[:most])
             return self
@@ -303,6 +326,14 @@ class ModelTableDisplay:
             self._heat_map(ax)
         return self
 
+    def _plot_groups(self, ax: Any, most: Optional[int]) -> ModelTableDisplay:
+        table = self.table
+        display = KernelWeightsDisplay(table.rows, table.values[:, 0], table.row_groups).plot(ax, most=most)
+        if display.ax_ is not None:
+            self.ax_, self.figure_, self.marks_ = display.ax_, display.figure_, [display.bars_]
+            self.ax_.set(title=table.title, xlabel=table.unit)
+        return self
+
     def _bars(self, ax: Any, order: Any) -> None:
         """A bar for each column, side by side; of many columns the means of their sizes."""
         values, columns = self.table.values[order], self.table.columns
@@ -313,8 +344,8 @@ class ModelTableDisplay:
         height = 0.8 / max(1, len(columns))
         for column, name in enumerate(columns):
             shift = (column - (len(columns) - 1) / 2) * height
-            self.marks_.append(ax.barh(places + shift, values[:, column], height, label=_shorten(name)))
-        ax.set(yticks=places, yticklabels=[_shorten(self.table.rows[i]) for i in order], xlabel=self.table.unit)
+            self.marks_.append(ax.barh(places + shift, values[:, column], height, label=shorten(name)))
+        ax.set(yticks=places, yticklabels=[shorten(self.table.rows[i]) for i in order], xlabel=self.table.unit)
         ax.invert_yaxis()
         if len(self.table.columns) > 1:
             ax.legend()
@@ -327,7 +358,7 @@ class ModelTableDisplay:
         except ValueError:
             places = np.arange(len(rows))
             if len(rows) <= _MOST_TICKS:
-                ax.set_xticks(places, [_shorten(name) for name in rows], rotation=90)
+                ax.set_xticks(places, [shorten(name) for name in rows], rotation=90)
         self.marks_ = [ax.plot(places, values, marker=".")[0] for values in self.table.values.T]
         ax.set(xlabel=self.table.row_axis, ylabel=self.table.unit)
         if len(self.marks_) > 1:
@@ -345,14 +376,14 @@ class ModelTableDisplay:
         ax.figure.colorbar(image, ax=ax, label=self.table.unit)
         ax.set(xlabel=self.table.column_axis, ylabel=self.table.row_axis)
         if len(self.table.columns) <= _MOST_TICKS:
-            ax.set_xticks(np.arange(len(self.table.columns)), [_shorten(n) for n in self.table.columns], rotation=90)
+            ax.set_xticks(np.arange(len(self.table.columns)), [shorten(n) for n in self.table.columns], rotation=90)
         if len(self.table.rows) <= _MOST_TICKS:
-            ax.set_yticks(np.arange(len(self.table.rows)), [_shorten(n) for n in self.table.rows])
+            ax.set_yticks(np.arange(len(self.table.rows)), [shorten(n) for n in self.table.rows])
 
 
 def _print_table(table: ModelTable, order: Any) -> None:
     print(f"{table.title}, in {table.unit}" if table.unit else table.title)
-    names = [_shorten(table.rows[i]) for i in order]
+    names = [shorten(table.rows[i]) for i in order]
     if table.drawing == "bars" and len(table.columns) == 1:
         _print_bars(names, table.values[order, 0])
         return
@@ -390,6 +421,9 @@ def plot_progress(training: Any, ax: Any = None, against: str = "iteration") -> 
 def plot_weights(model: Any, ax: Any = None, most: Optional[int] = 20, output: int = 0) -> Any:
     """The weights of a model's kernels, or chosen features, as bars, the largest on top.
 
+    Kernels in groups stand below their group, with the norms of their functions where the learner tells them; those
+    that are not selected have a ring in place of a bar.
+
     Parameters
     ----------
     model : Model, LocalModel or fitted estimator
@@ -397,7 +431,8 @@ def plot_weights(model: Any, ax: Any = None, most: Optional[int] = 20, output: i
     ax : matplotlib Axes, optional
         Where to draw; in a new figure when absent.
     most : int, optional
-        So many bars; None: all.
+        So many bars; None: all. Of more kernels in groups, those that are selected are shown, and the rest of each
+        group is counted.
     output : int
         Of several classes, which output.
 
