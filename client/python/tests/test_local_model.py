@@ -226,6 +226,29 @@ def test_negative_distances_are_those_of_rounding_or_refused(client, data):
         model.predict_all(new, squares={"far": new_far})
 
 
+def test_matrices_are_read_as_the_server_reads_them(client, data):
+    features, signal, new = data
+    far = np.abs(features[:, :1] - features[:, 0])
+    new_far = np.abs(new[:, :1] - features[:, 0])
+    alone = client.upload(features, signal > 0.5, distances={"far": far})
+    model = client.train(alone, "svm", kernels="distance").wait()
+    assert_equal_to_server(model, new, squares={"far": new_far})
+    local = mercer.load_model(model.export())
+    for value in (np.nan, np.inf, -np.inf):
+        new_far[7, 3] = value
+        with pytest.raises(ValueError, match="'far': row 7, column 3 is not finite"):
+            local.decision_values(new, {"far": new_far})
+        with pytest.raises(mercer.InvalidRequestError, match="row 8, column 'far.4.': the value is not finite"):
+            model.predict_all(new, squares={"far": new_far})
+    both = client.upload(features, signal > 0.5, distances={"far": far}, kernels={"gram": features @ features.T})
+    model = client.train(both, "svm", kernels=["distance", "precomputed"]).wait()
+    squares = {"far": np.abs(new[:, :1] - features[:, 0]), "gram": new @ features.T}
+    with pytest.raises(ValueError, match="do not say which they read of the matrices"):
+        mercer.load_model(model.export()).decision_values(new, squares)
+    with pytest.raises(mercer.InvalidRequestError, match="block"):
+        model.predict_all(new, squares=squares)
+
+
 def test_pickles_and_files_are_the_model(client, data, tmp_path):
     features, signal, new = data
     model = client.train(client.upload(features, signal), "kernel_ridge", regression=True).wait()

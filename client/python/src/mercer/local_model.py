@@ -56,7 +56,9 @@ def _square_rows(file: ModelFile) -> dict[str, npt.NDArray[np.int64]]:
         used = file.bases[term.basis].training_rows[np.abs(term.coefficients).sum(axis=1) > 0]
         for weights, spec in zip(term.weights, term.kernels):
             if spec.type in SQUARE_TYPES and weights.any():
-                rows.setdefault(spec.block or next(iter(file.preprocessing.squares), ""), set()).update(used.tolist())
+                # A kernel that names no matrix reads the only one.
+                for name in (spec.block,) if spec.block else file.preprocessing.squares[:1]:
+                    rows.setdefault(name, set()).update(used.tolist())
     for repair in file.preprocessing.repairs:
         if repair.block in rows and repair.vectors.size > 0:
             rows[repair.block].update(repair.rows.tolist())
@@ -258,13 +260,16 @@ class LocalModel:
             raise ValueError(f"the model needs the matrix {name!r} between these rows and its training rows")
         matrix = np.asarray(squares[name], dtype=np.float64)
         read, count = self.square_rows[name], self._file.num_square_columns
-        if matrix.shape == (total, count):
-            return matrix
-        if matrix.shape != (total, len(read)):
+        if matrix.shape not in ((total, count), (total, len(read))):
             raise ValueError(
                 f"matrix {name!r} must have the shape {(total, count)}, or {(total, len(read))} of the training rows "
                 f"square_rows[{name!r}], has {matrix.shape}"
             )
+        if not np.isfinite(matrix).all():
+            row, column = divmod(int(np.argmin(np.isfinite(matrix))), matrix.shape[1])
+            raise ValueError(f"matrix {name!r}: row {row}, column {column} is not finite")
+        if matrix.shape[1] == count:
+            return matrix
         whole: Array = np.zeros((total, count))
         whole[:, read] = matrix
         return whole
@@ -344,6 +349,12 @@ class LocalModel:
             values[:, chosen.outputs] += chosen.values(inputs)
         return values
 
+    def _only_square(self) -> str:
+        """That of kernels that name none; as on the server, of several none is guessed."""
+        if len(self.squares) > 1:
+            raise ValueError(f"the kernels do not say which they read of the matrices {', '.join(self.squares)}")
+        return next(iter(self.squares), "")
+
     def _values(
         self,
         spec: KernelSpec,
@@ -355,7 +366,7 @@ class LocalModel:
     ) -> Array:
         basis = self._file.bases[number]
         if spec.type in SQUARE_TYPES:
-            name = spec.block or next(iter(squares), "")
+            name = spec.block or self._only_square()
             return square_values(spec, name, squares[name], basis.training_rows, features.first)
         if spec.type in HISTOGRAM_TYPES:
             features.check_not_negative(spec)
