@@ -67,7 +67,7 @@ test('a request with every field comes through the form unchanged', () => {
         innerSolver: 'INNER_SOLVER_SMO',
       },
     },
-    preprocessing: { scaling: 'SCALING_MIN_MAX', imputation: 'IMPUTATION_MEAN_OR_MOST_FREQUENT', unseenCategory: 'UNSEEN_CATEGORY_ALL_ZEROS' },
+    preprocessing: { scaling: 'SCALING_MIN_MAX', imputation: 'IMPUTATION_MEAN_OR_MOST_FREQUENT', unseenCategory: 'UNSEEN_CATEGORY_ALL_ZEROS', squareRepair: 'SQUARE_REPAIR_CLIP' },
     validation: { folds: { count: 3 } },
     path: { option: 'C', values: [10, 0.5], keepAll: true },
     classWeights: { weighting: 'CLASS_WEIGHTING_BALANCED' },
@@ -101,6 +101,15 @@ test('tasks are data sets, a column or none, for learners that take several', ()
   }
   const wrong = [{ field: 'data[2].dataset', description: 'is data[1] again' }, { field: 'task', description: 'is for one data set' }];
   assert.deepEqual([...assignViolations(wrong, pathsOf(form, features)).byPath.keys()], ['data[2]', 'task']);
+});
+
+test('a repair of precomputed kernels goes with the kernels', () => {
+  const form = { ...withLearner(emptyForm(), lpMkl), kernels: [newKernel({ type: 'PRECOMPUTED', block: 'k' })], squareRepair: 'SHIFT' };
+  assert.deepEqual(toRequest(form, lpMkl).request.preprocessing, { squareRepair: 'SQUARE_REPAIR_SHIFT' });
+  assert.equal(withLearner(form, svm).squareRepair, 'SHIFT');
+  assert.equal(withLearner(form, { name: 'infinite_features', classification: true }).squareRepair, '');
+  const { byPath } = assignViolations([{ field: 'preprocessing.square_repair', description: 'is unknown' }], pathsOf(form, lpMkl));
+  assert.deepEqual([...byPath.keys()], ['preprocessing.square_repair']);
 });
 
 test('what is empty is left to the server', () => {

@@ -118,7 +118,7 @@ export interface TrainRequest {
   targetScaling?: string;
   coding?: string;
   learner?: Learner;
-  preprocessing?: { scaling?: string; imputation?: string; unseenCategory?: string; blocks?: string[] };
+  preprocessing?: { scaling?: string; imputation?: string; unseenCategory?: string; squareRepair?: string; blocks?: string[] };
   validation?: { holdOut?: { fraction?: Real }; folds?: { count?: number } };
   path?: { option?: string; values?: Real[]; keepAll?: boolean };
   /** What the server decided where the request was silent. */

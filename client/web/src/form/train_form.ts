@@ -33,6 +33,7 @@ export interface TrainForm {
   scaling: string;
   imputation: string;
   unseenCategory: string;
+  squareRepair: string;
   targetScaling: string;
   coding: string;
   classWeighting: string;
@@ -66,6 +67,7 @@ export function emptyForm(): TrainForm {
     scaling: '',
     imputation: '',
     unseenCategory: '',
+    squareRepair: '',
     targetScaling: '',
     coding: '',
     classWeighting: '',
@@ -84,7 +86,8 @@ export function withLearner(form: TrainForm, learner: LearnerDescription): Train
   const options = Object.fromEntries(Object.entries(form.options).filter(([name]) => names.has(name)));
   const kernels = learner.usesKernels ? form.kernels : [];
   const kind = !learner.classification ? 'REGRESSION' : !learner.regression ? 'CLASSIFICATION' : form.kind;
-  return { ...form, learner: learner.name, options, kernels, kind };
+  const squareRepair = learner.usesKernels ? form.squareRepair : '';
+  return { ...form, learner: learner.name, options, kernels, squareRepair, kind };
 }
 
 function optionValue(option: OptionDescription, text: string, path: string, reader: Reader): unknown {
@@ -158,6 +161,7 @@ export function toRequest(form: TrainForm, learner: LearnerDescription): { reque
       scaling: withPrefix('SCALING_', form.scaling),
       imputation: withPrefix('IMPUTATION_', form.imputation),
       unseenCategory: withPrefix('UNSEEN_CATEGORY_', form.unseenCategory),
+      squareRepair: withPrefix('SQUARE_REPAIR_', form.squareRepair),
     }),
     validation: validationMessage(form, reader),
     path: form.pathOption && form.validation !== 'none' ? { option: form.pathOption, values: reader.reals('path.values', form.pathValues), keepAll: form.keepPath || undefined } : undefined,
@@ -185,7 +189,7 @@ export function pathsOf(form: TrainForm, learner: LearnerDescription): Set<strin
   return new Set([
     'data', 'task', 'target', 'target_kind', 'learner', 'target_scaling', 'coding', 'class_weights', 'model', 'display_name', 'labels', 'seed', 'threads', 'priority',
     'validation', 'validation.hold_out.fraction', 'validation.folds.count', 'path.option', 'path.values',
-    'preprocessing.scaling', 'preprocessing.imputation', 'preprocessing.unseen_category',
+    'preprocessing.scaling', 'preprocessing.imputation', 'preprocessing.unseen_category', 'preprocessing.square_repair',
     'stopping.relative_gap', 'stopping.max_iterations', 'stopping.time_limit',
     ...form.tasks.map((_, index) => `data[${index + 1}]`),
     ...(learner.options ?? []).map((option) => optionPath(learner, option.name)),
@@ -232,6 +236,7 @@ export function fromRequest(request: TrainRequest): TrainForm {
     scaling: without('SCALING_', request.preprocessing?.scaling),
     imputation: without('IMPUTATION_', request.preprocessing?.imputation),
     unseenCategory: without('UNSEEN_CATEGORY_', request.preprocessing?.unseenCategory),
+    squareRepair: without('SQUARE_REPAIR_', request.preprocessing?.squareRepair),
     targetScaling: without('TARGET_SCALING_', request.targetScaling),
     coding: without('CODING_CHOICE_', request.coding),
     classWeighting: without('CLASS_WEIGHTING_', request.classWeights?.weighting),

@@ -80,9 +80,10 @@ export function describeRequest(request: TrainRequest): [string, string][] {
   kernels.forEach((grid, index) => items.push([kernels.length > 1 ? `kernels ${index + 1}` : 'kernels', describeKernel(grid)]));
   if (request.path) items.push(['path', `${request.path.option ?? ''}: ${(request.path.values ?? []).map((value) => formatReal(value)).join(', ')}`]);
   items.push(['validation', validationText(request)], ['ends at', stoppingText(request)]);
-  const { scaling, imputation } = request.preprocessing ?? {};
+  const { scaling, imputation, squareRepair } = request.preprocessing ?? {};
   if (scaling) items.push(['scaling', wordsOf(scaling, 'SCALING_')]);
   if (imputation) items.push(['missing values', wordsOf(imputation, 'IMPUTATION_')]);
+  if (squareRepair) items.push(['negative eigenvalues', wordsOf(squareRepair, 'SQUARE_REPAIR_')]);
   if (request.classWeights?.weighting) items.push(['class weights', wordsOf(request.classWeights.weighting, 'CLASS_WEIGHTING_')]);
   if (request.model) items.push(['model', idOf(request.model)]);
   if (request.seed) items.push(['seed', String(request.seed)]);

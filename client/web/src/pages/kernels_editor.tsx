@@ -21,6 +21,14 @@ const SCALINGS = [
   { value: 'VARIANCE', text: 'unit variance' },
   { value: 'CENTRED_TRACE', text: 'unit centred trace' },
 ];
+const REPAIRS = [
+  { value: '', text: 'default: taken as they are' },
+  { value: 'NONE', text: 'taken as they are' },
+  { value: 'CHECK', text: 'refused, with their size' },
+  { value: 'SHIFT', text: 'shifted: all eigenvalues are raised' },
+  { value: 'CLIP', text: 'clipped: negative ones become 0' },
+  { value: 'FLIP', text: 'flipped: negative ones change their sign' },
+];
 
 export function KernelsEditor({ form, change, learner, dataset }: SectionProps & { learner: LearnerDescription; dataset: Dataset | undefined }) {
   const columns = Number(dataset?.numColumns ?? 0);
@@ -43,6 +51,18 @@ export function KernelsEditor({ form, change, learner, dataset }: SectionProps &
             remove={() => change({ kernels: form.kernels.filter((each) => each.key !== kernel.key) })}
           />
         ))}
+        {form.squareRepair || form.kernels.some(({ type }) => type === 'PRECOMPUTED') ? (
+          <div class="fields">
+            <SelectField
+              path="preprocessing.square_repair"
+              label="Negative eigenvalues of precomputed kernels"
+              choices={REPAIRS}
+              value={form.squareRepair}
+              onChange={(squareRepair) => change({ squareRepair })}
+              help="Of their values between training rows. Rows to predict are treated alike; distances need none of it."
+            />
+          </div>
+        ) : null}
         <div>
           <button type="button" class="button small" onClick={() => change({ kernels: [...form.kernels, newKernel()] })}>
             Add a family of kernels

@@ -120,7 +120,7 @@ function TrainFormView({ learners, datasets, initial, repeated }: ViewProps) {
           <OptionsSection form={form} change={change} learner={learner} />
           {learner.usesKernels ? <KernelsEditor form={form} change={change} learner={learner} dataset={dataset.value} /> : null}
           <ValidationSection form={form} change={change} />
-          <MoreSection form={form} change={change} open={[...byPath.keys()].some((path) => !path.startsWith('learner'))} />
+          <MoreSection form={form} change={change} open={[...byPath.keys()].some((path) => !path.startsWith('learner') && path !== 'preprocessing.square_repair')} />
         </div>
         <div class="form-side">
           <EstimatePanel estimate={estimate} ready={Boolean(form.dataset)} />
