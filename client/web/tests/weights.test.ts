@@ -37,7 +37,7 @@ test('kernels with names and groups of their own', () => {
     groups: ['colour', 'shape', ''],
     weights: { rows: '3', columns: '1', values: [1, 2, 4] },
   };
-  assert.deepEqual(groupingsOf(weights), ['kernel', 'group', 'column', 'family']);
+  assert.deepEqual(groupingsOf(weights), ['group', 'kernel', 'column', 'family']);
   assert.deepEqual(groupingsOf(WEIGHTS), ['kernel', 'column', 'family']);
   assert.deepEqual(weightBars(weights, 0, 'kernel').map(({ label }) => label), ['age · linear', 'shape(bandwidth=0.5, columns=age)', 'hue']);
   assert.deepEqual(weightBars(weights, 0, 'group').map(({ label, value }) => [label, value]), [['no group', 4], ['shape', 2], ['colour', 1]]);

@@ -65,6 +65,8 @@ export interface ModelTable {
   values?: Matrix;
   unit?: string;
   drawing?: string;
+  /** Of each row; absent: they are in none. */
+  rowGroups?: string[];
 }
 
 export interface ClassCurve {

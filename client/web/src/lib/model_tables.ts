@@ -1,6 +1,7 @@
 // What a learner tells beside the function, as the pages draw it without knowing the learner.
 import type { Model, ModelTable } from '../api/model_types.ts';
 import { formatInteger } from './format.ts';
+import { isToldByGroups } from './groups.ts';
 import type { Point } from './held_out.ts';
 
 export const PATH_TABLE = 'path';
@@ -9,7 +10,7 @@ const WITH_A_PANEL = ['kernel_weights', 'feature_weights', PATH_TABLE];
 
 /** The tables that no other panel shows. */
 export function furtherTables(model: Model): ModelTable[] {
-  return (model.tables ?? []).filter(({ name, rows }) => !WITH_A_PANEL.includes(name ?? '') && (rows?.length ?? 0) > 0);
+  return (model.tables ?? []).filter((table) => !WITH_A_PANEL.includes(table.name ?? '') && (table.rows?.length ?? 0) > 0 && !isToldByGroups(table, model));
 }
 
 export interface TableRow {

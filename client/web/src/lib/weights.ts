@@ -50,9 +50,9 @@ export function activeKernels(weights: KernelWeights | undefined): number | unde
 
 export type Grouping = 'kernel' | 'column' | 'family' | 'group';
 
-/** Those that there are of these weights. */
+/** Those that there are of these weights, the first one to begin with. */
 export function groupingsOf(weights: KernelWeights | undefined): Grouping[] {
-  return weights?.groups?.length ? ['kernel', 'group', 'column', 'family'] : ['kernel', 'column', 'family'];
+  return weights?.groups?.length ? ['group', 'kernel', 'column', 'family'] : ['kernel', 'column', 'family'];
 }
 
 export interface WeightBar {

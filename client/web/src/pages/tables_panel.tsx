@@ -2,8 +2,10 @@
 import { useState } from 'preact/hooks';
 import type { Model, ModelTable } from '../api/model_types.ts';
 import { formatReal } from '../lib/format.ts';
+import { tableGroups } from '../lib/groups.ts';
 import { curvePoints, furtherTables, largestValue, sizeWords, tableBars, tableRows } from '../lib/model_tables.ts';
 import { Bars } from '../ui/bars.tsx';
+import { GroupBars } from '../ui/group_bars.tsx';
 import { Panel } from '../ui/parts.tsx';
 import { XyPlot } from '../ui/xy_plot.tsx';
 import { OutputSelect } from './weights_panel.tsx';
@@ -48,7 +50,11 @@ function TableBars({ table }: { table: ModelTable }) {
       <div class="panel-tools">
         <OutputSelect label={table.columnAxis} outputs={table.columns ?? []} value={column} onChange={setColumn} />
       </div>
-      <Bars key={`${column}`} bars={tableBars(table, column)} label={`${titleOf(table)}, largest first`} />
+      {table.rowGroups?.length ? (
+        <GroupBars key={`${column}`} groups={tableGroups(table, column)} label={`${titleOf(table)}, in groups, largest first`} />
+      ) : (
+        <Bars key={`${column}`} bars={tableBars(table, column)} label={`${titleOf(table)}, largest first`} />
+      )}
     </>
   );
 }

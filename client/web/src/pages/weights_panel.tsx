@@ -2,8 +2,10 @@
 import { useState } from 'preact/hooks';
 import type { Model } from '../api/model_types.ts';
 import { formatInteger } from '../lib/format.ts';
+import { kernelGroups } from '../lib/groups.ts';
 import { type Grouping, featureBars, groupingsOf, weightBars } from '../lib/weights.ts';
 import { Bars } from '../ui/bars.tsx';
+import { GroupBars } from '../ui/group_bars.tsx';
 import { Panel } from '../ui/parts.tsx';
 import { Switch } from '../ui/switch.tsx';
 import { Filters } from './filters_panel.tsx';
@@ -48,7 +50,7 @@ function FeaturesPanel({ model }: { model: Model }) {
 }
 
 export function WeightsPanel({ model }: { model: Model }) {
-  const [grouping, setGrouping] = useState<Grouping>('kernel');
+  const [chosen, setGrouping] = useState<Grouping>();
   const [output, setOutput] = useState(0);
   const weights = model.kernelWeights;
   if (model.featureWeights?.features?.length) return <FeaturesPanel model={model} />;
@@ -59,7 +61,8 @@ export function WeightsPanel({ model }: { model: Model }) {
       </Panel>
     );
   }
-  const bars = weightBars(weights, output, grouping);
+  const groupings = groupingsOf(weights);
+  const grouping = chosen && groupings.includes(chosen) ? chosen : (groupings[0] ?? 'kernel');
   const active = weightBars(weights, output, 'kernel').filter((bar) => bar.value !== 0).length;
   return (
     <Panel
@@ -67,10 +70,14 @@ export function WeightsPanel({ model }: { model: Model }) {
       aside={<span class="sub">{formatInteger(active)} of {formatInteger(weights.kernels.length)} kernels in use</span>}
     >
       <div class="panel-tools">
-        <Switch label="Per" value={grouping} choices={groupingsOf(weights)} onChange={setGrouping} />
+        <Switch label="Per" value={grouping} choices={groupings} onChange={setGrouping} />
         <OutputSelect outputs={model.coding?.outputNames ?? []} value={output} onChange={setOutput} />
       </div>
-      <Bars key={`${grouping} ${output}`} bars={bars} label={`Weights per ${grouping}, largest first`} />
+      {grouping === 'group' ? (
+        <GroupBars key={`${output}`} groups={kernelGroups(model, output)} label="Kernels in their groups, largest weights first" />
+      ) : (
+        <Bars key={`${grouping} ${output}`} bars={weightBars(weights, output, grouping)} label={`Weights per ${grouping}, largest first`} />
+      )}
     </Panel>
   );
 }

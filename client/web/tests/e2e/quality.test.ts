@@ -50,6 +50,40 @@ test('each column of an upload is given its role', async () => {
   assert.equal(dataset.numColumns, '4');
 });
 
+test('kernels stand below their groups, the selected ones first', async () => {
+  const gaussians = (group: string, columns: string[]) => ({ type: 'KERNEL_TYPE_GAUSSIAN', rule: 'BANDWIDTH_RULE_MEDIAN_MULTIPLES', bandwidths: [0.25, 0.5, 1, 2, 4, 8], columns, group });
+  const kernels = [gaussians('shape', ['width', 'height']), gaussians('size alone', ['width']), gaussians('noise', ['noise'])];
+  const model = await train('groups', { learner: { mixedNormMkl: { kernels } } });
+  await page.goto(`${server.url}/models/groups`);
+  const list = page.getByRole('list', { name: 'Kernels in their groups, largest weights first' });
+  await list.waitFor();
+  const lines = await list.getByRole('listitem').allInnerTexts();
+  for (const group of ['shape', 'size alone', 'noise']) assert.equal(lines.filter((line) => new RegExp(`^${group}\\s+\\d of 6 selected`).test(line)).length, 1, lines.join(' | '));
+  const weights = (model.kernelWeights?.weights?.values ?? []).map(Number);
+  const selected = weights.filter((_, index) => index % 3 === 0 && weights[index] !== 0).length;
+  assert.equal(await list.getByRole('img', { name: 'selected', exact: true }).count(), selected);
+  assert.equal(await list.getByRole('img', { name: 'not selected' }).count(), 0);
+  await picture(page, '23-groups');
+  await list.getByRole('button', { name: /, of shape: show$/ }).click();
+  assert.ok((await list.getByRole('img', { name: 'not selected' }).count()) > 0);
+  // The tables of each output are in the picture.
+  assert.equal(await page.getByRole('region', { name: /kernels by their weights/ }).count(), 0);
+  await page.getByRole('button', { name: 'family', exact: true }).click();
+  await page.getByRole('list', { name: 'Weights per family, largest first' }).waitFor();
+  await server.call('DELETE', '/v1/models/groups');
+});
+
+test('a repair is offered where a precomputed kernel is chosen', async () => {
+  await page.goto(`${server.url}/train?dataset=flowers`);
+  await page.getByRole('radio', { name: 'lp-norm multiple kernel learning' }).check();
+  const repair = page.getByLabel('Negative eigenvalues of precomputed kernels');
+  await page.getByRole('button', { name: 'Add a family of kernels' }).click();
+  assert.equal(await repair.count(), 0);
+  await page.locator('[data-path="learner.lp_mkl.kernels[0].type"]').selectOption('PRECOMPUTED');
+  await repair.selectOption('CLIP');
+  await page.getByText('Rows to predict are treated alike').waitFor();
+});
+
 test('a path over folds has one line of stages, its curve, and the figures of its model', async () => {
   const model = await train('path', {
     learner: { svm: {} },
