@@ -125,7 +125,7 @@ class CliTest(command_line_lib.CommandLineTest):
         weights = self.run_json("show", "named")[0]["kernelWeights"]
         self.assertEqual(weights["kernels"], ["shape(bandwidth=4)", "shape(bandwidth=16)", "straight"])
         self.assertEqual(weights["groups"], ["form and size", "form and size", ""])
-        self.assertRegex(self.run_ok("show", "named"), r"shape\(bandwidth=\d+\) +form and size ")
+        self.assertRegex(self.run_ok("show", "named"), r"\n  form and size · 2 of 2 selected .*\n    ● shape\(bandwidth=\d+\) ")
         self.expect(1, "two kernels would have the name 'shape(bandwidth=4)'", *train, "linear name=shape(bandwidth=4)", "--watch")
         self.expect(3, "two kernels would have the name 'a'", *train[:-2], "linear name=a", "--kernel", "gaussian name=a")
 

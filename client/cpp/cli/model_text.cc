@@ -223,10 +223,7 @@ std::string FormatModel(const v1::Model& model, const Terminal& terminal, int ma
       Line("description", Wrapped(model.description(), terminal)));
   absl::StrAppend(&text, FormatCertificate(model.certificate()), FormatMetrics(model.metrics()),
                   FormatWarnings(model.warnings(), terminal));
-  for (const v1::ModelTable& table : TablesOf(model)) {
-    absl::StrAppend(&text, FormatTable(table, terminal, max_rows));
-  }
-  return text;
+  return text + FormatTables(model, terminal, max_rows);
 }
 
 }  // namespace mercer::client

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -11,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
+#include "client/cpp/cli/group_text.h"
 #include "client/cpp/cli/text.h"
 
 namespace mercer::client {
@@ -152,18 +154,15 @@ std::string RestText(const std::vector<double>& sizes, const std::vector<size_t>
 std::string FormatBars(const v1::ModelTable& table, const std::vector<double>& sizes,
                        const std::vector<size_t>& order, size_t shown, const Terminal& terminal) {
   const std::vector<std::string> names = RowNames(table, order, shown);
-  const std::vector<std::string> groups = RowGroups(table, order, shown);
-  const int group_width = groups.empty() ? 0 : WidthOf(groups) + 2;
-  const int room = terminal.width - group_width;
-  const int name_width = std::min(WidthOf(names), std::max(kMinNameWidth, room - kBesideName));
-  const int bar_width = std::clamp(room - name_width - 16, 8, kMaxBarWidth);
+  const int name_width =
+      std::min(WidthOf(names), std::max(kMinNameWidth, terminal.width - kBesideName));
+  const int bar_width = std::clamp(terminal.width - name_width - 16, 8, kMaxBarWidth);
   const double largest = std::max(sizes[order[0]], 1e-300);
   const bool one_column = NumColumns(table) == 1;
   std::string text = absl::StrCat(TitleText(table), MeansText(table), "\n");
   for (size_t i = 0; i < shown; ++i) {
     const double size = sizes[order[i]];
-    const std::string group = groups.empty() ? "" : Pad(groups[i], group_width - 2) + "  ";
-    absl::StrAppend(&text, "  ", Pad(CutMiddle(names[i], name_width), name_width), "  ", group,
+    absl::StrAppend(&text, "  ", Pad(CutMiddle(names[i], name_width), name_width), "  ",
                     Paint(terminal, Colour::kGreen, Bar(size / largest, bar_width)), " ",
                     absl::StrFormat("%.3g", one_column ? ValueAt(table, order[i], 0) : size), "\n");
   }
@@ -248,6 +247,68 @@ v1::ModelTable WeightTable(const std::string& name, const std::string& title,
   return table;
 }
 
+// Whether the rows stand below their groups, as bars.
+bool HasGroupsOfBars(const v1::ModelTable& table) {
+  return table.drawing() == v1::TABLE_DRAWING_BARS && table.rows_size() > 0 &&
+         table.row_groups_size() == table.rows_size();
+}
+
+std::string FormatGroupsOfBars(const v1::ModelTable& table, const std::vector<double>& norms,
+                               const Terminal& terminal, int most) {
+  GroupedRows rows;
+  std::vector<size_t> order(static_cast<size_t>(table.rows_size()));
+  std::iota(order.begin(), order.end(), size_t{0});
+  rows.names = RowNames(table, order, order.size());
+  rows.groups.assign(table.row_groups().begin(), table.row_groups().end());
+  rows.weights = RowSizes(table);
+  for (size_t row = 0; NumColumns(table) == 1 && row < order.size(); ++row) {
+    rows.weights[row] = ValueAt(table, row, 0);
+  }
+  rows.norms = norms;
+  return absl::StrCat(TitleText(table), MeansText(table), "\n", FormatGroups(rows, terminal, most));
+}
+
+// The column of norms; -1: the table has none.
+int64_t NormColumn(const v1::ModelTable& table) {
+  const auto found = std::find(table.columns().begin(), table.columns().end(), "norm");
+  return found == table.columns().end() ? -1 : found - table.columns().begin();
+}
+
+// Whether `table` tells the norms of the functions of the kernels that `kernels` has the weights of.
+bool HasNormsOfKernels(const v1::ModelTable& table, const v1::ModelTable& kernels) {
+  return table.row_axis() == "kernels" && table.rows_size() == kernels.rows_size() &&
+         NormColumn(table) >= 0;
+}
+
+// Means over the tables that tell them, of which there is one for each output or one alone; empty:
+// there is none.
+std::vector<double> NormsOfKernels(const std::vector<v1::ModelTable>& tables,
+                                   const v1::ModelTable& kernels) {
+  std::vector<double> norms;
+  double count = 0;
+  for (const v1::ModelTable& table : tables) {
+    if (HasNormsOfKernels(table, kernels)) {
+      norms.resize(static_cast<size_t>(kernels.rows_size()), 0.0);
+      for (size_t row = 0; row < norms.size(); ++row) {
+        norms[row] += ValueAt(table, row, NormColumn(table));
+      }
+      count += 1;
+    }
+  }
+  for (double& norm : norms) {
+    norm /= count;
+  }
+  return norms;
+}
+
+// Whether the bars of kernels in groups with their norms say what the table does.
+bool IsToldByGroups(const v1::ModelTable& table, const v1::ModelTable& kernels) {
+  const std::set<std::string> groups(kernels.row_groups().begin(), kernels.row_groups().end());
+  const bool of_groups = table.row_axis() == "groups" && NormColumn(table) >= 0 &&
+                         static_cast<size_t>(table.rows_size()) == groups.size();
+  return of_groups || HasNormsOfKernels(table, kernels);
+}
+
 bool HasTable(const v1::Model& model, const std::string& name) {
   return std::any_of(model.tables().begin(), model.tables().end(),
                      [&](const v1::ModelTable& table) { return table.name() == name; });
@@ -276,12 +337,33 @@ std::string FormatTable(const v1::ModelTable& table, const Terminal& terminal, i
   if (table.rows().empty()) {
     return "";
   }
+  if (HasGroupsOfBars(table)) {
+    return FormatGroupsOfBars(table, {}, terminal, most);
+  }
   const std::vector<double> sizes = RowSizes(table);
   const std::vector<size_t> order = RowOrder(table, sizes);
   const size_t shown = most > 0 ? std::min(sizes.size(), static_cast<size_t>(most)) : sizes.size();
   return table.drawing() == v1::TABLE_DRAWING_BARS
              ? FormatBars(table, sizes, order, shown, terminal)
              : FormatNumbers(table, order, shown, terminal);
+}
+
+std::string FormatTables(const v1::Model& model, const Terminal& terminal, int most) {
+  const std::vector<v1::ModelTable> tables = TablesOf(model);
+  const auto kernels = std::find_if(tables.begin(), tables.end(), [](const v1::ModelTable& table) {
+    return table.name() == "kernel_weights" && HasGroupsOfBars(table);
+  });
+  const std::vector<double> norms =
+      kernels == tables.end() ? std::vector<double>() : NormsOfKernels(tables, *kernels);
+  std::string text;
+  for (auto table = tables.begin(); table != tables.end(); ++table) {
+    if (table == kernels) {
+      absl::StrAppend(&text, FormatGroupsOfBars(*table, norms, terminal, most));
+    } else if (norms.empty() || !IsToldByGroups(*table, *kernels)) {
+      absl::StrAppend(&text, FormatTable(*table, terminal, most));
+    }
+  }
+  return text;
 }
 
 }  // namespace mercer::client

@@ -15,7 +15,13 @@ std::vector<v1::ModelTable> TablesOf(const v1::Model& model);
 
 // A table as bars, or as numbers where it is drawn otherwise; nothing of one without rows. At most
 // `most` rows (0: all), those with the largest values first, but for curves, whose rows have an
-// order; the last line says what is left out. Several columns are averaged in bars.
+// order; the last line says what is left out. Several columns are averaged in bars. Bars of rows in
+// groups stand below them (group_text.h).
 std::string FormatTable(const v1::ModelTable& table, const Terminal& terminal, int most);
+
+// All tables of a model. Where its kernels are in groups and tables tell the norms of their
+// functions, in a column "norm" over all "kernels", those stand beside the weights, and these
+// tables and those over the "groups" are left out.
+std::string FormatTables(const v1::Model& model, const Terminal& terminal, int most);
 
 }  // namespace mercer::client

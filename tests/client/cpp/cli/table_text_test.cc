@@ -57,16 +57,19 @@ TEST(TableTextTest, BarsGoFromTheLargestDown) {
             "  c                0\n");
 }
 
-TEST(TableTextTest, GroupsOfRowsStandBehindTheirNames) {
+TEST(TableTextTest, BarsStandBelowTheirGroupsAndNumbersBesideThem) {
   v1::ModelTable table = Weights({{"a", 0.25}, {"bb", 0.5}, {"c", 0.0}});
   for (const char* group : {"colour", "", "shape"}) {
     table.add_row_groups(group);
   }
   EXPECT_EQ(FormatTable(table, {.width = 30}, 0),
             "kernel weights\n"
-            "  bb          ████████ 0.5\n"
-            "  a   colour  ████     0.25\n"
-            "  c   shape            0\n");
+            "  without group · 1 of 1 selected  ████████ 0.5\n"
+            "    ● bb                           ████████ 0.5\n"
+            "  colour · 1 of 1 selected         ████     0.25\n"
+            "    ● a                            ████     0.25\n"
+            "  shape · 0 of 1 selected                   0\n"
+            "    ○ c                                     0\n");
   table.set_drawing(v1::TABLE_DRAWING_NUMBERS);
   EXPECT_EQ(FormatTable(table, {.width = 60}, 2),
             "kernel weights\n"
@@ -124,6 +127,68 @@ TEST(TableTextTest, BarsOfSeveralColumnsAreAveraged) {
             "kernel weights, in cm (mean sizes over 2 outputs)\n"
             "  a  ████████ 0.3\n"
             "  b  ████████ 0.3\n");
+}
+
+// A model with three kernels in two groups, and with tables of another learner than any of ours.
+v1::Model ModelWithGroups(int outputs) {
+  v1::Model model;
+  v1::KernelWeights& weights = *model.mutable_kernel_weights();
+  for (const char* name : {"a", "b", "c"}) {
+    weights.add_kernels(name);
+    weights.add_groups(name[0] == 'c' ? "shape" : "colour");
+    for (int output = 0; output < outputs; ++output) {
+      weights.mutable_weights()->add_values(name[0] == 'b' ? 0.0 : 0.5);
+    }
+  }
+  weights.mutable_weights()->set_rows(3);
+  weights.mutable_weights()->set_columns(outputs);
+  for (int output = 1; output <= outputs; ++output) {
+    for (const char* axis : {"kernels", "groups"}) {
+      v1::ModelTable table = std::string(axis) == "kernels"
+                                 ? Numbers({{0.5, 0.25 * output}, {0.0, 0.0}, {0.5, 1.0}})
+                                 : Numbers({{0.5, 0.25 * output}, {0.5, 1.0}});
+      table.set_name(std::string("of_") + axis + "." + std::to_string(output));
+      table.set_title(std::string("told of ") + axis);
+      table.set_row_axis(axis);
+      table.set_columns(1, "norm");
+      *model.add_tables() = table;
+    }
+  }
+  *model.add_tables() = Numbers({{7.0}});
+  return model;
+}
+
+TEST(TableTextTest, NormsThatATableTellsStandBesideKernelsInGroups) {
+  const std::string rest =
+      "how variables vary together\n"
+      "  variables  c1\n"
+      "  r1          7\n";
+  EXPECT_EQ(FormatTables(ModelWithGroups(1), {.width = 60}, 0),
+            "kernel weights\n"
+            "  colour · 1 of 2 selected  ████████ 0.5      norm 0.25\n"
+            "    ● a                     ████████ 0.5      norm 0.25\n"
+            "    ○ b                              0\n"
+            "  shape · 1 of 1 selected   ████████ 0.5      norm 1\n"
+            "    ● c                     ████████ 0.5      norm 1\n" +
+                rest);
+  const std::string means = FormatTables(ModelWithGroups(3), {.width = 60}, 0);
+  EXPECT_EQ(means.find("kernel weights (means over 3 outputs)\n  colour · 1 of 2 selected "), 0u)
+      << means;
+  EXPECT_NE(means.find(" 0.5      norm 0.5\n"), std::string::npos) << means;
+  EXPECT_EQ(means.find("told of"), std::string::npos) << means;
+}
+
+TEST(TableTextTest, TablesThatNoPictureShowsStandForThemselves) {
+  v1::Model model = ModelWithGroups(1);
+  model.mutable_kernel_weights()->clear_groups();
+  const std::string without_groups = FormatTables(model, {.width = 60}, 0);
+  EXPECT_NE(without_groups.find("told of kernels"), std::string::npos) << without_groups;
+  EXPECT_NE(without_groups.find("told of groups"), std::string::npos) << without_groups;
+  model = ModelWithGroups(1);
+  model.mutable_tables(0)->set_columns(1, "size");
+  const std::string without_norms = FormatTables(model, {.width = 60}, 0);
+  EXPECT_EQ(without_norms.find("norm 1"), std::string::npos) << without_norms;
+  EXPECT_NE(without_norms.find("told of groups"), std::string::npos) << without_norms;
 }
 
 TEST(TableTextTest, FiveHundredBarsStayReadable) {
