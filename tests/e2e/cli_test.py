@@ -56,6 +56,19 @@ class CliTest(command_line_lib.CommandLineTest):
         self.expect(3, "--path: must be an option", "train", "small", "svm", "--path", "D=1,2", "--folds", "3")
         self.expect(3, "--path", "train", "small", "svm", "--path", "C=1:2", "--folds", "3")
 
+    def test_kernels_stand_below_their_groups(self):
+        kernels = ("--kernel", "gaussian median=0.5,1,2 group=curved", "--kernel", "linear group=straight")
+        self.run_ok("train", "small", "mixed_norm_mkl", *kernels, "--model", "groups", "--watch")
+        told = self.run_json("show", "groups")[0]["kernelWeights"]
+        self.assertEqual(told["groups"], ["curved"] * 3 + ["straight"])
+        selected = sum(weight != 0 for weight in told["weights"]["values"][:3])
+        shown = self.run_ok("show", "groups")
+        self.assertRegex(shown, rf"\n  curved · {selected} of 3 selected +\S+ +\S+ +norm \S+\n    ● gaussian\(")
+        self.assertRegex(shown, r"\n  straight · 1 of 1 selected +\S+ +\S+ +norm \S+\n    ● linear +")
+        self.assertEqual(shown.count("●"), selected + 1)
+        self.assertEqual(shown.count("○"), 3 - selected)
+        self.assertNotIn("share of the group", shown)
+
     def test_picture_of_filters(self):
         rows = ["label," + ",".join(f"p{i}" for i in range(16))]
         for row in range(60):

@@ -187,11 +187,11 @@ def test_a_table_of_rows_in_groups():
 
 def test_groups_without_matplotlib(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    names = ["linear", "wide", *NAMES[2:]]
+    names = ["linear", "wide(bandwidth=1.5199110829529339, columns=c1234567)", *NAMES[2:]]
     assert plots.KernelWeightsDisplay(names, WEIGHTS, GROUPS, NORMS).plot().ax_ is None
     head, wide, linear, huge, *_, last = capsys.readouterr().out.splitlines()
-    assert head == f"images · 2 of 3 selected        {'█' * 25} 0.7      norm 3.5"
-    assert wide == f"  ● wide                        {'█' * 18}{' ' * 7} 0.5      norm 2.5"
+    assert head == f"images · 2 of 3 selected                   {'█' * 25} 0.7      norm 3.5"
+    assert wide == f"  ● wide(bandwidth=1.52, columns=c1234567) {'█' * 18}{' ' * 7} 0.5      norm 2.5"
     assert linear.startswith("  ● linear ") and huge.startswith("  ○ huge ") and huge.endswith(" 0")
     assert last.startswith("  ○ narrow ")
     plots.KernelWeightsDisplay(names, WEIGHTS, GROUPS).plot(most=1)

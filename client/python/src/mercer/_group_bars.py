@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from typing import Any, Optional
 
@@ -24,6 +25,11 @@ def shorten(name: str, longest: int = _LONGEST_NAME) -> str:
     """A name without its middle where it is longer."""
     half = longest // 2
     return name if len(name) <= longest else f"{name[: half - 1]}…{name[-half:]}"
+
+
+def _short_numbers(name: str) -> str:
+    """The name with its numbers to four digits: "bandwidth=1.5199110829529339" is "bandwidth=1.52"."""
+    return re.sub(r"(?<==)\d+\.\d{5,}", lambda number: f"{float(number[0]):.4g}", name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,7 +105,7 @@ class GroupBars:
     ) -> None:
         found = in_groups(groups, weights, norms, most)
         self._groups, further = found[:most], found[len(found[:most]) :]
-        self._names, self._weights, self._norms = names, weights, norms
+        self._names, self._weights, self._norms = [_short_numbers(name) for name in names], weights, norms
         self._heads: list[float] = []
         self._rows: list[tuple[float, int]] = []
         self._rests: list[tuple[float, str]] = []

@@ -63,7 +63,7 @@ test('kernels stand below their groups, the selected ones first', async () => {
   const selected = weights.filter((_, index) => index % 3 === 0 && weights[index] !== 0).length;
   assert.equal(await list.getByRole('img', { name: 'selected', exact: true }).count(), selected);
   assert.equal(await list.getByRole('img', { name: 'not selected' }).count(), 0);
-  await picture(page, '23-groups');
+  await picture(page, '26-groups');
   await list.getByRole('button', { name: /, of shape: show$/ }).click();
   assert.ok((await list.getByRole('img', { name: 'not selected' }).count()) > 0);
   // The tables of each output are in the picture.
