@@ -243,10 +243,8 @@ def test_matrices_are_read_as_the_server_reads_them(client, data):
     both = client.upload(features, signal > 0.5, distances={"far": far}, kernels={"gram": features @ features.T})
     model = client.train(both, "svm", kernels=["distance", "precomputed"]).wait()
     squares = {"far": np.abs(new[:, :1] - features[:, 0]), "gram": new @ features.T}
-    with pytest.raises(ValueError, match="do not say which they read of the matrices"):
-        mercer.load_model(model.export()).decision_values(new, squares)
-    with pytest.raises(mercer.InvalidRequestError, match="block"):
-        model.predict_all(new, squares=squares)
+    assert_equal_to_server(model, new, squares=squares)
+    assert list(mercer.load_model(model.export()).square_rows) == ["far", "gram"]
 
 
 def test_pickles_and_files_are_the_model(client, data, tmp_path):

@@ -333,6 +333,14 @@ absl::StatusOr<std::vector<KernelSpec>> ExpandKernels(const std::vector<KernelGr
     CheckNames(kernels, grid_of, violations);
   }
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  // Rows to predict may come with fewer matrices, of which this need not be the only one of its
+  // kind.
+  for (KernelSpec& kernel : kernels) {
+    if (IsSquareType(kernel.type) && kernel.block.empty() && data.squares.size() > 1) {
+      MERCER_ASSIGN_OR_RETURN(const SquareBlock* square, ResolveSquare(kernel, data));
+      kernel.block = square->name;
+    }
+  }
   return kernels;
 }
 
