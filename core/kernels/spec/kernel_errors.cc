@@ -9,8 +9,14 @@ namespace mercer {
 std::string KernelField(size_t kernel) { return absl::StrCat("kernels[", kernel, "]"); }
 
 std::string KernelText(size_t kernel, const KernelSpec& spec) {
-  const std::string& name = spec.labels.name;
-  return name.empty() ? KernelField(kernel) : absl::StrCat(KernelField(kernel), " '", name, "'");
+  std::string text = KernelField(kernel);
+  if (!spec.labels.name.empty()) {
+    absl::StrAppend(&text, " '", spec.labels.name, "'");
+  }
+  if (!spec.labels.group.empty()) {
+    absl::StrAppend(&text, " of group '", spec.labels.group, "'");
+  }
+  return text;
 }
 
 std::string SameNameText(const std::string& name, size_t entry, size_t other) {

@@ -12,7 +12,8 @@ namespace mercer {
 // The kernel's name as a field: "kernels[3]" for the kernel 3, counted from 0.
 std::string KernelField(size_t kernel);
 
-// The same for people, with the name that the kernel was given: "kernels[3] 'hsv'".
+// The same for people, with the labels that the kernel was given: "kernels[3] 'hsv' of group
+// 'colours'".
 std::string KernelText(size_t kernel, const KernelSpec& spec);
 
 // What is wrong with a name that a kernel of one entry of a list and one of another would have.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 #include "core/base/process/row_vectors.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
@@ -12,6 +14,18 @@
 
 namespace mercer {
 namespace {
+
+// The smallest eigenvalue of a matrix is a'K a / a'a or less.
+absl::Status IndefiniteError(const KernelSpec& kernel, double quotient, double diagonal) {
+  ErrorMetadata metadata = {{"eigenvalue_at_most", absl::StrCat(quotient)}};
+  if (kernel.type == KernelType::kPrecomputed) {
+    metadata.push_back({"remedy", "preprocessing.square_repair"});
+  }
+  return WithReason(absl::InvalidArgumentError(absl::StrCat(
+                        "the matrix is not positive semidefinite: it has an eigenvalue of ",
+                        quotient, " or less, its diagonal is at most ", diagonal)),
+                    "NOT_PSD", metadata);
+}
 
 // An energy below -1e-8 a'a max_i K_k(i, i) is no rounding: the matrix is no kernel, and the bounds
 // would mean nothing (docs/mathematics/README.md, section 3).
@@ -24,11 +38,12 @@ absl::Status CheckEnergies(const KernelFamily& family, const std::vector<KernelS
     }
     MERCER_RETURN_IF_ERROR(family.Diagonals({k}, diagonal, context));
     for (Index j = 0; j < energies.cols(); ++j) {
-      if (energies(k, j) < -1e-8 * SquaredNormOfRows(duals.col(j)) * diagonal.maxCoeff()) {
+      const double squared_norm = SquaredNormOfRows(duals.col(j));
+      if (energies(k, j) < -1e-8 * squared_norm * diagonal.maxCoeff()) {
+        const KernelSpec& kernel = kernels[static_cast<size_t>(k)];
         return NameKernel(
-            static_cast<size_t>(k), kernels[static_cast<size_t>(k)],
-            WithReason(absl::InvalidArgumentError("the matrix is not positive semidefinite"),
-                       "NOT_PSD"));
+            static_cast<size_t>(k), kernel,
+            IndefiniteError(kernel, energies(k, j) / squared_norm, diagonal.maxCoeff()));
       }
     }
   }

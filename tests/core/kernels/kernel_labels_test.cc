@@ -164,6 +164,11 @@ TEST(KernelLabelsTest, ErrorsOfAKernelHaveItsName) {
   const absl::Status named = error("hue");
   EXPECT_THAT(std::string(named.message()), testing::StartsWith("kernels[1] 'hue': row 1"));
   EXPECT_THAT(GetErrorMetadata(named), testing::Contains(testing::Pair("kernel", "kernels[1]")));
+  unit.labels.group = "colours";
+  EXPECT_THAT(std::string(error("hue").message()),
+              testing::StartsWith("kernels[1] 'hue' of group 'colours': row 1"));
+  EXPECT_THAT(std::string(error("").message()),
+              testing::StartsWith("kernels[1] of group 'colours': row 1"));
 }
 
 }  // namespace
