@@ -280,7 +280,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             return self._named(X), y
         if precomputed:
             refuse_leading_kernels(X)
-            X = stacked(X)
+            X = stacked(X, square_texts(self.kernels))
         checks = self._checks(precomputed)
         X, y = validate_data(self, X, y, y_numeric=y_numeric, ensure_min_samples=_FEWEST_ROWS, **checks)
         if precomputed:

@@ -8,6 +8,7 @@ from typing import Any, Optional
 import numpy as np
 import numpy.typing as npt
 
+from mercer import kernels as kernel_texts
 from mercer._content import Part
 from mercer._proto import v1
 from mercer._tables import square_part
@@ -31,15 +32,56 @@ def square_texts(kernels: Any) -> list[str]:
     return texts if texts and all(_kind(text) is not None for text in texts) else []
 
 
-def stacked(X: Any) -> Any:
-    """A sequence of matrices as one array with a last axis of kernels; anything else as it is."""
-    if isinstance(X, (list, tuple)) and X and all(np.ndim(matrix) == 2 for matrix in X):
-        shapes = {np.shape(matrix) for matrix in X}
-        if len(shapes) > 1:
-            raise ValueError(f"the matrices must have one shape; they have {', '.join(map(str, sorted(shapes)))}")
-        # Each matrix stays in one piece, because all that reads them reads one after the other.
-        return np.moveaxis(np.stack([np.asarray(matrix) for matrix in X]), 0, -1)
-    return X
+def stacked(X: Any, texts: Sequence[str] = ("precomputed",)) -> Any:
+    """A sequence of matrices as one array with a last axis of kernels; anything else as it is.
+
+    Values that are no numbers are named with their kernels; what reads the array finds others.
+    """
+    array = _stacked(X)
+    if isinstance(array, np.ndarray) and array.ndim in (2, 3) and array.dtype.kind == "f":
+        for place in range(array.shape[2] if array.ndim == 3 else 1):
+            _check_finite(array[..., place] if array.ndim == 3 else array, place, texts)
+    return array
+
+
+def _stacked(X: Any) -> Any:
+    if not isinstance(X, (list, tuple)) or not X:
+        return X
+    matrices: list[npt.NDArray[Any]] = []
+    for place, matrix in enumerate(X):
+        matrices.append(_as_array(matrix, place))
+        if matrices[-1].ndim != 2:
+            return X
+        if matrices[-1].shape != matrices[0].shape:
+            shapes = f"X[0] has {matrices[0].shape}, X[{place}] has {matrices[-1].shape}"
+            raise ValueError(f"the matrices must have one shape; {shapes}")
+    # Each matrix stays in one piece, because all that reads them reads one after the other.
+    return np.moveaxis(np.stack(matrices), 0, -1)
+
+
+def _as_array(matrix: Any, place: int) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(matrix)
+    except ValueError as error:
+        raise ValueError(f"X[{place}] is no matrix: its rows have different lengths") from error
+
+
+def _check_finite(matrix: Array, place: int, texts: Sequence[str]) -> None:
+    bad = ~np.isfinite(matrix)
+    if bad.any():
+        row, column = np.unravel_index(int(bad.argmax()), bad.shape)
+        raise ValueError(
+            f"{_label(place, texts)}: row {row + 1}, column {column + 1} is {matrix[row, column]}; "
+            "matrices must have no NaN and no inf"
+        )
+
+
+def _label(place: int, texts: Sequence[str]) -> str:
+    """What the server's messages call the kernel."""
+    grid = kernel_texts.parse(texts[place if place < len(texts) else 0])
+    name = f" {grid.name!r}" if grid.name else ""
+    group = f" of group {grid.group!r}" if grid.group else ""
+    return f"kernels[{place}]{name}{group}"
 
 
 def refuse_leading_kernels(X: Any) -> None:
@@ -102,7 +144,7 @@ class SquareKernels:
             if missing or not given:
                 raise ValueError(f"the model reads the matrices {', '.join(missing or square_rows)} of X: not None")
             X = [np.zeros(given[0]) if matrix is None else matrix for matrix in X]
-        X = stacked(X)
+        X = stacked(X, self.texts)
         read = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *square_rows.values()]))
         shape = getattr(X, "shape", ())
         if len(shape) in (2, 3) and shape[1] == len(read) != num_rows:
