@@ -14,18 +14,28 @@ constexpr int64_t kRefreshInterval = 40;  // Newton steps between products compu
 constexpr double kPreciseGap = 1e-4;      // below, products are computed anew at every centre
 constexpr int64_t kMaxStalls = 30;        // proximal steps without progress
 constexpr double kSubproblemShare = 0.1;
-constexpr double kLeastStep = 1e-3;  // of the largest cost over the unit of scores
+constexpr double kLeastStep = 1e-3;  // of StepUnit
+// Costs beyond this many times the largest coefficient bound nothing: with a hard margin they say
+// nothing about the solution's size.
+constexpr double kOutOfReach = 1e4;
 constexpr double kGoalShare = 0.05;
 // A proximal step of this many times the inverse of the small eigenvalues of the Newton systems
 // contracts the error by about the same factor; longer ones only make the subproblems harder.
 constexpr double kStepOfPivot = 100.0;
 
-// Finds the entries of `values` that are not negligible against the box, and their indices.
-void NonZeros(const Vector& values, const SvmDualBox& box, std::vector<Index>& indices,
-              Vector& kept) {
+// What no coefficient will reach.
+double ReachOf(const Vector& dual) {
+  const double largest = dual.cwiseAbs().maxCoeff();
+  return largest > 0 ? kOutOfReach * largest : kInfinity;
+}
+
+// Finds the entries of `values` that are not negligible against the part of the box that is within
+// reach, and their indices.
+void NonZeros(const Vector& values, const SvmDualBox& box, double reach,
+              std::vector<Index>& indices, Vector& kept) {
   indices.clear();
   for (Index i = 0; i < values.size(); ++i) {
-    if (std::abs(values(i)) > 1e-15 * (box.upper(i) - box.lower(i))) {
+    if (std::abs(values(i)) > 1e-15 * std::min(box.upper(i) - box.lower(i), reach)) {
       indices.push_back(i);
     }
   }
@@ -48,6 +58,10 @@ absl::Status SvmNewtonSolver::SetProblem(const SvmProblem& problem) {
 
 double SvmNewtonSolver::CostUnit() const { return problem_.costs.maxCoeff() / box_.score_unit; }
 
+double SvmNewtonSolver::StepUnit(const Vector& dual) const {
+  return std::min(CostUnit(), ReachOf(dual) / box_.score_unit);
+}
+
 absl::Status SvmNewtonSolver::Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
                                     RunContext& context) {
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
@@ -61,9 +75,9 @@ absl::Status SvmNewtonSolver::Start(const SvmProblem& problem, const SvmWarmStar
   MERCER_RETURN_IF_ERROR(Multiply(state.center, state.center_scores, context));
   state.dual = state.eta = state.center;
   state.dual_scores = state.scores = state.center_scores;
-  state.step = warm_start.proximal_step > 0
-                   ? std::max(warm_start.proximal_step, kLeastStep * CostUnit())
-                   : 0.1 * CostUnit();
+  const double unit = StepUnit(state.center);
+  state.step = warm_start.proximal_step > 0 ? std::max(warm_start.proximal_step, kLeastStep * unit)
+                                            : 0.1 * unit;
   MERCER_ASSIGN_OR_RETURN(certificate_, Certify(state, context));
   state_ = std::move(state);
   if (certificate_.RelativeGap() <= relative_gap_) {
@@ -81,7 +95,7 @@ absl::Status SvmNewtonSolver::Multiply(const Vector& dual, Vector& scores,
                                        RunContext& context) const {
   std::vector<Index> columns;
   Vector coefficients;
-  NonZeros(dual, box_, columns, coefficients);
+  NonZeros(dual, box_, ReachOf(dual), columns, coefficients);
   scores = Vector::Zero(kernel_.size());
   return AddKernelColumns(kernel_, columns, coefficients, scores, context);
 }
@@ -93,7 +107,7 @@ absl::Status SvmNewtonSolver::MakePoint(State& next, RunContext& context) const 
                           Model(next).BalanceDual(next.scores, next.bias, next.dual, context));
   std::vector<Index> columns;
   Vector coefficients;
-  NonZeros(next.dual - next.eta, box_, columns, coefficients);
+  NonZeros(next.dual - next.eta, box_, ReachOf(next.dual), columns, coefficients);
   next.dual_scores = next.scores;
   return AddKernelColumns(kernel_, columns, coefficients, next.dual_scores, context);
 }
@@ -200,7 +214,7 @@ absl::Status SvmNewtonSolver::Recentre(bool solved, RunContext& context) {
   const double grown =
       std::min({4.0 * state_.step, std::max(kStepOfPivot / state_.pivot_scale, 0.25 * state_.step),
                 1e4 * CostUnit()});
-  next.step = solved ? grown : std::max(0.25 * state_.step, kLeastStep * CostUnit());
+  next.step = solved ? grown : std::max(0.25 * state_.step, kLeastStep * StepUnit(next.center));
   MERCER_RETURN_IF_ERROR(MakePoint(next, context));
   ++next.stalls;
   return Commit(std::move(next), context);

@@ -95,6 +95,8 @@ class SvmNewtonSolver : public SvmSolver {
 
   absl::Status SetProblem(const SvmProblem& problem);
   double CostUnit() const;
+  // What the least and the first proximal step are in proportion to, at a centre.
+  double StepUnit(const Vector& dual) const;
   ProximalModel Model(const State& state) const { return {box_, state.center, state.step}; }
   absl::Status Multiply(const Vector& dual, Vector& scores, RunContext& context) const;
   absl::Status MakePoint(State& next, RunContext& context) const;
