@@ -110,7 +110,41 @@ TEST(MixedNormPropertyTest, TwinsConstantsAndZeroKernelsChangeNothing) {
   EXPECT_NEAR(Optimum(more, groups, given.targets, 50), optimum, 2 * kGap * optimum);
   std::vector<Matrix> shifted = given.grams;
   shifted[2].array() += 0.3;
-  EXPECT_NEAR(Optimum(shifted, given.groups, given.targets, 50), optimum, 2 * kGap * optimum);
+  const Fit before =
+      MustTrain(GroupedProblem(given.grams, given.groups, given.targets), WithCost(50), kGap);
+  const Fit after =
+      MustTrain(GroupedProblem(shifted, given.groups, given.targets), WithCost(50), kGap);
+  EXPECT_NEAR(after.objective(), optimum, 2 * kGap * optimum);
+  EXPECT_LE((DecisionOf(before, given.grams) - DecisionOf(after, shifted)).cwiseAbs().maxCoeff(),
+            1e-3);
+  const Vector dual = after.dual();
+  EXPECT_NEAR(dual.dot(shifted[2] * dual), dual.dot(given.grams[2] * dual),
+              1e-12 * dual.squaredNorm());
+}
+
+TEST(MixedNormPropertyTest, PermutationsOfRowsKernelsAndGroupsPermuteTheResult) {
+  const RandomKernels given = SomeKernels();
+  const Fit fit =
+      MustTrain(GroupedProblem(given.grams, given.groups, given.targets), WithCost(50), 1e-8);
+  std::vector<Index> rows;
+  for (Index i = 0; i < 40; ++i) {
+    rows.push_back((7 * i + 3) % 40);
+  }
+  const std::vector<size_t> kernels = {8, 3, 0, 11, 5, 1, 9, 2, 4, 10, 6, 7};
+  std::vector<Matrix> grams;
+  std::vector<int> groups;
+  for (const size_t k : kernels) {
+    grams.emplace_back(given.grams[k](rows, rows));
+    groups.push_back(given.groups[k]);
+  }
+  const Fit other =
+      MustTrain(GroupedProblem(grams, groups, given.targets(rows)), WithCost(50), 1e-8);
+  const Vector expected = DecisionOf(fit, given.grams)(rows);
+  EXPECT_LE((DecisionOf(other, grams) - expected).cwiseAbs().maxCoeff(), 1e-3);
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    EXPECT_NEAR(other.weights()(static_cast<Index>(k)),
+                fit.weights()(static_cast<Index>(kernels[k])), 1e-2 * fit.weights().maxCoeff());
+  }
 }
 
 TEST(MixedNormPropertyTest, WeightsOfRowsAreCopiesOfThem) {
@@ -132,8 +166,11 @@ TEST(MixedNormPropertyTest, WeightsOfRowsAreCopiesOfThem) {
     copied.push_back(gram(rows, rows));
   }
   const Fit fit = MustTrain(weighted, WithCost(50), kGap);
-  const double of_copies = Optimum(copied, given.groups, given.targets(rows), 50);
-  EXPECT_NEAR(fit.objective(), of_copies, 2 * kGap * of_copies);
+  const Fit of_copies =
+      MustTrain(GroupedProblem(copied, given.groups, given.targets(rows)), WithCost(50), kGap);
+  EXPECT_NEAR(fit.objective(), of_copies.objective(), 2 * kGap * of_copies.objective());
+  const Vector scores = DecisionOf(fit, given.grams)(rows);
+  EXPECT_LE((scores - DecisionOf(of_copies, copied)).cwiseAbs().maxCoeff(), 1e-3);
 }
 
 TEST(MixedNormPropertyTest, FlippedLabelsNegateTheScores) {
