@@ -427,31 +427,55 @@ absl::StatusOr<BoundCrossKernels> CrossKernels::Bind(const PreparedData& x,
   return bound;
 }
 
-void BoundCrossKernels::Values(Index begin, Index end, double* out,
-                               const RunContext& context) const {
+void BoundCrossKernels::ForEachSource(
+    Index begin, Index end, const RunContext& context,
+    const std::function<void(size_t source, const Strip& pairs)>& visit) const {
   const Index rows = end - begin;
   const Index columns = parts_->basis->rows;
-  std::vector<double> source_values(static_cast<size_t>(rows * stride_));
+  std::vector<double> values(static_cast<size_t>(rows * stride_));
   RowMatrix gathered;
-  PacedCheck check(context);
   for (size_t s = 0; s < features_.size() && !context.cancelled(); ++s) {
     const BasisSource& source = parts_->sources[s];
     const auto x = features_[s].Rows(begin, end, gathered);
     if (source.source.is_square) {
-      RowMatrix::Map(source_values.data(), rows, stride_).leftCols(columns) = x;
+      RowMatrix::Map(values.data(), rows, stride_).leftCols(columns) = x;
     } else {
-      ComputePairValues(source.source.value, x, source.features.view(), source_values.data(),
-                        stride_, context);
+      ComputePairValues(source.source.value, x, source.features.view(), values.data(), stride_,
+                        context);
     }
-    const Strip strip{source_values.data(), rows, columns, stride_};
-    for (const size_t k : parts_->kernels_of[s]) {
-      if (!check.After(rows * stride_).ok()) {
+    visit(s, {values.data(), rows, columns, stride_});
+  }
+}
+
+void BoundCrossKernels::Values(Index begin, Index end, double* out,
+                               const RunContext& context) const {
+  const Index size = (end - begin) * stride_;
+  PacedCheck check(context);
+  ForEachSource(begin, end, context, [&](size_t source, const Strip& pairs) {
+    for (const size_t k : parts_->kernels_of[source]) {
+      if (!check.After(size).ok()) {
         return;
       }
-      OneKernel({parts_->kernels[k], row_factors_[k], parts_->factors[k]}, strip, begin,
-                out + static_cast<Index>(k) * rows * stride_);
+      OneKernel({parts_->kernels[k], row_factors_[k], parts_->factors[k]}, pairs, begin,
+                out + static_cast<Index>(k) * size);
     }
-  }
+  });
+}
+
+void BoundCrossKernels::ForEachKernel(
+    Index begin, Index end, const RunContext& context,
+    const std::function<void(Index kernel, const double* values)>& visit) const {
+  std::vector<double> values(static_cast<size_t>((end - begin) * stride_));
+  ForEachSource(begin, end, context, [&](size_t source, const Strip& pairs) {
+    for (const size_t k : parts_->kernels_of[source]) {
+      if (context.cancelled()) {
+        return;
+      }
+      OneKernel({parts_->kernels[k], row_factors_[k], parts_->factors[k]}, pairs, begin,
+                values.data());
+      visit(static_cast<Index>(k), values.data());
+    }
+  });
 }
 
 }  // namespace mercer

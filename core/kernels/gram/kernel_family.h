@@ -6,6 +6,7 @@
 // model folds into its weights.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "core/kernels/gram/kernel_operator.h"
 #include "core/kernels/gram/kernel_source.h"
 #include "core/kernels/spec/kernel_spec.h"
+#include "core/linalg/vector_math.h"
 
 namespace mercer {
 
@@ -138,8 +140,18 @@ class BoundCrossKernels {
   // The entries of a row do not depend on the rows beside it.
   void Values(Index begin, Index end, double* out, const RunContext& context) const;
 
+  // Calls visit(k, values) for every kernel k: values[r * stride() + j] = k_k(x_(begin + r), z_j),
+  // with the bits of Values. Kernels of one source come one after the other and share its values of
+  // pairs; those of one kernel are in memory at a time. No more calls once cancelled.
+  void ForEachKernel(Index begin, Index end, const RunContext& context,
+                     const std::function<void(Index kernel, const double* values)>& visit) const;
+
  private:
   friend class CrossKernels;
+  // Calls visit(s, pairs) with the values of pairs of each source s.
+  void ForEachSource(Index begin, Index end, const RunContext& context,
+                     const std::function<void(size_t source, const Strip& pairs)>& visit) const;
+
   std::shared_ptr<const CrossKernels::Parts> parts_;
   Index stride_ = 0;
   std::vector<SourceRows> features_;  // of each source

@@ -1,11 +1,15 @@
 #include "core/training/terms/kernel_term.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/numeric/hash_table.h"
+#include "core/base/numeric/index_range.h"
 #include "core/base/status/status_macros.h"
 #include "core/kernels/gram/kernel_family.h"
 #include "core/kernels/spec/kernel_labels.h"
@@ -20,6 +24,11 @@ using SparseMatrix = Eigen::SparseMatrix<double>;
 // of 64 bytes, and few enough that rows x basis stays below 16 MB.
 Index ChunkRows(Index num_basis) {
   return std::clamp<Index>((Index{1} << 21) / std::max<Index>(num_basis, 1) / 8 * 8, 8, 1024);
+}
+
+// The same of kernels one by one, whose values of a block of rows stay in the second-level cache.
+Index BlockRows(Index num_basis) {
+  return std::clamp<Index>((Index{1} << 16) / std::max<Index>(num_basis, 1) / 8 * 8, 8, 64);
 }
 
 SharedMatrix RowRange(const SharedMatrix& matrix, Index begin, Index count) {
@@ -57,21 +66,9 @@ void AddProduct(const Matrix& cross, const SparseMatrix& coefficients, Index j, 
   }
 }
 
-// Outputs of a term that have the same kernel weights share one combination of kernels.
-std::vector<std::vector<Index>> EqualWeightGroups(const Matrix& weights) {
-  std::vector<std::vector<Index>> groups;
-  for (Index j = 0; j < weights.cols(); ++j) {
-    const auto same =
-        std::find_if(groups.begin(), groups.end(), [&](const std::vector<Index>& group) {
-          return weights.col(group.front()) == weights.col(j);
-        });
-    if (same == groups.end()) {
-      groups.push_back({j});
-    } else {
-      same->push_back(j);
-    }
-  }
-  return groups;
+// Whether all outputs have the same weights, and so share one combination of kernels.
+bool HasOneCombination(const Matrix& weights) {
+  return weights == weights.col(0).replicate(1, weights.cols());
 }
 
 // Calls visit(range, begin) for the rows, chunk by chunk.
@@ -92,7 +89,9 @@ class KernelTermValues : public TermValues {
  public:
   // The term must outlive the values.
   KernelTermValues(const KernelTerm& term, CrossKernels cross_kernels)
-      : term_(term), cross_kernels_(std::move(cross_kernels)) {}
+      : term_(term),
+        cross_kernels_(std::move(cross_kernels)),
+        one_combination_(HasOneCombination(term.weights)) {}
 
   size_t MemoryBytes() const override;
   absl::Status Add(const PreparedData& rows, MatrixRef values, RunContext& context) const override;
@@ -100,13 +99,18 @@ class KernelTermValues : public TermValues {
                           RunContext& context) const override;
 
  private:
-  absl::Status AddRows(const PreparedData& rows, MatrixRef values, RunContext& context) const;
-  // `cross` has room for the values of a kernel.
-  absl::Status AddKernel(const PreparedData& rows, Index kernel, Matrix& cross, MatrixRef values,
-                         RunContext& context) const;
+  // The values of a kernel at the rows from `begin` on: rows x basis.
+  using KernelVisit = std::function<void(Index kernel, Index begin, const Matrix& cross)>;
+
+  absl::Status AddCombination(const PreparedData& rows, MatrixRef values,
+                              RunContext& context) const;
+  absl::Status ForKernels(const PreparedData& rows, RunContext& context,
+                          const KernelVisit& visit) const;
+  void AddKernel(Index kernel, const Matrix& cross, MatrixRef values) const;
 
   const KernelTerm& term_;
-  CrossKernels cross_kernels_;
+  const CrossKernels cross_kernels_;
+  const bool one_combination_;
 };
 
 size_t KernelTermValues::MemoryBytes() const {
@@ -116,63 +120,63 @@ size_t KernelTermValues::MemoryBytes() const {
          cross_kernels_.MemoryBytes();
 }
 
+// One combination costs one pass over kernels. Of several, each would have a pass of its own, with
+// distances of its own: kernel by kernel costs as much as one of them, and the products.
 absl::Status KernelTermValues::Add(const PreparedData& rows, MatrixRef values,
                                    RunContext& context) const {
+  if (!one_combination_) {
+    return ForKernels(rows, context, [&](Index kernel, Index begin, const Matrix& cross) {
+      AddKernel(kernel, cross, values.middleRows(begin, cross.rows()));
+    });
+  }
   return ForChunks(rows, ChunkRows(cross_kernels_.num_basis()), context,
                    [&](const PreparedData& range, Index begin) {
-                     return AddRows(range, values.middleRows(begin, range.rows), context);
+                     return AddCombination(range, values.middleRows(begin, range.rows), context);
                    });
 }
 
-// Combining all kernels of a group of outputs costs one pass over the kernels per group; evaluating
-// kernel by kernel costs as much as one group and the products.
-absl::Status KernelTermValues::AddRows(const PreparedData& rows, MatrixRef values,
-                                       RunContext& context) const {
-  const std::vector<std::vector<Index>> groups = EqualWeightGroups(term_.weights);
+absl::Status KernelTermValues::AddCombination(const PreparedData& rows, MatrixRef values,
+                                              RunContext& context) const {
   Matrix cross(rows.rows, cross_kernels_.num_basis());
-  if (groups.size() > 1 && static_cast<Index>(groups.size()) * 4 > term_.weights.rows()) {
-    for (Index k = 0; k < term_.weights.rows(); ++k) {
-      MERCER_RETURN_IF_ERROR(AddKernel(rows, k, cross, values, context));
-    }
-    return absl::OkStatus();
-  }
-  for (const std::vector<Index>& group : groups) {
-    MERCER_RETURN_IF_ERROR(
-        cross_kernels_.Combine(rows, term_.weights.col(group.front()), cross, context));
-    for (const Index j : group) {
-      AddProduct(cross, term_.coefficients, j, 1.0,
-                 values.col(term_.outputs[static_cast<size_t>(j)]));
-    }
+  MERCER_RETURN_IF_ERROR(cross_kernels_.Combine(rows, term_.weights.col(0), cross, context));
+  for (Index j = 0; j < term_.weights.cols(); ++j) {
+    AddProduct(cross, term_.coefficients, j, 1.0,
+               values.col(term_.outputs[static_cast<size_t>(j)]));
   }
   return absl::OkStatus();
 }
 
-absl::Status KernelTermValues::AddKernel(const PreparedData& rows, Index kernel, Matrix& cross,
-                                         MatrixRef values, RunContext& context) const {
-  MERCER_RETURN_IF_ERROR(
-      cross_kernels_.Combine(rows, Vector::Unit(term_.weights.rows(), kernel), cross, context));
+// Calls visit for all kernels at all rows, concurrently for different rows.
+absl::Status KernelTermValues::ForKernels(const PreparedData& rows, RunContext& context,
+                                          const KernelVisit& visit) const {
+  MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, cross_kernels_.Bind(rows, context));
+  const Index basis = cross_kernels_.num_basis();
+  context.parallel().ForBlocks(rows.rows, BlockRows(basis), [&](Index begin, Index end) {
+    Matrix cross(end - begin, basis);
+    bound.ForEachKernel(begin, end, context, [&](Index kernel, const double* values) {
+      cross = Eigen::Map<const RowMatrix, 0, Eigen::OuterStride<>>(
+          values, end - begin, basis, Eigen::OuterStride<>(bound.stride()));
+      visit(kernel, begin, cross);
+    });
+  });
+  return context.CheckCancelled();
+}
+
+void KernelTermValues::AddKernel(Index kernel, const Matrix& cross, MatrixRef values) const {
   for (Index j = 0; j < term_.weights.cols(); ++j) {
     if (term_.weights(kernel, j) != 0) {
       AddProduct(cross, term_.coefficients, j, term_.weights(kernel, j),
                  values.col(term_.outputs[static_cast<size_t>(j)]));
     }
   }
-  return absl::OkStatus();
 }
 
 absl::Status KernelTermValues::AddByShare(const PreparedData& rows,
                                           const std::vector<Matrix*>& shares,
                                           RunContext& context) const {
-  return ForChunks(
-      rows, ChunkRows(cross_kernels_.num_basis()), context,
-      [&](const PreparedData& range, Index begin) {
-        Matrix cross(range.rows, cross_kernels_.num_basis());
-        for (size_t k = 0; k < shares.size(); ++k) {
-          MERCER_RETURN_IF_ERROR(AddKernel(range, static_cast<Index>(k), cross,
-                                           shares[k]->middleRows(begin, range.rows), context));
-        }
-        return absl::OkStatus();
-      });
+  return ForKernels(rows, context, [&](Index kernel, Index begin, const Matrix& cross) {
+    AddKernel(kernel, cross, shares[static_cast<size_t>(kernel)]->middleRows(begin, cross.rows()));
+  });
 }
 
 // The coefficients of `from` moved to the rows of `to`.
@@ -197,12 +201,20 @@ SparseMatrix MoveRows(const SparseMatrix& coefficients, const Basis& from, const
   return moved;
 }
 
-// Adds the outputs of `term` to `target`, which has the same basis and the same kernels.
-void AppendOutputs(const KernelTerm& term, KernelTerm& target) {
+// Adds the outputs of `term` to `target`, which has the same basis; the kernel k of `term` is the
+// kernel places[k] of `target`.
+void AppendOutputs(const KernelTerm& term, const std::vector<Index>& places, KernelTerm& target) {
   const Index before = target.weights.cols();
+  const Index known = target.weights.rows();
+  const auto kernels = static_cast<Index>(target.kernels.size());
   target.outputs.insert(target.outputs.end(), term.outputs.begin(), term.outputs.end());
-  target.weights.conservativeResize(Eigen::NoChange, before + term.weights.cols());
-  target.weights.rightCols(term.weights.cols()) = term.weights;
+  target.weights.conservativeResize(kernels, before + term.weights.cols());
+  target.weights.bottomRows(kernels - known).setZero();
+  auto added = target.weights.rightCols(term.weights.cols());
+  added.setZero();
+  for (size_t k = 0; k < places.size(); ++k) {
+    added.row(places[k]) += term.weights.row(static_cast<Index>(k));
+  }
   SparseMatrix joined(target.coefficients.rows(), before + term.coefficients.cols());
   joined.reserve(target.coefficients.nonZeros() + term.coefficients.nonZeros());
   for (Index column = 0; column < joined.cols(); ++column) {
@@ -216,6 +228,33 @@ void AppendOutputs(const KernelTerm& term, KernelTerm& target) {
   }
   joined.finalize();
   target.coefficients = std::move(joined);
+}
+
+// All that tells a kernel from others.
+std::string KeyOf(const KernelSpec& kernel) {
+  ByteWriter writer;
+  WriteFields(kernel, writer);
+  WriteFields(kernel.labels, writer);
+  return std::move(writer).Take();
+}
+
+// Adds the kernels of `more` that are not among `kernels`. Returns the places of all of them.
+std::vector<Index> UniteKernels(const std::vector<KernelSpec>& more,
+                                std::vector<KernelSpec>& kernels) {
+  HashMap<std::string, Index> place_of;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    place_of.try_emplace(KeyOf(kernels[k]), static_cast<Index>(k));
+  }
+  std::vector<Index> places;
+  for (const KernelSpec& kernel : more) {
+    const auto [found, is_new] =
+        place_of.try_emplace(KeyOf(kernel), static_cast<Index>(kernels.size()));
+    if (is_new) {
+      kernels.push_back(kernel);
+    }
+    places.push_back(found->second);
+  }
+  return places;
 }
 
 const Basis& BasisOf(const KernelTerm& term, const std::vector<Basis>& bases) {
@@ -270,16 +309,35 @@ void KernelTerm::MoveBases(const TermMove& move) {
   coefficients = MoveRows(coefficients, before, BasisOf(*this, move.to));
 }
 
+// Outputs that use few kernels of many have distances in common, which are computed once for all of
+// a term; but their weights together may be nearly all 0.
 std::shared_ptr<const Term> KernelTerm::Joined(const Term& later) const {
+  constexpr Index kMostZeros = 16;  // places of weights for each that is not 0
   if (later.kind() != kKind) {
     return nullptr;
   }
   const auto& other = static_cast<const KernelTerm&>(later);
-  if (other.basis != basis || other.outputs.front() <= outputs.back() || other.kernels != kernels) {
+  if (other.basis != basis || other.outputs.front() <= outputs.back()) {
     return nullptr;
   }
+  std::vector<KernelSpec> united = kernels;
+  std::vector<Index> places = IndexRange(0, static_cast<Index>(other.kernels.size()));
+  if (other.kernels != kernels) {
+    const Index room =
+        kMostZeros * ((weights.array() != 0).count() + (other.weights.array() != 0).count());
+    const Index count = weights.cols() + other.weights.cols();
+    const auto too_many = [&](Index rows) { return rows * count > room; };
+    if (too_many(std::max(weights.rows(), other.weights.rows()))) {
+      return nullptr;
+    }
+    places = UniteKernels(other.kernels, united);
+    if (too_many(static_cast<Index>(united.size()))) {
+      return nullptr;
+    }
+  }
   auto joined = std::make_shared<KernelTerm>(*this);
-  AppendOutputs(other, *joined);
+  joined->kernels = std::move(united);
+  AppendOutputs(other, places, *joined);
   return joined;
 }
 

@@ -23,7 +23,7 @@ struct KernelTerm : TermOf<KernelTerm> {
 
   absl::Status CheckValues(const TermPlace& place, Index num_square_columns) const override;
   void MoveBases(const TermMove& move);
-  // Terms of one basis with the same kernels tell their outputs together.
+  // Terms of one basis tell their outputs together, with the kernels of both.
   std::shared_ptr<const Term> Joined(const Term& later) const override;
   void Scale(double factor) { coefficients *= factor; }
   absl::StatusOr<std::unique_ptr<const TermValues>> MakeValues(

@@ -102,6 +102,30 @@ TEST(CrossKernelsTest, ARowHasTheSameBitsAloneAndInABatch) {
   }
 }
 
+TEST(CrossKernelsTest, KernelsOneByOneHaveTheBitsOfAllTogether) {
+  const auto data = MixedData(kBasisRows, 5);
+  const auto cross = CrossKernels::Make(data, UnscaledKernels(), {});
+  ASSERT_TRUE(cross.ok()) << cross.status();
+  RunContext context;
+  const auto bound = cross->Bind(*data, context);
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  const size_t size = 40 * static_cast<size_t>(bound->stride());
+  std::vector<double> all(UnscaledKernels().size() * size);
+  bound->Values(30, 70, all.data(), context);
+  std::vector<int> visits(UnscaledKernels().size(), 0);
+  bound->ForEachKernel(30, 70, context, [&](Index kernel, const double* values) {
+    const auto k = static_cast<size_t>(kernel);
+    ++visits[k];
+    for (size_t row = 0; row < 40; ++row) {
+      const size_t first = row * static_cast<size_t>(bound->stride());
+      EXPECT_TRUE(
+          std::equal(values + first, values + first + kBasisRows, all.data() + k * size + first))
+          << "kernel " << k << ", row " << row;
+    }
+  });
+  EXPECT_EQ(visits, std::vector<int>(visits.size(), 1));
+}
+
 // The largest difference between a kernel of the training rows and the same of new rows.
 double DifferenceOfTrainingAndPrediction(const std::shared_ptr<const PreparedData>& data,
                                          const KernelSpec& kernel) {

@@ -117,8 +117,9 @@ TEST(KernelLabelsInModelsTest, OutputsAreMergedByKernelsWithTheirNames) {
     return MakeKernelFunction(inputs, {0, 1, 2, 3}, kernels, weights, Vector::Ones(4), 0);
   };
   const ModelFunction apart = MergeOutputs({part(Vector{{1, 0}}), part(Vector{{0, 1}})}, inputs);
-  ASSERT_EQ(apart.terms.size(), 2u);
-  EXPECT_EQ(KernelName(TermAt<KernelTerm>(apart, 1).kernels[0]), "b");
+  ASSERT_EQ(apart.terms.size(), 1u);
+  EXPECT_EQ(TermAt<KernelTerm>(apart).kernels, kernels);
+  EXPECT_EQ(TermAt<KernelTerm>(apart).weights, (Matrix{{1, 0}, {0, 1}}));
   const ModelFunction same = MergeOutputs({part(Vector{{1, 2}}), part(Vector{{3, 4}})}, inputs);
   ASSERT_EQ(same.terms.size(), 1u);
   EXPECT_THAT(TermAt<KernelTerm>(same).outputs, ElementsAre(0, 1));

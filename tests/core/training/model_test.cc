@@ -5,6 +5,7 @@
 
 #include "core/base/status/errors.h"
 #include "core/training/encoding/encoding.h"
+#include "core/training/model/predictor.h"
 #include "tests/core/training/trained_models.h"
 #include "tests/support/json_fixture.h"
 #include "tests/support/model_terms.h"
@@ -64,10 +65,10 @@ TEST(MergeOutputsTest, KeepsEachOutputsFunctionOnAUnitedBasis) {
   merged.function = MergeOutputs(parts, inputs);
   ASSERT_EQ(merged.function.bases.size(), 1u);
   EXPECT_EQ(merged.function.bases[0].training_rows, (std::vector<Index>{0, 1, 3, 5}));
-  // The third output has another kernel list, so a term of its own.
-  EXPECT_EQ(TermsOf<KernelTerm>(merged.function.terms).size(), 2u);
-  EXPECT_EQ(TermAt<KernelTerm>(merged.function).outputs, (std::vector<int>{0, 1}));
-  EXPECT_EQ(TermAt<KernelTerm>(merged.function, 1).outputs, (std::vector<int>{2}));
+  // The third output has weight 0 for a kernel that only the others use.
+  ASSERT_EQ(TermsOf<KernelTerm>(merged.function.terms).size(), 1u);
+  EXPECT_EQ(TermAt<KernelTerm>(merged.function).outputs, (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(TermAt<KernelTerm>(merged.function).kernels, kernels);
 
   const auto x = inputs.blocks[0].values.view();
   for (size_t o = 0; o < parts.size(); ++o) {
@@ -86,14 +87,57 @@ TEST(MergeOutputsTest, KeepsEachOutputsFunctionOnAUnitedBasis) {
           expected(at) = Matrix(TermAt<KernelTerm>(alone).coefficients)(static_cast<Index>(r), 0);
         }
         EXPECT_EQ(coefficients, expected) << "output " << o;
-        EXPECT_EQ(term->weights.col(static_cast<Index>(j)),
-                  TermAt<KernelTerm>(alone).weights.col(0))
+        const Matrix weights{{1.0, 3.0, 0.0}, {2.0, 1.0, 1.0}};
+        EXPECT_EQ(term->weights.col(static_cast<Index>(j)), weights.col(static_cast<Index>(o)))
             << "output " << o;
       }
     }
   }
   EXPECT_EQ(merged.function.bias, (Vector{{0.1, 0.2, 0.3}}));
   EXPECT_EQ(merged.function.bases[0].data->blocks[0].values.view().row(2), x.row(3));
+}
+
+// A function of one output with some of many kernels.
+ModelFunction PartOfKernels(const PreparedData& inputs, const std::vector<Index>& used,
+                            Index number) {
+  Vector weights = Vector::Zero(60);
+  for (const Index k : used) {
+    weights(k) = 0.5 + static_cast<double>((k + number) % 7);
+  }
+  std::vector<KernelSpec> kernels;
+  for (Index k = 0; k < weights.size(); ++k) {
+    kernels.push_back(Gaussian(1.0 + 0.1 * static_cast<double>(k)));
+  }
+  const std::vector<Index> rows = {number % 6, (number + 2) % 6, (number + 3) % 6};
+  return MakeKernelFunction(inputs, rows, kernels, weights, Vector{{1.0, -2.0, 0.5}}, 0.1);
+}
+
+Matrix ValuesOf(const ModelFunction& function, const PreparedData& rows) {
+  RunContext context;
+  const absl::StatusOr<Matrix> values = EvaluateFunction(function, rows, context);
+  EXPECT_TRUE(values.ok()) << values.status();
+  return values.ok() ? *values : Matrix();
+}
+
+TEST(MergeOutputsTest, OutputsOfDifferentKernelsShareATermUntilItsWeightsAreNearlyAllZero) {
+  const PreparedData inputs = Prepared(NormalMatrix(6, 2, 3));
+  std::vector<ModelFunction> overlapping;
+  std::vector<ModelFunction> apart;
+  for (Index o = 0; o < 60; ++o) {
+    overlapping.push_back(PartOfKernels(inputs, {o % 9, (o + 4) % 9, 9 + o % 2}, o));
+    apart.push_back(PartOfKernels(inputs, {o}, o));
+  }
+  const PreparedData rows = Prepared(NormalMatrix(70, 2, 4));
+  for (const auto& [parts, terms] : {std::pair(overlapping, 1u), std::pair(apart, 4u)}) {
+    const ModelFunction merged = MergeOutputs(parts, inputs);
+    EXPECT_EQ(merged.terms.size(), terms);
+    const Matrix values = ValuesOf(merged, rows);
+    for (size_t o = 0; o < parts.size(); ++o) {
+      const Matrix alone = ValuesOf(parts[o], rows);
+      EXPECT_LE((values.col(static_cast<Index>(o)) - alone).cwiseAbs().maxCoeff(), 1e-13)
+          << "output " << o << " of " << terms << " terms";
+    }
+  }
 }
 
 class ModelFileTest : public ::testing::Test {
