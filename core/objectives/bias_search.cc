@@ -25,10 +25,13 @@ absl::StatusOr<BiasInterval> MinimizePiecewiseLinear(double slope, const RowStep
   if (slope < -zero) {
     const auto reaches_zero = [&](double risen, double /*place*/) { return slope + risen + zero; };
     MERCER_ASSIGN_OR_RETURN(const FoundStep first, FindStep(jumps, reaches_zero, context));
-    low = first.place;
+    low = std::isfinite(first.place) ? first.place : low;
+    if (slope + first.risen > zero) {
+      return MakeBiasInterval(low, low);
+    }
   }
   const auto exceeds_zero = [&](double risen, double /*place*/) { return slope + risen - zero; };
-  MERCER_ASSIGN_OR_RETURN(const FoundStep last, FindStep(jumps, exceeds_zero, context));
+  MERCER_ASSIGN_OR_RETURN(const FoundStep last, FindStep(jumps, exceeds_zero, context, low));
   return MakeBiasInterval(low, last.place);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -57,21 +58,27 @@ double NumberOfRank(int64_t rank) {
 // numbers lie on one side as on the other, so that it ends after some 250 times at the latest.
 absl::StatusOr<FoundStep> FindStep(const RowSteps& steps,
                                    const std::function<double(double risen, double place)>& value,
-                                   const RunContext& context) {
+                                   const RunContext& context, double from) {
   constexpr double kMost = std::numeric_limits<double>::max();
   MERCER_ASSIGN_OR_RETURN(const StepsAt all, SumSteps(steps, kMost, context));
   if (all.last == -kInfinity || !(value(all.risen, all.last) >= 0)) {
-    return FoundStep{kInfinity, all.risen};
+    return FoundStep{kInfinity, all.risen, all.risen};
   }
-  MERCER_ASSIGN_OR_RETURN(const StepsAt none, SumSteps(steps, -kInfinity, context));
-  double low = none.next;
+  StepsAt below{.risen = 0, .last = 0, .next = steps.places.minCoeff()};
+  if (from > below.next) {
+    MERCER_ASSIGN_OR_RETURN(below, SumSteps(steps, from, context));
+  }
+  double low = below.next;
   double high = all.last;
-  double before = 0;
-  double low_value = value(0, low);
-  double high_value = value(all.risen, high);
-  for (int trial = 1; low < high; ++trial) {
+  double before = below.risen;
+  double risen = all.risen;
+  double low_value = value(before, low);
+  double high_value = value(risen, high);
+  for (int trial = std::isfinite(from) ? 0 : 1; low < high; ++trial) {
     double guess = low - low_value / (high_value - low_value) * (high - low);
-    if (trial % 2 == 0) {
+    if (trial == 0) {
+      guess = low;
+    } else if (trial % 2 == 0) {
       guess = trial % 4 == 2 ? std::midpoint(low, high)
                              : NumberOfRank(std::midpoint(Rank(low), Rank(high)));
     }
@@ -80,6 +87,7 @@ absl::StatusOr<FoundStep> FindStep(const RowSteps& steps,
     const double reached = value(at.risen, at.last);
     if (reached >= 0) {
       high = at.last;
+      risen = at.risen;
       high_value = reached;
     } else {
       low = at.next;
@@ -87,7 +95,7 @@ absl::StatusOr<FoundStep> FindStep(const RowSteps& steps,
       low_value = value(before, low);
     }
   }
-  return FoundStep{high, before};
+  return FoundStep{high, before, risen};
 }
 
 }  // namespace mercer

@@ -20,13 +20,16 @@ struct RowSteps {
 
 struct FoundStep {
   double place = kInfinity;  // infinite: there is none
-  double before = 0;         // the sum of the jumps below it; of all jumps where there is none
+  // The sum of the jumps below it, and of those up to it; of all jumps where there is none.
+  double before = 0;
+  double risen = 0;
 };
 
 // The first place of a step with value(risen, place) >= 0, `risen` the sum of the jumps up to it,
-// its own included. `value` increases with both and is finite at the places. Errors: kCancelled.
+// its own included. `value` increases with both and is finite at the places. `from`: a place up to
+// which there is none; the next one may well be it. Errors: kCancelled.
 absl::StatusOr<FoundStep> FindStep(const RowSteps& steps,
                                    const std::function<double(double risen, double place)>& value,
-                                   const RunContext& context);
+                                   const RunContext& context, double from = -kInfinity);
 
 }  // namespace mercer

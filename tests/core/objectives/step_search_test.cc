@@ -29,10 +29,10 @@ FoundStep FindBySorting(const RowSteps& steps, double height) {
       risen += sorted[i].second;
     }
     if (risen >= height) {
-      return {place, before};
+      return {place, before, risen};
     }
   }
-  return {kInfinity, risen};
+  return {kInfinity, risen, risen};
 }
 
 RowSteps MakeSteps(Index rows, Index columns, uint64_t seed) {
@@ -65,6 +65,7 @@ TEST(StepSearchTest, FindsWhatSortingFinds) {
         ASSERT_TRUE(found.ok()) << found.status();
         EXPECT_EQ(found->place, expected.place) << "seed " << seed << ", share " << share;
         EXPECT_EQ(found->before, expected.before) << "seed " << seed << ", share " << share;
+        EXPECT_EQ(found->risen, expected.risen) << "seed " << seed << ", share " << share;
       }
     }
   }
