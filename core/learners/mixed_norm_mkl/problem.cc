@@ -9,10 +9,17 @@
 
 #include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
+#include "core/kernels/spec/kernel_errors.h"
 #include "core/kernels/spec/kernel_labels.h"
 #include "core/objectives/mixed_norm.h"
 
 namespace mercer::mixed_norm_mkl {
+namespace {
+
+// Beyond, squares of scores and of violations are out of range.
+constexpr double kLargestTrace = 1e140;
+
+}  // namespace
 
 SimplexGroups GroupsFor(const MixedNormMklOptions& options, const TrainingProblem& problem) {
   if (options.regularization != Regularization::kMixedNorm) {
@@ -42,6 +49,15 @@ absl::StatusOr<Vector> TracesOf(const KernelFamily& family, RunContext& context)
 
 absl::Status CheckGroups(const MixedNormMklOptions& options, const TrainingProblem& problem,
                          const Vector& traces) {
+  for (Index k = 0; k < traces.size(); ++k) {
+    if (!(std::abs(traces(k)) <= kLargestTrace)) {
+      const auto place = static_cast<size_t>(k);
+      return NameKernel(place, problem.kernels[place],
+                        absl::InvalidArgumentError(absl::StrCat(
+                            "its trace at the training rows is ", traces(k), ", more than ",
+                            kLargestTrace, ": rescale it, as scaling=trace does")));
+    }
+  }
   if (!(traces.cwiseAbs().maxCoeff() > 0)) {
     return absl::InvalidArgumentError("every kernel is 0 at the training rows");
   }

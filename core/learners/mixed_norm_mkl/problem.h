@@ -22,7 +22,8 @@ Vector FirstWeights(const MixedNormMklOptions& options, const TrainingProblem& p
 absl::StatusOr<Vector> TracesOf(const KernelFamily& family, RunContext& context);
 
 // A group needs a kernel that is not 0 at the training rows: its norm is that of the others, which
-// no function of zero kernels has, and its weight is 0. Errors: kInvalidArgument, naming the group.
+// no function of zero kernels has, and its weight is 0. No trace may be so large that numbers made
+// of it are out of range. Errors: kInvalidArgument, naming the group or the kernel.
 absl::Status CheckGroups(const MixedNormMklOptions& options, const TrainingProblem& problem,
                          const Vector& traces);
 
