@@ -19,15 +19,24 @@
 namespace mercer {
 namespace {
 
-// Distances are stored while they fit; the tiles of further sources are computed in every pass. A
-// constant, so that what a run needs is known beforehand and does not depend on the machine.
+// Distances are stored while they fit; the tiles of further sources are computed in every pass.
+// Those of many sources save little: of each a pass reads few kernels of a distance that it reads
+// once. Constants, so that what a run needs is known beforehand and does not depend on the machine.
 constexpr size_t kMaxStoredBytes = size_t{4} << 30;
+constexpr size_t kMaxStoredBytesOfMany = size_t{1} << 30;
+constexpr size_t kFewSources = 32;
 // How many tiles and strips are in the hands of the threads, at most.
 constexpr size_t kScratchTiles = 32;
 constexpr size_t kMaxPartialSumBytes = size_t{16} << 20;
 
 size_t StoredBytes(Index num_rows) {
   return static_cast<size_t>(TileGrid{num_rows}.PackedSize()) * sizeof(double);
+}
+
+// How many sources are stored at the most.
+size_t MostStoredSources(Index num_rows) {
+  const size_t each = std::max<size_t>(StoredBytes(num_rows), 1);
+  return std::max(std::min(kFewSources, kMaxStoredBytes / each), kMaxStoredBytesOfMany / each);
 }
 
 // The source of each kernel; violations of all kernels at once.
@@ -64,7 +73,7 @@ absl::Status AddSourcesAndGroups(const std::shared_ptr<const PreparedData>& data
                                  ExactKernels& parts) {
   HashMap<std::string, Index> source_of_key;
   HashMap<std::string, size_t> group_of_key;
-  size_t stored_bytes = 0;
+  size_t stored = 0;
   PacedCheck check(context);
   for (size_t k = 0; k < sources.size(); ++k) {
     MERCER_RETURN_IF_ERROR(check.After(kSourceWork));
@@ -72,14 +81,13 @@ absl::Status AddSourcesAndGroups(const std::shared_ptr<const PreparedData>& data
     const auto [found, is_new] =
         source_of_key.try_emplace(key, static_cast<Index>(parts.sources.size()));
     if (is_new) {
-      const bool store =
-          IsWorthStoring(sources[k]) && stored_bytes + StoredBytes(parts.size) <= kMaxStoredBytes;
+      const bool store = IsWorthStoring(sources[k]) && stored < MostStoredSources(parts.size);
       absl::StatusOr<TileSource> source = TileSource::Make(sources[k], data, rows, store, context);
       if (!source.ok()) {
         return NameKernel(k, parts.specs[k], source.status());
       }
       parts.sources.push_back(*std::move(source));
-      stored_bytes += store ? StoredBytes(parts.size) : 0;
+      stored += store ? 1 : 0;
     }
     const KernelFormula& formula = FormulaOf(parts.specs[k].type);
     const bool square_root = formula.of_root;
@@ -220,32 +228,33 @@ constexpr Index kMostRows = Index{1} << 28;
 
 }  // namespace
 
-size_t ExactKernelSourceBytes(Index num_rows, Index num_columns, Index num_kernels,
-                              Index num_sources) {
-  num_rows = std::min(num_rows, kMostRows);
-  const ByteCount stored = std::min(ByteCount(num_sources) * ByteCount(StoredBytes(num_rows)),
-                                    ByteCount(kMaxStoredBytes));
-  // The columns that sources gather, the diagonals of kernels, and the norms and diagonals of
-  // sources, of which there are no more than kernels.
-  const ByteCount features = ByteCount(num_rows) *
-                             (ByteCount(num_columns) + ByteCount(3) * ByteCount(num_kernels)) *
-                             ByteCount(sizeof(double));
-  const ByteCount kernels = ByteCount(num_kernels) * ByteCount(sizeof(KernelSpec) + 256);
+size_t ExactKernelSourceBytes(const ExactFamilyShape& shape) {
+  const Index num_rows = std::min(shape.rows, kMostRows);
+  const ByteCount stored =
+      std::min(ByteCount(shape.stored_sources), ByteCount(MostStoredSources(num_rows))) *
+      ByteCount(StoredBytes(num_rows));
+  // The columns that sources gather, their norms, diagonals and lists of rows, with what pads them,
+  // and the diagonals of kernels.
+  constexpr ByteCount kOfSource(4);
+  const ByteCount sources = ByteCount(shape.stored_sources) + ByteCount(shape.recomputed_sources);
+  const ByteCount vectors =
+      ByteCount(shape.columns) + kOfSource * sources + ByteCount(shape.unit_diagonals);
+  const ByteCount features = ByteCount(num_rows) * vectors * ByteCount(sizeof(double));
+  const ByteCount kernels = ByteCount(shape.kernels) * ByteCount(sizeof(KernelSpec) + 256);
   return (stored + features + kernels).value();
 }
 
-size_t ExactKernelFamilyBytes(Index num_rows, Index num_columns, Index num_kernels,
-                              Index num_sources) {
-  num_rows = std::min(num_rows, kMostRows);
+size_t ExactKernelFamilyBytes(const ExactFamilyShape& shape) {
+  const Index num_rows = std::min(shape.rows, kMostRows);
   const ByteCount n(num_rows);
   const ByteCount number(sizeof(double));
   const ByteCount tile =
       std::min(n * n, ByteCount(TileGrid::kBlock) * ByteCount(TileGrid::kBlock)) * number;
   const ByteCount partial_sums =
       std::min(ByteCount(kMaxPartialSumBytes),
-               ByteCount(TileGrid{num_rows}.num_tiles()) * ByteCount(num_kernels) * number);
-  return (ByteCount(ExactKernelSourceBytes(num_rows, num_columns, num_kernels, num_sources)) +
-          n * n * number + ByteCount(kScratchTiles) * tile + partial_sums)
+               ByteCount(TileGrid{num_rows}.num_tiles()) * ByteCount(shape.kernels) * number);
+  return (ByteCount(ExactKernelSourceBytes(shape)) + n * n * number +
+          ByteCount(kScratchTiles) * tile + partial_sums)
       .value();
 }
 

@@ -83,16 +83,22 @@ absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
     std::shared_ptr<const PreparedData> data, std::vector<Index> rows,
     std::vector<KernelSpec> kernels, RunContext& context);
 
-// Upper bound on the bytes of an exact family of `num_kernels` kernels, one Combine included:
-// `num_sources` distinct column sets and square blocks are worth storing (IsWorthStoring), and all
-// column sets have `num_columns` columns together.
-size_t ExactKernelFamilyBytes(Index num_rows, Index num_columns, Index num_kernels,
-                              Index num_sources);
+// What the memory of an exact family depends on.
+struct ExactFamilyShape {
+  Index rows = 0;
+  Index kernels = 0;
+  Index unit_diagonals = 0;      // kernels that keep a number per row
+  Index stored_sources = 0;      // distinct column sets and square blocks worth storing
+  Index recomputed_sources = 0;  // and the others (IsWorthStoring)
+  Index columns = 0;             // of all column sets together
+};
+
+// Upper bound on the bytes of an exact family, one Combine included.
+size_t ExactKernelFamilyBytes(const ExactFamilyShape& shape);
 
 // The part of it that a family holds before anything is asked of it: what a verifier's own family
 // adds to a learner's.
-size_t ExactKernelSourceBytes(Index num_rows, Index num_columns, Index num_kernels,
-                              Index num_sources);
+size_t ExactKernelSourceBytes(const ExactFamilyShape& shape);
 
 // Kernels between rows and the basis of a model, bound to these rows.
 class BoundCrossKernels;

@@ -90,6 +90,7 @@ struct ProblemShape {
   // The columns of all sets of columns together, by the distance of a pair that they are for.
   WorkCount pair_columns;
   Index lone_kernels = 0;      // that share their distance with no other
+  Index unit_diagonals = 0;    // kernels that are brought to unit diagonal, row by row
   double relative_gap = 1e-3;  // asked for
 
   // For how many outputs a row has targets: several tasks share the rows out among them.

@@ -151,14 +151,25 @@ absl::StatusOr<SvmProblem> ReadSvmProblem(const TrainingProblem& problem, double
   return ReadSvmProblem(problem, std::move(loss), C);
 }
 
+namespace {
+
+ExactFamilyShape FamilyOf(const ProblemShape& shape) {
+  return {.rows = shape.rows,
+          .kernels = shape.kernels,
+          .unit_diagonals = shape.unit_diagonals,
+          .stored_sources = shape.sources,
+          .recomputed_sources = shape.recomputed_sources,
+          .columns = shape.source_columns};
+}
+
+}  // namespace
+
 ByteCount LearnerFamilyBytes(const ProblemShape& shape) {
-  return ByteCount(
-      ExactKernelFamilyBytes(shape.rows, shape.source_columns, shape.kernels, shape.sources));
+  return ByteCount(ExactKernelFamilyBytes(FamilyOf(shape)));
 }
 
 ByteCount VerifierFamilyBytes(const ProblemShape& shape) {
-  return ByteCount(
-      ExactKernelSourceBytes(shape.rows, shape.source_columns, shape.kernels, shape.sources));
+  return ByteCount(ExactKernelSourceBytes(FamilyOf(shape)));
 }
 
 double CountPairs(const ProblemShape& shape) {

@@ -111,6 +111,8 @@ void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
     const Index sets = grid.per_column ? std::max<Index>(columns.count, 1) : 1;
     AddProduct(per_set, sets, shape.kernels);
     AddProduct(per_set == 1 ? 1 : 0, sets, shape.lone_kernels);
+    AddProduct(grid.prototype.normalization.unit_diagonal ? per_set : 0, sets,
+               shape.unit_diagonals);
     // Kernels of different types on equal columns may share a source; counting them apart errs
     // upwards.
     KernelSpec source = grid.prototype;

@@ -310,12 +310,27 @@ TEST_F(KernelFamilyTest, UnitDiagonalsAreOne) {
 }
 
 TEST_F(KernelFamilyTest, EstimateOfBytesBoundsTheStoredDistances) {
-  EXPECT_GE(ExactKernelFamilyBytes(kRows, 0, NumKernels(), 8),
+  EXPECT_GE(ExactKernelFamilyBytes({.rows = kRows, .kernels = NumKernels(), .stored_sources = 8}),
             static_cast<size_t>(8 * kRows * kRows / 2 * 8));
-  EXPECT_GE(ExactKernelFamilyBytes(kRows, 100'000, 1, 1),
+  EXPECT_GE(ExactKernelFamilyBytes(
+                {.rows = kRows, .kernels = 1, .stored_sources = 1, .columns = 100'000}),
             static_cast<size_t>(kRows * kRows / 2 * 8 + kRows * 100'000 * 8));
   const Index absurd = std::numeric_limits<int32_t>::max();
-  EXPECT_GE(ExactKernelFamilyBytes(absurd, 1, 1, 1), size_t{1} << 58) << "no overflow";
+  EXPECT_GE(
+      ExactKernelFamilyBytes({.rows = absurd, .kernels = 1, .stored_sources = 1, .columns = 1}),
+      size_t{1} << 58)
+      << "no overflow";
+}
+
+// A few sources may fill the memory of a machine that has such data; many keep within a part of it.
+TEST_F(KernelFamilyTest, DistancesOfManySourcesAreBounded) {
+  const auto bytes = [](Index rows, Index sources) {
+    return ExactKernelSourceBytes({.rows = rows, .stored_sources = sources});
+  };
+  EXPECT_LT(bytes(1000, 10'000), size_t{3} << 29);
+  EXPECT_GT(bytes(1000, 200), 200 * size_t{1000 * 1000 / 2 * 8});
+  EXPECT_GT(bytes(5000, 30), 30 * size_t{5000} * 5000 / 2 * 8);
+  EXPECT_LT(bytes(20'000, 30), size_t{5} << 30);
 }
 
 TEST(KernelFamilyAccuracyTest, RepeatedAndNearRowsKeepTheirDistances) {
