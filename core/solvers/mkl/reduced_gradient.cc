@@ -9,15 +9,13 @@ namespace {
 
 constexpr double kGolden = 0.6180339887498949;
 constexpr double kZeroWeight = 1e-12;
-constexpr double kFineSection = 1e-3;  // of the longest step
-constexpr double kCoarseSection = 0.1;
+constexpr double kSection = 0.1;  // of the longest step
 constexpr double kLeastSection = 1e-8;
 constexpr double kLeastShare = 1e-8;  // of the gap of the whole
 
 }  // namespace
 
-Vector ReducedGradientMethod::Next(const SolvedMachine& machine, double target) {
-  const double section = machine.bounds.RelativeGap() > 10 * target ? kCoarseSection : kFineSection;
+Vector ReducedGradientMethod::Next(const SolvedMachine& machine, double /*target*/) {
   switch (state_.phase) {
     case Phase::kPoint:
       Accept(machine);
@@ -43,7 +41,7 @@ Vector ReducedGradientMethod::Next(const SolvedMachine& machine, double target) 
     state_.best = state_.phase == Phase::kLower ? state_.lower : state_.upper;
     state_.best_energies = machine.energies;
   }
-  return Section(section);
+  return Section();
 }
 
 void ReducedGradientMethod::Accept(const SolvedMachine& machine) {
@@ -134,13 +132,13 @@ Vector ReducedGradientMethod::TryUpper() {
 
 // The bracket loses the part beyond the worse of its two trials; the other one stays. The optimum
 // may be much nearer to the beginning than a share of the longest step.
-Vector ReducedGradientMethod::Section(double share) {
+Vector ReducedGradientMethod::Section() {
   if (state_.upper.optimum == kInfinity) {
     return TryUpper();
   }
   const bool keeps_low = state_.lower.optimum <= state_.upper.optimum;
   (keeps_low ? state_.high : state_.low) = keeps_low ? state_.upper.step : state_.lower.step;
-  const double width = state_.best.step > 0 || state_.extended ? share : kLeastSection;
+  const double width = state_.best.step > 0 || state_.extended ? kSection : kLeastSection;
   if (state_.high - state_.low <= width * state_.longest) {
     return EndSearch();
   }
