@@ -24,14 +24,6 @@ Matrix Combination(const std::vector<Matrix>& grams, const Vector& weights) {
   return sum;
 }
 
-Vector EnergiesOf(const std::vector<Matrix>& grams, const Vector& dual) {
-  Vector energies(static_cast<Index>(grams.size()));
-  for (size_t k = 0; k < grams.size(); ++k) {
-    energies(static_cast<Index>(k)) = std::max(0.0, dual.dot(grams[k] * dual));
-  }
-  return energies;
-}
-
 // The machine of fixed weights by the learner of one kernel, whose weight is 1.
 struct ExactMachine {
   double optimum = 0;

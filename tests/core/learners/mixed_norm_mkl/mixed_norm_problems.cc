@@ -1,5 +1,6 @@
 #include "tests/core/learners/mixed_norm_mkl/mixed_norm_problems.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -159,6 +160,14 @@ Fit MustTrain(const TrainingProblem& problem, const OptionValues& options, doubl
   absl::StatusOr<Fit> fit = Train(problem, options, relative_gap);
   EXPECT_TRUE(fit.ok()) << fit.status();
   return fit.ok() ? *std::move(fit) : Fit{};
+}
+
+Vector EnergiesOf(const std::vector<Matrix>& grams, const Vector& dual) {
+  Vector energies(static_cast<Index>(grams.size()));
+  for (size_t k = 0; k < grams.size(); ++k) {
+    energies(static_cast<Index>(k)) = std::max(0.0, dual.dot(grams[k] * dual));
+  }
+  return energies;
 }
 
 Vector DecisionOf(const Fit& fit, const std::vector<Matrix>& rows) {

@@ -56,6 +56,9 @@ absl::StatusOr<Fit> Train(const TrainingProblem& problem, const OptionValues& op
 // The same; a run that fails fails the test and is empty.
 Fit MustTrain(const TrainingProblem& problem, const OptionValues& options, double relative_gap);
 
+// a'K_k a for every kernel.
+Vector EnergiesOf(const std::vector<Matrix>& grams, const Vector& dual);
+
 // f + bias on rows, for Gram matrices that are normalised.
 Vector DecisionOf(const Fit& fit, const std::vector<Matrix>& rows);
 
