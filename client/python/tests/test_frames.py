@@ -407,7 +407,7 @@ def test_one_matrix_is_support_vector_regression(rings):
 
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "square"])
 def test_numbers_from_groups_of_matrices(rings, two_sources, loss):
-    """The function is the machine of the kernels with the weights that it learnt; cross-validation cuts the matrices."""
+    """The function is the machine of the kernels with the learnt weights; cross-validation cuts the matrices."""
     matrices, values, new, new_values, _ = two_sources
     target = 5 * np.sin(rings[0].sum(axis=1))
     texts = [*BOTH, "precomputed group=images"]

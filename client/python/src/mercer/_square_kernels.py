@@ -146,7 +146,7 @@ class SquareKernels:
             X = [np.zeros(given[0]) if matrix is None else matrix for matrix in X]
         X = stacked(X, self.texts)
         read = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *square_rows.values()]))
-        shape = getattr(X, "shape", ())
+        shape: tuple[int, ...] = getattr(X, "shape", ())
         if len(shape) in (2, 3) and shape[1] == len(read) != num_rows:
             whole = np.zeros((shape[0], num_rows, *shape[2:]))
             whole[:, read] = X
