@@ -217,7 +217,7 @@ void Compare(const std::string& data, const Table& table, int threads, Index mos
     for (const bool pairs : {false, true}) {
       TrainingProblem problem = MakeProblem(TargetKind::kClassification, table.features,
                                             Targets(table.classes, pairs), widths);
-      if (!HasPartPerOutput(entry, problem)) {
+      if (!HasPartPerOutput(entry, {}, problem)) {
         continue;
       }
       auto inputs = std::make_shared<PreparedData>(*problem.tasks[0].inputs);

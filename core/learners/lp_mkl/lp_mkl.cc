@@ -50,9 +50,9 @@ class LpMklLearner : public ResumableLearner<LpMklState> {
     if (!loop_.has_value()) {
       return absl::FailedPreconditionError("no machine has been begun yet");
     }
-    MERCER_ASSIGN_OR_RETURN(const double bias, loop_->BiasSoFar(context));
-    return MakeLpMklPoint(kernels_, *problem_, {state_.mkl.weights, loop_->inner().dual(), bias},
-                          context);
+    MERCER_ASSIGN_OR_RETURN(const Vector biases, loop_->BiasesSoFar(context));
+    return MakeLpMklPoint(kernels_, *problem_,
+                          {state_.mkl.weights, loop_->inner().dual(), biases(0)}, context);
   }
 
   absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override {

@@ -12,6 +12,25 @@
 namespace mercer::mixed_norm_mkl {
 namespace {
 
+// How many machines of all rows are as large as all machines of one run together. Of one for each
+// pair of classes every row is in one less than there are classes.
+Index LargeMachines(const MixedNormMklOptions& options, const ProblemShape& shape) {
+  if (!options.shared_weights || shape.outputs == 1) {
+    return 1;
+  }
+  if (shape.classes_against_rest > 1) {
+    return shape.outputs;
+  }
+  return static_cast<Index>(std::ceil(std::sqrt(2.0 * static_cast<double>(shape.outputs))));
+}
+
+// One run has one set of tables.
+size_t EstimateTables(const MixedNormMklOptions& options, const ProblemShape& shape) {
+  ProblemShape of_run = shape;
+  of_run.outputs = options.shared_weights ? 1 : shape.outputs;
+  return TableBytes(of_run).value();
+}
+
 // Learner's and verifier's kernels, a Newton system of all rows or SMO's columns, products of the
 // free rows, vectors, and the tables with copies.
 size_t EstimateMemory(const MixedNormMklOptions& options, const ProblemShape& shape) {
@@ -19,12 +38,15 @@ size_t EstimateMemory(const MixedNormMklOptions& options, const ProblemShape& sh
   const ByteCount rows(shape.rows);
   const ByteCount kernels(shape.kernels);
   const ByteCount number(sizeof(double));
+  // Of several machines at once the columns of each, and the vectors of its samples.
+  const ByteCount machines(LargeMachines(options, shape));
   const ByteCount of_model = std::min(kernels, ByteCount(kMaxModelKernels));
   const ByteCount columns = ByteCount(3) * of_model + ByteCount(kVectors);
   const ByteCount model = ByteCount(16) * of_model * of_model + ByteCount(20) * kernels;
   return (LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape) +
-          MachineBytes(options.loss, shape) + number * (rows * columns + model) +
-          ByteCount(4) * TableBytes(shape))
+          MachineBytes(options.loss, shape) * machines +
+          number * (rows * columns * machines + model) +
+          ByteCount(4) * ByteCount(EstimateTables(options, shape)))
       .value();
 }
 
@@ -53,22 +75,23 @@ LearnerWork EstimateWork(const MixedNormMklOptions& options, const ProblemShape&
     const bool hessians = options.method == Method::kNewton && svms > 1;
     work.training +=
         CurvedWork(shape, CountCurvedSystems(options.loss, options.C, svms), hessians ? svms : 0);
-    return work;
+  } else {
+    // Comparable costs are in units of the first kernel, so that its scale is 1.
+    const bool plain_sum =
+        options.regularization == Regularization::kSum && options.cost_scale == CostScale::kPlain;
+    WorkCount smo = SmoWork(shape, options.C, plain_sum ? kernels : 1.0);
+    smo[WorkKind::kPairSteps] *= svms > 1 ? 2 : 1;
+    smo[WorkKind::kEntries] *= svms;
+    work.training += smo;
   }
-  // Comparable costs are in units of the first kernel, so that its scale is 1.
-  const bool plain_sum =
-      options.regularization == Regularization::kSum && options.cost_scale == CostScale::kPlain;
-  const double sum = plain_sum ? kernels : 1.0;
-  WorkCount smo = SmoWork(shape, options.C, sum);
-  smo[WorkKind::kPairSteps] *= svms > 1 ? 2 : 1;
-  smo[WorkKind::kEntries] *= svms;
-  work.training += smo;
+  const auto machines = static_cast<double>(LargeMachines(options, shape));
+  work.training *= machines;
+  work.verification *= machines;
+  work.training[WorkKind::kFamilies] = 1;
   return work;
 }
 
-size_t EstimateTables(const MixedNormMklOptions& /*options*/, const ProblemShape& shape) {
-  return TableBytes(shape).value();
-}
+bool SharesOutputs(const MixedNormMklOptions& options) { return options.shared_weights; }
 
 }  // namespace
 
@@ -92,7 +115,8 @@ LearnerEntry Entry() {
       {.verify = Verify,
        .estimate_memory = EstimateMemory,
        .estimate_work = EstimateWork,
-       .table_bytes = EstimateTables});
+       .table_bytes = EstimateTables,
+       .shares_outputs = SharesOutputs});
 }
 
 }  // namespace mercer::mixed_norm_mkl

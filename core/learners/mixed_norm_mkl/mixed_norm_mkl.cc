@@ -15,6 +15,7 @@
 #include "core/solvers/mkl/reduced_gradient.h"
 #include "core/training/contract/loss_choice.h"
 #include "core/training/contract/single_task.h"
+#include "core/training/terms/basis.h"
 
 namespace mercer::mixed_norm_mkl {
 namespace {
@@ -34,10 +35,11 @@ absl::Status MixedNormMklLearner::Begin(const WarmStart* warm_start) {
   MERCER_RETURN_IF_ERROR(MakeRegularizer());
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss,
                           MakeChosenLoss(options_.loss, options_.epsilon, problem_->kind));
-  MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(*problem_, std::move(loss), options_.C));
+  machines_ = MachinesOf(*problem_);
+  MERCER_ASSIGN_OR_RETURN(svm_, ReadMachines(*problem_, machines_, std::move(loss), options_.C));
   state_.mkl.dual = Vector::Zero(svm_.targets.size());
   const Vector carried = CarriedDual(*problem_, warm_start);
-  if (carried.size() > 0) {
+  if (carried.size() > 0 && machines_.empty()) {
     state_.mkl.dual = carried;  // made feasible when its boxes are known, by Prepare
   }
   MakeMethod();
@@ -98,7 +100,7 @@ void MixedNormMklLearner::MakeMethod() {
 void MixedNormMklLearner::MakeLoop() {
   loop_.emplace(*regularizer_, svm_,
                 MklLoopOptions{InnerSolverChoice::kAuto, WeightSteps::kNewton, method_.get()},
-                state_.mkl);
+                state_.mkl, machines_);
 }
 
 Vector MixedNormMklLearner::StartWeights(const WarmStart* warm_start) const {
@@ -122,12 +124,12 @@ absl::Status MixedNormMklLearner::Prepare(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const Vector traces, TracesOf(*family, context));
   MERCER_RETURN_IF_ERROR(CheckGroups(options_, *problem_, traces));
   MERCER_ASSIGN_OR_RETURN(const double factor, CostFactor(options_, *problem_, traces));
-  MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(*problem_, svm_.loss, options_.C * factor));
-  if (state_.svm_solves == 0 && !state_.mkl.solving) {
-    svm_.loss->RepairDual(svm_.targets, svm_.costs, true, state_.mkl.dual);
-  }
+  MERCER_ASSIGN_OR_RETURN(svm_, ReadMachines(*problem_, machines_, svm_.loss, options_.C * factor));
   family_ = std::move(family);
   MakeLoop();
+  if (state_.svm_solves == 0 && !state_.mkl.solving) {
+    loop_->RepairDual();
+  }
   loop_->SetKernels(family_.get());
   return absl::OkStatus();
 }
@@ -184,7 +186,7 @@ bool MixedNormMklLearner::MayWaitWithPass() const {
 absl::Status MixedNormMklLearner::BoundSolution(RunContext& context) {
   const MklState& mkl = state_.mkl;
   if (!loop_->bounds_all()) {
-    state_.best.ImproveFunction(loop_->bounds(), mkl.weights, mkl.dual);
+    state_.best.ImproveFunction(loop_->bounds(), mkl.weights, loop_->function());
     ++state_.since_pass;
     const double gap = std::min(state_.best.RelativeGap(), 0.1);
     if (loop_->bounds().RelativeGap() > std::max(0.1 * gap, 0.3 * target_)) {
@@ -193,7 +195,7 @@ absl::Status MixedNormMklLearner::BoundSolution(RunContext& context) {
     MERCER_RETURN_IF_ERROR(loop_->BoundAll(context));
   }
   state_.since_pass = 0;
-  state_.best.Improve(loop_->bounds(), mkl.weights, mkl.dual);
+  state_.best.Improve(loop_->bounds(), mkl.weights, loop_->function(), mkl.dual);
   if (state_.best.RelativeGap() < kClearly * state_.clear_gap) {
     state_.clear_gap = std::max(state_.best.RelativeGap(), 0.0);
     state_.fruitless = 0;
@@ -223,8 +225,8 @@ void MixedNormMklLearner::TryWithoutSmallWeights() {
 // The function without them may be a little worse, as long as its gap is small enough.
 void MixedNormMklLearner::EndTrial() {
   BestPair without = state_.best;
-  without.Improve(loop_->bounds(), state_.mkl.weights, state_.mkl.dual);
-  without.TakeFunction(loop_->bounds(), state_.mkl.weights, state_.mkl.dual);
+  without.Improve(loop_->bounds(), state_.mkl.weights, loop_->function(), state_.mkl.dual);
+  without.TakeFunction(loop_->bounds(), state_.mkl.weights, loop_->function());
   if (without.RelativeGap() <= target_) {
     state_.best = std::move(without);
   }
@@ -262,36 +264,79 @@ absl::StatusOr<TrainedPoint> MixedNormMklLearner::CurrentModel(RunContext& conte
   if (!loop_.has_value() || family_ == nullptr) {
     return absl::FailedPreconditionError("no machine has been begun yet");
   }
-  MERCER_ASSIGN_OR_RETURN(const double bias, loop_->BiasSoFar(context));
+  MERCER_ASSIGN_OR_RETURN(const Vector biases, loop_->BiasesSoFar(context));
   const Vector& dual = loop_->inner().dual();
-  return PointAt({.weights = state_.mkl.weights, .dual = dual, .bias = bias, .lower_dual = dual},
-                 context);
+  return PointAt(
+      {.weights = state_.mkl.weights, .dual = dual, .biases = biases, .lower_dual = dual}, context);
+}
+
+// Numbers of the samples of all machines, as rows x outputs; 0 at rows that an output does not see.
+Matrix MixedNormMklLearner::AtRows(const Vector& of_samples) const {
+  if (machines_.empty()) {
+    return of_samples;
+  }
+  Matrix at_rows = Matrix::Zero(problem_->num_rows(), static_cast<Index>(machines_.size()));
+  Index first = 0;
+  for (size_t m = 0; m < machines_.size(); ++m) {
+    const auto size = static_cast<Index>(machines_[m].size());
+    at_rows.col(static_cast<Index>(m))(machines_[m]) = of_samples.segment(first, size);
+    first += size;
+  }
+  return at_rows;
 }
 
 absl::StatusOr<TrainedPoint> MixedNormMklLearner::PointAt(const BestPair& pair,
                                                           RunContext& context) const {
   const TaskData& task = problem_->tasks[0];
+  const Matrix dual = AtRows(pair.dual);
+  std::vector<ModelFunction> functions;
+  for (Index output = 0; output < dual.cols(); ++output) {
+    functions.push_back(MakeKernelFunction(*task.inputs, task.rows, problem_->kernels,
+                                           pair.weights.cwiseProduct(family_->scales()),
+                                           dual.col(output), pair.biases(output)));
+    if (dual.cols() > 1) {
+      DropBasisValues(functions.back().bases);
+    }
+  }
   TrainedPoint point;
-  point.function =
-      MakeKernelFunction(*task.inputs, task.rows, problem_->kernels,
-                         pair.weights.cwiseProduct(family_->scales()), pair.dual, pair.bias);
-  point.witness.tasks.push_back({pair.dual, Vector::Constant(1, pair.bias)});
+  point.function = dual.cols() > 1 ? MergeOutputs(functions, *task.inputs) : functions.front();
+  point.witness.tasks.push_back({dual, pair.biases});
   point.witness.arrays.emplace_back("weights", pair.weights);
-  point.witness.arrays.emplace_back("lower_dual", pair.lower_dual);
+  point.witness.arrays.emplace_back("lower_dual", AtRows(pair.lower_dual));
   point.summary.SetKernels(problem_->kernels);
-  point.summary.kernel_weights = pair.weights;
-  point.summary.num_support_vectors = (pair.dual.array() != 0).count();
-  MERCER_ASSIGN_OR_RETURN(point.summary.tables,
-                          TablesOf(*problem_, *family_, pair.weights, pair.dual, context));
+  point.summary.kernel_weights = pair.weights.replicate(1, dual.cols());
+  point.summary.num_support_vectors = (dual.array() != 0).rowwise().any().count();
+  std::vector<Index> selected;
+  for (Index k = 0; k < pair.weights.size(); ++k) {
+    if (pair.weights(k) > 0) {
+      selected.push_back(k);
+    }
+  }
+  MERCER_ASSIGN_OR_RETURN(const Vector energies, loop_->EnergiesOf(pair.dual, selected, context));
+  point.summary.tables = TablesOf(*problem_, pair.weights, energies);
   return point;
 }
 
 absl::StatusOr<TrainedPoint> MixedNormMklLearner::ConstantModel(RunContext& context) {
-  const Vector zeros = Vector::Zero(svm_.targets.size());
-  MERCER_ASSIGN_OR_RETURN(const BiasInterval bias,
-                          svm_.loss->ExactBias(svm_.targets, svm_.costs, zeros, context));
   const Vector weights = FirstWeights(options_, *problem_);
-  TrainedPoint point = MakeConstantPoint(*problem_, weights, bias.chosen);
+  const TaskData& task = problem_->tasks[0];
+  TrainedPoint point = MakeConstantPoint(*problem_, weights, 0.0);
+  Vector biases(task.targets.cols());
+  Index first = 0;
+  for (Index output = 0; output < biases.size(); ++output) {
+    const Index size = machines_.empty()
+                           ? svm_.targets.size()
+                           : static_cast<Index>(machines_[static_cast<size_t>(output)].size());
+    MERCER_ASSIGN_OR_RETURN(
+        const BiasInterval bias,
+        svm_.loss->ExactBias(svm_.targets.segment(first, size), svm_.costs.segment(first, size),
+                             Vector::Zero(size), context));
+    biases(output) = bias.chosen;
+    first += size;
+  }
+  point.function.bias = biases;
+  point.witness.tasks[0] = {Matrix::Zero(task.targets.rows(), biases.size()), biases};
+  point.summary.kernel_weights = weights.replicate(1, biases.size());
   point.witness.arrays.emplace_back("weights", weights);
   return point;
 }

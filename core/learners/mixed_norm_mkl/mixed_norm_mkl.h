@@ -8,6 +8,9 @@
 //              s_k = a'K_k a, sum a = 0; for the hinge the first sum is y'a, with a in the box. In
 //              weights: min over lambda, max over a and gamma, of that sum less
 //              1/2 sum_k lambda_k / gamma_j s_k, both on simplices.
+//              With shared_weights the machines of several outputs share the weights: |f_k| is the
+//              root of the sum over outputs of |f_ko|^2, s_k the sum of a_o'K_k a_o, and the losses
+//              are those of all outputs, each of which has a bias of its own.
 // Source       Nath, Dinesh, Raman, Bhattacharyya, Ben-Tal, Ramakrishnan: On the algorithmics and
 //              applications of a mixed-norm based kernel learning formulation. NIPS 22 (2009)
 //              844-852; docs/mathematics/mixed_norm_mkl.md.
@@ -31,6 +34,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/kernels/gram/kernel_family.h"
 #include "core/learners/mixed_norm_mkl/options.h"
@@ -56,7 +60,7 @@ struct MixedNormMklState {
   std::optional<StopReason> stop;
 
   static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
-    const MklSizes sizes{of.rows, of.kernels};
+    const MklSizes sizes{of.samples, of.kernels, of.outputs};
     visit(Nested(self.mkl, sizes), Nested(self.best, sizes), self.svm_solves, self.since_pass,
           NotNegative(self.clear_gap), self.fruitless, Nested(self.before_trial, sizes),
           UpTo(self.stop, StopReason::kObjectiveZero));
@@ -66,7 +70,7 @@ struct MixedNormMklState {
 class MixedNormMklLearner : public ResumableLearner<MixedNormMklState> {
  public:
   explicit MixedNormMklLearner(const MixedNormMklOptions& options)
-      : ResumableLearner("mixed_norm_mkl", /*version=*/1), options_(options) {}
+      : ResumableLearner("mixed_norm_mkl", /*version=*/2), options_(options) {}
 
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override;
   absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override;
@@ -90,12 +94,14 @@ class MixedNormMklLearner : public ResumableLearner<MixedNormMklState> {
   bool IsExhausted() const;
   int64_t MostSolves() const;
   absl::StatusOr<TrainedPoint> PointAt(const BestPair& pair, RunContext& context) const;
+  Matrix AtRows(const Vector& of_samples) const;
 
   const MixedNormMklOptions options_;
   std::unique_ptr<WeightRegularizer> regularizer_;
-  const MixedNorm* norm_ = nullptr;       // the regulariser, unless it is the plain sum
-  std::unique_ptr<WeightMethod> method_;  // null: steps of the loop itself
-  SvmProblem svm_;
+  const MixedNorm* norm_ = nullptr;             // the regulariser, unless it is the plain sum
+  std::unique_ptr<WeightMethod> method_;        // null: steps of the loop itself
+  std::vector<MachineRows> machines_;           // of several outputs
+  SvmProblem svm_;                              // of all of them
   std::shared_ptr<const KernelFamily> family_;  // made by the first step
   std::optional<MklLoop> loop_;                 // on state_.mkl
 };

@@ -30,6 +30,7 @@ struct MixedNormMklOptions {
   double power = 2.0;
   double gamma_floor = 0;
   double weight_threshold = 1e-4;
+  bool shared_weights = false;
 
   static const OptionSchema<MixedNormMklOptions>& Fields();
 };

@@ -12,6 +12,8 @@
 #include "core/kernels/spec/kernel_errors.h"
 #include "core/kernels/spec/kernel_labels.h"
 #include "core/objectives/mixed_norm.h"
+#include "core/training/contract/single_task.h"
+#include "core/training/run/split_outputs.h"
 
 namespace mercer::mixed_norm_mkl {
 namespace {
@@ -28,6 +30,33 @@ SimplexGroups GroupsFor(const MixedNormMklOptions& options, const TrainingProble
   KernelGroups groups = GroupsOf(problem.kernels);
   const Index count = groups.num_groups();
   return {std::move(groups.group_of), count};
+}
+
+std::vector<MachineRows> MachinesOf(const TrainingProblem& problem) {
+  std::vector<MachineRows> machines;
+  const Index outputs = problem.tasks.empty() ? 0 : problem.tasks[0].targets.cols();
+  for (Index output = 0; output < outputs && outputs > 1; ++output) {
+    machines.push_back(RowsOfOutput(problem, output));
+  }
+  return machines;
+}
+
+absl::StatusOr<SvmProblem> ReadMachines(const TrainingProblem& problem,
+                                        const std::vector<MachineRows>& machines,
+                                        std::shared_ptr<const Loss> loss, double C) {
+  if (machines.empty()) {
+    return ReadSvmProblem(problem, std::move(loss), C);
+  }
+  SvmProblem all{loss, Vector(problem.num_samples()), Vector(problem.num_samples())};
+  Index first = 0;
+  for (size_t m = 0; m < machines.size(); ++m) {
+    const TrainingProblem part = Narrow(problem, machines[m], static_cast<Index>(m));
+    MERCER_ASSIGN_OR_RETURN(const SvmProblem one, ReadSvmProblem(part, loss, C));
+    all.targets.segment(first, one.targets.size()) = one.targets;
+    all.costs.segment(first, one.targets.size()) = one.costs;
+    first += one.targets.size();
+  }
+  return all;
 }
 
 Vector FirstWeights(const MixedNormMklOptions& options, const TrainingProblem& problem) {

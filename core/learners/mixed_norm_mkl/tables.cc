@@ -6,30 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/status/status_macros.h"
 #include "core/kernels/spec/kernel_labels.h"
 
 namespace mercer::mixed_norm_mkl {
 namespace {
-
-// |f_k| = weights(k) sqrt(dual'K_k dual), of kernels with a weight.
-absl::StatusOr<Vector> NormsOfParts(const KernelFamily& family, const Vector& weights,
-                                    const Vector& dual, RunContext& context) {
-  std::vector<Index> selected;
-  for (Index k = 0; k < weights.size(); ++k) {
-    if (weights(k) > 0) {
-      selected.push_back(k);
-    }
-  }
-  Vector norms = Vector::Zero(weights.size());
-  if (selected.empty()) {
-    return norms;
-  }
-  Matrix energies(static_cast<Index>(selected.size()), 1);
-  MERCER_RETURN_IF_ERROR(family.QuadraticFormsForSearch(dual, selected, energies, context));
-  norms(selected) = weights(selected).cwiseProduct(energies.col(0).cwiseMax(0.0).cwiseSqrt());
-  return norms;
-}
 
 std::string GroupName(const std::string& group) { return group.empty() ? "without group" : group; }
 
@@ -42,12 +22,11 @@ std::string RowName(const KernelSpec& kernel, size_t k) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<ModelTable>> TablesOf(const TrainingProblem& problem,
-                                                 const KernelFamily& family, const Vector& weights,
-                                                 const Vector& dual, RunContext& context) {
+std::vector<ModelTable> TablesOf(const TrainingProblem& problem, const Vector& weights,
+                                 const Vector& energies) {
   const std::vector<KernelSpec>& kernels = problem.kernels;
-  MERCER_ASSIGN_OR_RETURN(Vector norms, NormsOfParts(family, weights, dual, context));
-  norms *= problem.unit.deviation;
+  const Vector norms =
+      problem.unit.deviation * weights.cwiseProduct(energies.cwiseMax(0.0).cwiseSqrt());
   const KernelGroups groups = GroupsOf(kernels);
   ModelTable of_groups;
   of_groups.name = "kernel_groups";
@@ -80,7 +59,7 @@ absl::StatusOr<std::vector<ModelTable>> TablesOf(const TrainingProblem& problem,
     of_kernels.values.row(k) << static_cast<double>(group + 1), weights(k),
         of_group > 0 ? weights(k) / of_group : 0.0, norms(k), weights(k) > 0 ? 1.0 : 0.0;
   }
-  return std::vector<ModelTable>{std::move(of_groups), std::move(of_kernels)};
+  return {std::move(of_groups), std::move(of_kernels)};
 }
 
 ByteCount TableBytes(const ProblemShape& shape) {

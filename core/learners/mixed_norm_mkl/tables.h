@@ -3,11 +3,8 @@
 
 #include <vector>
 
-#include "absl/status/statusor.h"
-
-#include "core/base/process/run_context.h"
+#include "core/base/numeric/types.h"
 #include "core/base/status/byte_count.h"
-#include "core/kernels/gram/kernel_family.h"
 #include "core/training/contract/problem.h"
 #include "core/training/tables/model_table.h"
 
@@ -17,10 +14,10 @@ namespace mercer::mixed_norm_mkl {
 // the user's unit of targets, how many kernels it has and how many of them are selected, that is
 // have a weight above 0.
 // "kernels_in_groups": of each kernel the number of its group, its weight, the share of the group's
-// weight, the norm of its function, and whether it is selected. Errors: kCancelled.
-absl::StatusOr<std::vector<ModelTable>> TablesOf(const TrainingProblem& problem,
-                                                 const KernelFamily& family, const Vector& weights,
-                                                 const Vector& dual, RunContext& context);
+// weight, the norm of its function, and whether it is selected. `energies`: dual'K_k dual of those
+// with a weight, of all machines together.
+std::vector<ModelTable> TablesOf(const TrainingProblem& problem, const Vector& weights,
+                                 const Vector& energies);
 
 // Upper bound on the bytes of the tables of all outputs.
 ByteCount TableBytes(const ProblemShape& shape);

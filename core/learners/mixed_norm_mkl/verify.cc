@@ -8,6 +8,7 @@
 #include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/learners/mixed_norm_mkl/problem.h"
+#include "core/learners/mixed_norm_mkl/shared_bounds.h"
 #include "core/objectives/loss.h"
 #include "core/training/contract/loss_choice.h"
 #include "core/training/contract/single_task.h"
@@ -56,13 +57,16 @@ absl::StatusOr<Verification> Verify(const MixedNormMklOptions& options,
                           MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
   MERCER_ASSIGN_OR_RETURN(const Vector traces, TracesOf(*family, context));
   MERCER_ASSIGN_OR_RETURN(const double factor, CostFactor(options, problem, traces));
-  MERCER_ASSIGN_OR_RETURN(const WeightedKernelPoint point,
-                          ReadWeightedKernelPoint(problem, options.C * factor, witness));
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss,
                           MakeChosenLoss(options.loss, options.epsilon, problem.kind));
   const KernelNorms norms = options.regularization == Regularization::kSum
                                 ? SumNorms()
                                 : MixedNorms(GroupsFor(options, problem));
+  if (task.targets.cols() > 1) {
+    return BoundSharedPoint(norms, *loss, options.C * factor, problem, witness, *family, context);
+  }
+  MERCER_ASSIGN_OR_RETURN(const WeightedKernelPoint point,
+                          ReadWeightedKernelPoint(problem, options.C * factor, witness));
   MERCER_ASSIGN_OR_RETURN(const BoundedKernelPoint bounded,
                           BoundKernelPoint(norms, *loss, point, problem.kernels, *family, context));
   MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(*family, point.weights, context));

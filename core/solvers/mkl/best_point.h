@@ -9,10 +9,12 @@
 
 namespace mercer {
 
-// How many rows and kernels a state of multiple kernel learning is about.
+// How many rows, of all machines together, kernels and machines a state of multiple kernel learning
+// is about.
 struct MklSizes {
   Index rows;
   Index kernels;
+  Index machines = 1;
 };
 
 struct BestPoint {
@@ -56,8 +58,8 @@ struct BestPoint {
 // between them is that of the run.
 struct BestPair {
   Vector weights;
-  Vector dual;  // coefficients of the function: a feasible dual times a scale
-  double bias = 0;
+  Vector dual;                // coefficients of the function: a feasible dual times a scale
+  Vector biases;              // of each machine
   double primal = kInfinity;  // of the function
   double upper = kInfinity;   // the least of all functions
   Vector lower_dual;
@@ -65,39 +67,44 @@ struct BestPair {
 
   bool has_function() const { return weights.size() > 0; }
   double RelativeGap() const { return PointBounds{.primal = primal, .dual = lower}.RelativeGap(); }
-  void Improve(const PointBounds& bounds, const Vector& of_weights, const Vector& of_dual) {
-    ImproveFunction(bounds, of_weights, of_dual);
+  // `function`: the coefficients of the function that the bounds are about.
+  void Improve(const PointBounds& bounds, const Vector& of_weights, const Vector& function,
+               const Vector& of_dual) {
+    ImproveFunction(bounds, of_weights, function);
     if (bounds.dual > lower) {
       lower = bounds.dual;
       lower_dual = bounds.dual_scale * of_dual;
     }
   }
-  void ImproveFunction(const PointBounds& bounds, const Vector& of_weights, const Vector& of_dual) {
+  void ImproveFunction(const PointBounds& bounds, const Vector& of_weights,
+                       const Vector& function) {
     if (bounds.primal < primal) {
-      TakeFunction(bounds, of_weights, of_dual);
+      TakeFunction(bounds, of_weights, function);
     }
   }
   // Also one that is worse.
-  void TakeFunction(const PointBounds& bounds, const Vector& of_weights, const Vector& of_dual) {
+  void TakeFunction(const PointBounds& bounds, const Vector& of_weights, const Vector& function) {
     primal = bounds.primal;
     upper = std::min(upper, primal);
     weights = of_weights;
-    dual = bounds.function_scale * of_dual;
-    bias = bounds.bias;
+    dual = bounds.function_scale * function;
+    biases = bounds.biases;
   }
 
   static void VisitFields(auto& visit, auto& self, const MklSizes& of) {
-    visit(SizedOrEmpty(self.weights, of.kernels), SizedOrEmpty(self.dual, of.rows), self.bias,
-          self.primal, self.upper, SizedOrEmpty(self.lower_dual, of.rows), self.lower);
+    visit(SizedOrEmpty(self.weights, of.kernels), SizedOrEmpty(self.dual, of.rows),
+          SizedOrEmpty(self.biases, of.machines), self.primal, self.upper,
+          SizedOrEmpty(self.lower_dual, of.rows), self.lower);
     visit.Require([&] {
       if (!self.has_function()) {
         return self.dual.size() == 0 && self.lower_dual.size() == 0 && self.primal == kInfinity &&
-               self.upper == kInfinity && self.lower == -kInfinity && std::isfinite(self.bias);
+               self.upper == kInfinity && self.lower == -kInfinity && self.biases.size() == 0;
       }
-      const bool whole = self.dual.size() > 0 && self.lower_dual.size() > 0;
+      const bool whole =
+          self.dual.size() > 0 && self.lower_dual.size() > 0 && self.biases.size() > 0;
       return whole && self.weights.allFinite() && self.dual.allFinite() &&
-             self.lower_dual.allFinite() && std::isfinite(self.bias) &&
-             std::isfinite(self.primal) && std::isfinite(self.upper) && std::isfinite(self.lower);
+             self.lower_dual.allFinite() && self.biases.allFinite() && std::isfinite(self.primal) &&
+             std::isfinite(self.upper) && std::isfinite(self.lower);
     });
   }
 };

@@ -2,6 +2,8 @@
 // section 6.
 #pragma once
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 
 #include "core/base/numeric/types.h"
@@ -10,6 +12,12 @@
 #include "core/objectives/weight_regularizer.h"
 
 namespace mercer {
+
+// The samples of one of several machines that share the weights.
+struct SampleRange {
+  Index first = 0;
+  Index size = 0;
+};
 
 // A point and what the kernels say about it. `dual` is feasible.
 struct PointView {
@@ -22,6 +30,12 @@ struct PointView {
   const Vector& energies;     // dual'K_k dual of every kernel, also of those with weight 0
   const Vector& scores;       // sum_k weights(k) K_k dual
   double function_scale = 1;  // another multiple of the function to try
+  // The machines, each with a bias of its own; empty: one of all samples. Energies are sums over
+  // them.
+  std::vector<SampleRange> machines = {};
+  // sum over machines of |f_k|^2 / weights(k)^2 where the function is not that of the dual; empty:
+  // the energies.
+  Vector function_energies = {};
 };
 
 struct PointBounds {
@@ -31,7 +45,8 @@ struct PointBounds {
   // The multiple of the function that attains the upper bound: 1, PointView::function_scale, or for
   // a regulariser with maximisers the best one of the function with the bias found before.
   double function_scale = 1;
-  double bias = 0;  // for that function
+  double bias = 0;     // for that function
+  Vector biases = {};  // of each machine, when the point tells them apart
   // 1/2 (support - weights'energies) >= 0: the part of the gap that is due to the weights; and
   // where some of them maximise 1/2 (|f|^2 - weights'energies), if that is above 0.
   double weight_gap = 0;

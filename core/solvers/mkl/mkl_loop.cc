@@ -8,7 +8,6 @@
 
 #include "core/base/status/status_macros.h"
 #include "core/objectives/dual_ray.h"
-#include "core/solvers/mkl/weight_hessian.h"
 
 namespace mercer {
 namespace {
@@ -101,7 +100,7 @@ absl::Status MklLoop::BoundSolution(RunContext& context) {
 
 absl::Status MklLoop::BoundAll(RunContext& context) {
   MERCER_RETURN_IF_ERROR(BoundAmong({}, context));
-  const bool improved = state_.best.Improve(bounds_, state_.weights, state_.dual);
+  const bool improved = state_.best.Improve(bounds_, state_.weights, function_);
   state_.fruitless = improved ? 0 : state_.fruitless + 1;
   if (inner_.stuck()) {
     state_.fruitless += kMaxFruitless / 5;
@@ -113,20 +112,29 @@ absl::Status MklLoop::BoundAll(RunContext& context) {
 // that none of them comes in.
 absl::Status MklLoop::BoundAmong(const std::vector<Index>& kernels, RunContext& context) {
   const Index count = kernels.empty() ? family_->num_kernels() : static_cast<Index>(kernels.size());
-  Matrix energies(count, 1);
-  MERCER_RETURN_IF_ERROR(family_->QuadraticFormsForSearch(state_.dual, kernels, energies, context));
-  energies = energies.cwiseMax(0.0);
+  const auto machines = static_cast<Index>(inner_.ranges().size());
+  Matrix of_machines(count, machines);
+  MERCER_RETURN_IF_ERROR(inner_.Energies(*family_, state_.dual, kernels, of_machines, context));
+  of_machines = of_machines.cwiseMax(0.0);
   bounds_all_ = kernels.empty();
-  if (bounds_all_) {
-    energies_ = energies.col(0);
-  } else {
-    energies_ = Vector::Zero(family_->num_kernels());
-    energies_(kernels) = energies.col(0);
-  }
-  MERCER_ASSIGN_OR_RETURN(bounds_, BoundPoint({*problem_.loss, problem_.targets, problem_.costs,
-                                               regularizer_, state_.weights, state_.dual, energies_,
-                                               inner_.scores(), inner_.certificate().primal_scale},
-                                              context));
+  const auto of_all = [&](const Matrix& energies) {
+    const Vector sums = machines == 1 ? Vector(energies.col(0)) : Vector(energies.rowwise().sum());
+    if (bounds_all_) {
+      return sums;
+    }
+    Vector all = Vector::Zero(family_->num_kernels());
+    all(kernels) = sums;
+    return all;
+  };
+  energies_ = of_all(of_machines);
+  MachineFunctions functions = inner_.Functions(of_machines);
+  function_ = std::move(functions.dual);
+  MERCER_ASSIGN_OR_RETURN(
+      bounds_,
+      BoundPoint({*problem_.loss, problem_.targets, problem_.costs, regularizer_, state_.weights,
+                  state_.dual, energies_, functions.scores, functions.other_scale, inner_.ranges(),
+                  machines == 1 ? Vector() : of_all(functions.energies)},
+                 context));
   return absl::OkStatus();
 }
 
@@ -135,7 +143,7 @@ absl::Status MklLoop::MoveWeights(double target, RunContext& context) {
   if (options_.method != nullptr && !HasFixedWeights()) {
     return FollowMethod(target, context);
   }
-  double value = inner_.certificate().dual;
+  double value = inner_.lower();
   if (regularizer_.has_maximisers() && state_.last.upper < kInfinity) {
     MERCER_ASSIGN_OR_RETURN(value, GapWithout(state_.last.weights, context));
   }
@@ -162,8 +170,8 @@ absl::Status MklLoop::FollowMethod(double target, RunContext& context) {
       const double linear,
       problem_.loss->DualValue(problem_.targets, problem_.costs, state_.dual, context));
   Vector weights = options_.method->Next(
-      {state_.weights, energies_, bounds_, state_.best.primal - state_.best.lower,
-       inner_.certificate().dual, inner_.certificate().primal, linear},
+      {state_.weights, energies_, bounds_, state_.best.primal - state_.best.lower, inner_.lower(),
+       inner_.upper(), linear},
       target);
   // The share is that of the machine to come: the method may have changed it.
   const double share = options_.method->inner_gap_share();
@@ -224,7 +232,7 @@ absl::Status MklLoop::RescaleDual(const Vector& energies, const RunContext& cont
                                             state_.dual, state_.weights.dot(energies), context));
   if (ray.scale > 0) {
     state_.dual *= ray.scale;
-    problem_.loss->RepairDual(problem_.targets, problem_.costs, true, state_.dual);
+    inner_.Repair(state_.dual);
   }
   return absl::OkStatus();
 }
@@ -250,7 +258,7 @@ absl::Status MklLoop::Advance(double target, RunContext& context) {
     return absl::OkStatus();
   }
   state_.inner_gap = NextInnerGap(std::min(weight_gap, bounds_.RelativeGap()), target);
-  LastWeights from{state_.weights, state_.dual, energies_, inner_.certificate().primal, false, 0};
+  LastWeights from{state_.weights, state_.dual, energies_, inner_.upper(), false, 0};
   MERCER_ASSIGN_OR_RETURN(Vector weights, NextWeights(from, context));
   if (regularizer_.has_maximisers()) {
     // Of the other steps none is known to lower the gap.
@@ -311,14 +319,11 @@ Vector MklLoop::RelaxedWeights() {
 // samples, for too many kernels or because the Hessian cannot be factored.
 absl::StatusOr<std::optional<Vector>> MklLoop::NewtonWeights(RunContext& context) const {
   const std::vector<Index> kernels = regularizer_.Candidates(state_.weights, energies_);
-  const CurvedSamples curved = FindCurvedSamples();
-  if (curved.rows.size() < 2 || kernels.size() > kMaxModelKernels) {
+  if (kernels.size() > kMaxModelKernels) {
     return std::optional<Vector>();
   }
-  Matrix products(static_cast<Index>(curved.rows.size()), static_cast<Index>(kernels.size()));
-  MERCER_RETURN_IF_ERROR(family_->Products(state_.dual, kernels, curved.rows, products, context));
   MERCER_ASSIGN_OR_RETURN(std::optional<Matrix> hessian,
-                          WeightHessian(*kernel_, curved, products, context));
+                          inner_.Hessian(*family_, kernels, context));
   if (!hessian.has_value()) {
     return std::optional<Vector>();
   }
@@ -333,24 +338,22 @@ absl::StatusOr<std::optional<Vector>> MklLoop::NewtonWeights(RunContext& context
   return std::optional<Vector>(regularizer_.Normalized(weights));
 }
 
-CurvedSamples MklLoop::FindCurvedSamples() const {
-  const LossView view{*problem_.loss, problem_.targets, problem_.costs};
-  return problem_.loss->is_piecewise_linear()
-             ? FreeSamples(view, state_.dual)
-             : SamplesWithCurvature(view, inner_.scores(), inner_.certificate().bias.chosen);
+absl::StatusOr<Vector> MklLoop::EnergiesOf(const Vector& dual, const std::vector<Index>& kernels,
+                                           RunContext& context) const {
+  Vector all = Vector::Zero(family_->num_kernels());
+  if (!kernels.empty()) {
+    Matrix energies(static_cast<Index>(kernels.size()), static_cast<Index>(inner_.ranges().size()));
+    MERCER_RETURN_IF_ERROR(inner_.Energies(*family_, dual, kernels, energies, context));
+    all(kernels) = energies.rowwise().sum();
+  }
+  return all;
 }
 
-absl::StatusOr<double> MklLoop::BiasSoFar(RunContext& context) const {
+absl::StatusOr<Vector> MklLoop::BiasesSoFar(RunContext& context) const {
   if (kernel_ == nullptr || kernel_weights_ != state_.weights || !inner_.has_point()) {
     return absl::FailedPreconditionError("no machine has been begun yet");
   }
-  const Vector& dual = inner_.dual();
-  Matrix scores(dual.size(), 1);
-  MERCER_RETURN_IF_ERROR(kernel_->Apply(dual, scores, context));
-  MERCER_ASSIGN_OR_RETURN(
-      const BiasInterval bias,
-      problem_.loss->ExactBias(problem_.targets, problem_.costs, scores.col(0), context));
-  return bias.chosen;
+  return inner_.BiasesSoFar(context);
 }
 
 absl::Status MklLoop::Load(ByteReader& reader, RunContext& context) {

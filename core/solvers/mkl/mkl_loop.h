@@ -11,6 +11,8 @@
 // Guarantees   The best point's bounds are those of the whole problem, all kernels of the list
 //              included.
 // Cost         Per machine one combination of kernels, all energies, and the solver's steps.
+//              Several outputs that share the weights have a machine each (machines.h); what is said
+//              of a machine holds of their sum.
 //
 //   MklState state{.dual = Vector::Zero(rows)};
 //   MklLoop loop(regularizer, problem, {}, state);
@@ -29,6 +31,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -40,9 +43,9 @@
 #include "core/objectives/weight_regularizer.h"
 #include "core/solvers/mkl/best_point.h"
 #include "core/solvers/mkl/inner_solver.h"
+#include "core/solvers/mkl/machines.h"
 #include "core/solvers/mkl/mkl_bounds.h"
 #include "core/solvers/mkl/weight_method.h"
-#include "core/solvers/svm/curved_samples.h"
 #include "core/solvers/svm/svm_problem.h"
 
 namespace mercer {
@@ -111,12 +114,12 @@ enum class MklProgress : uint8_t {
 class MklLoop {
  public:
   MklLoop(const WeightRegularizer& regularizer, const SvmProblem& problem,
-          const MklLoopOptions& options, MklState& state)
+          const MklLoopOptions& options, MklState& state, std::vector<MachineRows> machines = {})
       : regularizer_(regularizer),
         problem_(problem),
         options_(options),
         state_(state),
-        inner_(options.inner_solver, problem) {}
+        inner_(options.inner_solver, problem, std::move(machines)) {}
 
   // Begins a list of kernels with these weights, at the dual of the state; its first machine is
   // solved to `inner_gap`, or where weights are known to what the target needs.
@@ -136,18 +139,27 @@ class MklLoop {
   absl::Status BoundAll(RunContext& context);
   // After kSolved: new weights, and the dual that their machine starts from. Errors: kCancelled.
   absl::Status MoveWeights(double target, RunContext& context);
+  // Makes the dual of the state feasible.
+  void RepairDual() { inner_.Repair(state_.dual); }
   // Between machines: the next one is that of these weights, solved to a part of the target among
   // all kernels. It is no step of the run: the caller puts the state back that was before.
   void TryWeights(Vector weights, double target);
 
-  const InnerSolver& inner() const { return inner_; }
+  const Machines& inner() const { return inner_; }
   // Of all kernels, at the machine that was solved last.
   const Vector& energies() const { return energies_; }
   // At that machine, and whether they are those among all kernels.
   const PointBounds& bounds() const { return bounds_; }
   bool bounds_all() const { return bounds_all_; }
-  // The machine that is being solved: its dual so far, with the best bias, is a function, too.
-  absl::StatusOr<double> BiasSoFar(RunContext& context) const;
+  // The coefficients of the function that the bounds are about, by a multiple of it.
+  const Vector& function() const { return function_; }
+  // sum over machines of dual_m'K_k dual_m for the kernels of the list; of kernels that are not
+  // asked for 0. Errors: kCancelled.
+  absl::StatusOr<Vector> EnergiesOf(const Vector& dual, const std::vector<Index>& kernels,
+                                    RunContext& context) const;
+  // The machines that are being solved: their dual so far, with the best biases, is a function,
+  // too.
+  absl::StatusOr<Vector> BiasesSoFar(RunContext& context) const;
 
   void Save(ByteWriter& writer) const { inner_.Save(writer); }
   // For the state that is in place, and its kernels, if it has any.
@@ -168,17 +180,17 @@ class MklLoop {
   void PostponeNewton();
   absl::Status RescaleDual(const Vector& energies, const RunContext& context);
   double NextInnerGap(double gap, double target) const;
-  CurvedSamples FindCurvedSamples() const;
 
   const WeightRegularizer& regularizer_;
   const SvmProblem& problem_;
   const MklLoopOptions options_;
   MklState& state_;
-  InnerSolver inner_;
+  Machines inner_;
   const KernelFamily* family_ = nullptr;
   std::unique_ptr<KernelOperator> kernel_;  // of kernel_weights_
   Vector kernel_weights_;
   PointBounds bounds_;  // at the machine that was solved last
+  Vector function_;
   bool bounds_all_ = true;
   bool working_only_ = false;
   Vector energies_;

@@ -131,6 +131,9 @@ struct LearnerEntry {
   // differ; its witness then has one column per output and no children. Others get one run per
   // output (composite_learner.h).
   bool joint_outputs = false;
+  // True for options by which outputs share what is learned, so that one run learns all of them,
+  // those of one-vs-one, too: targets are then 0 at rows that an output does not see. Empty: none.
+  std::function<bool(const OptionValues&)> shares_outputs = {};
   bool several_tasks = false;  // takes problems of several tasks, one output each
   // Whether groups of kernels (KernelLabels::group) decide what it learns; others do no more than
   // tell them.

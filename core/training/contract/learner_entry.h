@@ -40,6 +40,7 @@ struct LearnerFunctions {
   std::optional<Index> (*basis_rows)(const Options&, const ProblemShape&) = nullptr;
   size_t (*feature_numbers)(const Options&, const ProblemShape&) = nullptr;
   size_t (*table_bytes)(const Options&, const ProblemShape&) = nullptr;
+  bool (*shares_outputs)(const Options&) = nullptr;
 };
 
 // Lets `bound` parse its option values and call `function`. Values that cannot be parsed are its
@@ -77,6 +78,7 @@ LearnerEntry MakeEntry(LearnerEntry entry, LearnerFunctions<Options> functions) 
   BindOptions<Options>(functions.basis_rows, entry.basis_rows);
   BindOptions<Options>(functions.feature_numbers, entry.feature_numbers);
   BindOptions<Options>(functions.table_bytes, entry.table_bytes);
+  BindOptions<Options>(functions.shares_outputs, entry.shares_outputs);
   return entry;
 }
 

@@ -63,6 +63,16 @@ struct TrainingProblem {
     }
     return outputs;
   }
+  // The rows that each output sees, of all outputs together: the target of a class is 0 at others.
+  Index num_samples() const {
+    Index samples = 0;
+    for (const TaskData& task : tasks) {
+      samples += kind == TargetKind::kRegression
+                     ? task.targets.size()
+                     : static_cast<Index>((task.targets.array() != 0).count());
+    }
+    return samples;
+  }
 };
 
 // The rows at the positions `kept` of a task, ascending, with all its outputs.

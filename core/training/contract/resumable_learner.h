@@ -37,6 +37,7 @@ struct StateSizes {
   Index rows = 0;     // of all tasks together
   Index kernels = 0;  // in the list of the problem
   Index outputs = 0;
+  Index samples = 0;  // of all outputs together: the rows that each of them sees
 };
 
 template <typename State>
@@ -44,6 +45,7 @@ class ResumableLearner : public Learner {
  public:
   absl::Status Start(const TrainingProblem& problem, const WarmStart* warm_start) final {
     problem_ = &problem;
+    samples_ = problem.num_samples();
     state_ = {};
     target_ = problem.relative_gap;
     MERCER_RETURN_IF_ERROR(Begin(warm_start));
@@ -113,7 +115,7 @@ class ResumableLearner : public Learner {
  private:
   StateSizes Sizes() const {
     return {problem_->num_rows(), static_cast<Index>(problem_->kernels.size()),
-            problem_->num_outputs()};
+            problem_->num_outputs(), samples_};
   }
 
   std::string Serialize() const {
@@ -140,6 +142,7 @@ class ResumableLearner : public Learner {
 
   const std::string name_;
   const uint64_t version_;
+  Index samples_ = 0;
   std::string saved_;  // as of the end of the last whole step
   bool interrupted_ = false;
 };

@@ -65,8 +65,7 @@ absl::StatusOr<size_t> MostOfTrainings(
 
 // Whether every output is a run of its own.
 bool HasParts(const LearnerEntry& entry, const TrainingRecipe& recipe, const ProblemShape& shape) {
-  const bool joint = entry.joint_outputs && recipe.coding != CodingChoice::kOneVsOne;
-  return shape.outputs > 1 && shape.tasks == 1 && !joint;
+  return shape.outputs > 1 && shape.tasks == 1 && !HasOneRun(entry, recipe);
 }
 
 // Bytes of one of several parts, kernels of its own and those of its verification among them.
@@ -178,7 +177,7 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   }
   // Targets, decision values, coefficients and witness of the merged model; and the outputs at
   // rest.
-  const bool joint = entry.joint_outputs && recipe.coding != CodingChoice::kOneVsOne;
+  const bool joint = HasOneRun(entry, recipe);
   const ByteCount resting = joint ? ByteCount(0) : RestingBytes(shape, KernelBytes(recipe));
   const ByteCount outputs_of_row(shape.outputs_of_row());
   const ByteCount solution = rows * outputs_of_row * ByteCount(2) * number +

@@ -186,7 +186,7 @@ absl::StatusOr<TrainingOutcome> RecipePhases::Train(const RecipeProblem& made,
   limits.constant_if_none = requires_model_;
   limits.parts_at_once = plan_.parts_at_once();
   std::unique_ptr<Learner> learner;
-  if (HasPartPerOutput(*run_.entry, made.problem)) {
+  if (HasPartPerOutput(*run_.entry, options, made.problem)) {
     learner = MakeCompositeLearner(*run_.entry, options, limits);
   } else {
     MERCER_ASSIGN_OR_RETURN(learner, run_.entry->create(options));

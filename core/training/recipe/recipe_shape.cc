@@ -131,8 +131,9 @@ void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
 }
 
 // Counts the outputs and the rows of the largest sub-problem.
-absl::Status CountOutputs(const TrainingRecipe& recipe, const RoleColumn& target,
-                          const RunContext& context, ProblemShape& shape) {
+absl::Status CountOutputs(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                          const RoleColumn& target, const RunContext& context,
+                          ProblemShape& shape) {
   constexpr Index kNumbersPerRow = 256;
   if (recipe.kind == TargetKind::kRegression) {
     return absl::OkStatus();
@@ -155,6 +156,9 @@ absl::Status CountOutputs(const TrainingRecipe& recipe, const RoleColumn& target
   shape.outputs = classes;
   if (recipe.coding == CodingChoice::kOneVsOne) {
     shape.outputs = classes * (classes - 1) / 2;
+    if (HasOneRun(entry, recipe)) {
+      return absl::OkStatus();
+    }
     std::vector<Index> sizes;
     for (const auto& [label, count] : counts) {
       sizes.push_back(count);
@@ -188,6 +192,12 @@ absl::StatusOr<Index> TrainingRows(const LearnerEntry& entry, const TrainingReci
 
 }  // namespace
 
+bool HasOneRun(const LearnerEntry& entry, const TrainingRecipe& recipe) {
+  const absl::StatusOr<OptionValues> options = CompleteOptions(entry, recipe.options);
+  const bool shared = entry.shares_outputs && options.ok() && entry.shares_outputs(*options);
+  return shared || (entry.joint_outputs && recipe.coding != CodingChoice::kOneVsOne);
+}
+
 std::vector<const FeatureBlock*> UsedBlocks(const TrainingRecipe& recipe, const Dataset& dataset) {
   const std::vector<std::string>& names = recipe.preprocessing.blocks;
   std::vector<const FeatureBlock*> used;
@@ -219,7 +229,7 @@ absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const Trai
   if (entry.uses_kernels) {
     CountKernels(KernelsOrDefault(entry, recipe, dataset), dataset, shape);
   }
-  MERCER_RETURN_IF_ERROR(CountOutputs(recipe, *target, context, shape));
+  MERCER_RETURN_IF_ERROR(CountOutputs(entry, recipe, *target, context, shape));
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* tasks, FindTaskColumn(entry, recipe, dataset));
   if (tasks != nullptr) {
     MERCER_ASSIGN_OR_RETURN(const TaskCoding coding, TaskCoding::FromAllRows(*tasks, context));

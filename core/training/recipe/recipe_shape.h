@@ -16,6 +16,9 @@ absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const Trai
                                            const Dataset& dataset, const RunContext& context,
                                            const ScratchSpace* scratch = nullptr);
 
+// Whether one run learns all outputs, so that none has a run of its own.
+bool HasOneRun(const LearnerEntry& entry, const TrainingRecipe& recipe);
+
 // The feature blocks of the data set that the recipe trains on.
 std::vector<const FeatureBlock*> UsedBlocks(const TrainingRecipe& recipe, const Dataset& dataset);
 

@@ -77,9 +77,7 @@ class PhaseEstimate {
 
   absl::Status Add(const OptionValues& options, const ProblemShape& shape) {
     MERCER_ASSIGN_OR_RETURN(LearnerWork work, entry_.estimate_work(options, shape));
-    const double parts = entry_.joint_outputs && recipe_.coding != CodingChoice::kOneVsOne
-                             ? 1.0
-                             : static_cast<double>(shape.outputs);
+    const double parts = HasOneRun(entry_, recipe_) ? 1.0 : static_cast<double>(shape.outputs);
     work.training *= parts;
     // What no threads share within a part, parts side by side do; the first one is by itself.
     const double side_by_side =
@@ -107,7 +105,8 @@ class PhaseEstimate {
   void ReplaceFamilies(const ProblemShape& shape, LearnerWork& work) const {
     const double bytes = Pairs(static_cast<double>(shape.rows)) * sizeof(double) *
                          static_cast<double>(shape.sources);
-    const bool own_rows = recipe_.coding == CodingChoice::kOneVsOne && shape.outputs > 1;
+    const bool own_rows = recipe_.coding == CodingChoice::kOneVsOne && shape.outputs > 1 &&
+                          !HasOneRun(entry_, recipe_);
     const bool kept = shape.sources > 0 && bytes <= static_cast<double>(conditions_.cache_bytes);
     bool first = true;
     for (WorkCount* part : {&work.training, &work.verification}) {

@@ -27,8 +27,25 @@ absl::Status IndefiniteError(const KernelSpec& kernel, double quotient, double d
                     "NOT_PSD", metadata);
 }
 
-// An energy below -1e-8 a'a max_i K_k(i, i) is no rounding: the matrix is no kernel, and the bounds
-// would mean nothing (docs/mathematics/README.md, section 3).
+// The best value of the dual objective on the ray through a feasible dual.
+absl::StatusOr<double> LowerBound(const Loss& loss, const WeightedKernelPoint& point,
+                                  const Vector& feasible, double norm, const RunContext& context) {
+  const double largest = LargestScaleInBox(loss, point.targets, point.costs, feasible);
+  if (loss.is_piecewise_linear()) {
+    MERCER_ASSIGN_OR_RETURN(const double linear,
+                            loss.DualValue(point.targets, point.costs, feasible, context));
+    return BestValueOnRay(linear, norm, largest);
+  }
+  return BestConcaveValueOnRay(
+      [&](double scale) {
+        return loss.DualValue(point.targets, point.costs, scale * feasible, context).value_or(0.0) -
+               0.5 * scale * scale * norm;
+      },
+      largest, context);
+}
+
+}  // namespace
+
 absl::Status CheckEnergies(const KernelFamily& family, const std::vector<KernelSpec>& kernels,
                            const Matrix& duals, const Matrix& energies, RunContext& context) {
   Matrix diagonal(family.size(), 1);
@@ -50,28 +67,7 @@ absl::Status CheckEnergies(const KernelFamily& family, const std::vector<KernelS
   return absl::OkStatus();
 }
 
-// The best value of the dual objective on the ray through a feasible dual.
-absl::StatusOr<double> LowerBound(const Loss& loss, const WeightedKernelPoint& point,
-                                  const Vector& feasible, double norm, const RunContext& context) {
-  const double largest = LargestScaleInBox(loss, point.targets, point.costs, feasible);
-  if (loss.is_piecewise_linear()) {
-    MERCER_ASSIGN_OR_RETURN(const double linear,
-                            loss.DualValue(point.targets, point.costs, feasible, context));
-    return BestValueOnRay(linear, norm, largest);
-  }
-  return BestConcaveValueOnRay(
-      [&](double scale) {
-        return loss.DualValue(point.targets, point.costs, scale * feasible, context).value_or(0.0) -
-               0.5 * scale * scale * norm;
-      },
-      largest, context);
-}
-
-}  // namespace
-
-absl::StatusOr<WeightedKernelPoint> ReadWeightedKernelPoint(const TrainingProblem& problem,
-                                                            double C, const Witness& witness) {
-  const TaskData& task = problem.tasks[0];
+absl::StatusOr<Vector> ReadKernelWeights(const TrainingProblem& problem, const Witness& witness) {
   const Matrix* weights = witness.FindArray("weights");
   if (weights == nullptr || weights->cols() != 1 ||
       weights->rows() != static_cast<Index>(problem.kernels.size()) || !weights->allFinite() ||
@@ -79,9 +75,16 @@ absl::StatusOr<WeightedKernelPoint> ReadWeightedKernelPoint(const TrainingProble
     return absl::FailedPreconditionError(
         "the witness holds no kernel weights >= 0 of this problem");
   }
+  return Vector(weights->col(0));
+}
+
+absl::StatusOr<WeightedKernelPoint> ReadWeightedKernelPoint(const TrainingProblem& problem,
+                                                            double C, const Witness& witness) {
+  const TaskData& task = problem.tasks[0];
+  MERCER_ASSIGN_OR_RETURN(const Vector weights, ReadKernelWeights(problem, witness));
   MERCER_ASSIGN_OR_RETURN(SingleTaskPoint read, ReadSingleTaskPoint(problem, witness));
-  WeightedKernelPoint point{task.targets.col(0), C * task.costs, weights->col(0),
-                            std::move(read.dual), read.bias};
+  WeightedKernelPoint point{task.targets.col(0), C * task.costs, weights, std::move(read.dual),
+                            read.bias};
   if (const Matrix* lower_dual = witness.FindArray("lower_dual"); lower_dual != nullptr) {
     if (lower_dual->cols() != 1 || lower_dual->rows() != point.dual.size() ||
         !lower_dual->allFinite()) {

@@ -29,11 +29,21 @@ struct WeightedKernelPoint {
   Vector lower_dual = {};  // where the lower bound is taken; empty: at `dual`
 };
 
+// The array "weights" of the witness. Errors: kFailedPrecondition when it holds no weights >= 0 of
+// these kernels.
+absl::StatusOr<Vector> ReadKernelWeights(const TrainingProblem& problem, const Witness& witness);
+
 // Reads dual, bias, the array "weights" and, if there is one, "lower_dual" of the witness; costs
 // are those of the task times C. Errors: kFailedPrecondition when the witness is not of these rows,
 // holds no weights >= 0 of these kernels, or another dual that is not of these rows.
 absl::StatusOr<WeightedKernelPoint> ReadWeightedKernelPoint(const TrainingProblem& problem,
                                                             double C, const Witness& witness);
+
+// An energy below -1e-8 a'a max_i K_k(i, i) is no rounding: the matrix is no kernel, and the bounds
+// would mean nothing (docs/mathematics/README.md, section 3). energies(k, j) = a_j'K_k a_j for the
+// columns a_j of `duals`. Errors: kInvalidArgument with reason NOT_PSD, kCancelled.
+absl::Status CheckEnergies(const KernelFamily& family, const std::vector<KernelSpec>& kernels,
+                           const Matrix& duals, const Matrix& energies, RunContext& context);
 
 struct KernelNorms {
   std::function<double(const Vector& norms)> half_squared_norm;

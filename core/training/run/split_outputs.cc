@@ -25,7 +25,11 @@ std::vector<TrainingProblem> SplitOutputs(const TrainingProblem& problem) {
   return parts;
 }
 
-bool HasPartPerOutput(const LearnerEntry& entry, const TrainingProblem& problem) {
+bool HasPartPerOutput(const LearnerEntry& entry, const OptionValues& options,
+                      const TrainingProblem& problem) {
+  if (entry.shares_outputs && entry.shares_outputs(options)) {
+    return false;
+  }
   const Matrix& targets = problem.tasks[0].targets;
   const bool all_rows = problem.kind == TargetKind::kRegression || (targets.array() != 0.0).all();
   return targets.cols() > 1 && !(entry.joint_outputs && all_rows);

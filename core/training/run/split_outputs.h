@@ -16,7 +16,8 @@ TrainingProblem SplitOutput(const TrainingProblem& problem, Index output);
 std::vector<Index> RowsOfOutput(const TrainingProblem& problem, Index output);
 
 // True when a run of this problem has a part for each output: there are several, and the learner
-// takes one, or their rows differ.
-bool HasPartPerOutput(const LearnerEntry& entry, const TrainingProblem& problem);
+// takes one with these options, or their rows differ.
+bool HasPartPerOutput(const LearnerEntry& entry, const OptionValues& options,
+                      const TrainingProblem& problem);
 
 }  // namespace mercer

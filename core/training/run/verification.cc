@@ -169,7 +169,7 @@ template <typename Visit>
 absl::Status VerifyParts(const LearnerEntry& entry, const OptionValues& options,
                          const TrainingProblem& problem, const Witness& witness, Index at_once,
                          RunContext& context, const Visit& visit) {
-  if (!HasPartPerOutput(entry, problem)) {
+  if (!HasPartPerOutput(entry, options, problem)) {
     MERCER_ASSIGN_OR_RETURN(const Verification verified,
                             VerifyPart(entry, options, problem, witness, context));
     return visit(0, verified);
@@ -199,9 +199,9 @@ absl::Status VerifyParts(const LearnerEntry& entry, const OptionValues& options,
 }
 
 // Positions in the rows of the task that the part beginning with `output` has.
-std::vector<Index> RowsOfPart(const LearnerEntry& entry, const TrainingProblem& problem,
-                              Index output) {
-  if (HasPartPerOutput(entry, problem)) {
+std::vector<Index> RowsOfPart(const LearnerEntry& entry, const OptionValues& options,
+                              const TrainingProblem& problem, Index output) {
+  if (HasPartPerOutput(entry, options, problem)) {
     return RowsOfOutput(problem, output);
   }
   return IndexRange(0, problem.num_rows());
@@ -237,18 +237,18 @@ absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
                           EvaluateSample(problem, function, context));
   std::vector<Certificate> certificates;
   VerifiedFunction result;
-  MERCER_RETURN_IF_ERROR(VerifyParts(entry, options, problem, witness, parts_at_once, context,
-                                     [&](Index output, const Verification& verified) {
-                                       certificates.push_back(verified.certificate);
-                                       if (output == 0) {
-                                         result.metrics = verified.metrics;
-                                       } else {
-                                         MergeMetrics(verified.metrics, result.metrics);
-                                       }
-                                       return CompareOutputs(compared, output,
-                                                             RowsOfPart(entry, problem, output),
-                                                             verified, problem.unit.deviation);
-                                     }));
+  MERCER_RETURN_IF_ERROR(VerifyParts(
+      entry, options, problem, witness, parts_at_once, context,
+      [&](Index output, const Verification& verified) {
+        certificates.push_back(verified.certificate);
+        if (output == 0) {
+          result.metrics = verified.metrics;
+        } else {
+          MergeMetrics(verified.metrics, result.metrics);
+        }
+        return CompareOutputs(compared, output, RowsOfPart(entry, options, problem, output),
+                              verified, problem.unit.deviation);
+      }));
   result.certificate = SumCertificates(certificates);
   ToUserUnit(problem.unit, result.certificate);
   return result;

@@ -163,6 +163,7 @@ TEST(BestPairTest, IsWholeAndFinite) {
   EXPECT_TRUE(LoadFields(SaveFields(none, sizes), read, sizes));
   const BestPair whole{.weights = Vector::Ones(1),
                        .dual = Vector::Ones(2),
+                       .biases = Vector::Zero(1),
                        .primal = 2,
                        .upper = 2,
                        .lower_dual = Vector::Ones(2),

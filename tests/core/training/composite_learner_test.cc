@@ -77,15 +77,15 @@ TEST(HasPartPerOutputTest, OnlyOutputsOfTheSameRowsAreLearnedInOneRun) {
   joint.joint_outputs = true;
   const TrainingProblem one_vs_all = ThreeClasses(CodingKind::kOneVsAll);
   const TrainingProblem one_vs_one = ThreeClasses(CodingKind::kOneVsOne);
-  EXPECT_TRUE(HasPartPerOutput(alone, one_vs_all));
-  EXPECT_TRUE(HasPartPerOutput(alone, one_vs_one));
-  EXPECT_FALSE(HasPartPerOutput(joint, one_vs_all));
-  EXPECT_TRUE(HasPartPerOutput(joint, one_vs_one));
+  EXPECT_TRUE(HasPartPerOutput(alone, {}, one_vs_all));
+  EXPECT_TRUE(HasPartPerOutput(alone, {}, one_vs_one));
+  EXPECT_FALSE(HasPartPerOutput(joint, {}, one_vs_all));
+  EXPECT_TRUE(HasPartPerOutput(joint, {}, one_vs_one));
   // Numbers of 0 are no gaps.
   TrainingProblem numbers = one_vs_one;
   numbers.kind = TargetKind::kRegression;
-  EXPECT_FALSE(HasPartPerOutput(joint, numbers));
-  EXPECT_FALSE(HasPartPerOutput(alone, SplitOutput(one_vs_one, 0)));
+  EXPECT_FALSE(HasPartPerOutput(joint, {}, numbers));
+  EXPECT_FALSE(HasPartPerOutput(alone, {}, SplitOutput(one_vs_one, 0)));
 }
 
 TEST(SplitOutputsTest, RegressionTargetsOfZeroAreRowsLikeOthers) {
