@@ -50,8 +50,9 @@ CORE = {
     "core/solvers/svm": ("core/objectives",),
     "core/solvers/factor": ("core/solvers/svm",),
     "core/solvers/mkl": ("core/solvers/factor",),  # machines of fixed weights, of low rank too
+    "core/solvers/multitask": ("core/solvers/mkl",),  # machines of each task, and how their weights move
     "core/solvers/group": ("core/objectives",),
-    "core/solvers": ("core/solvers/mkl", "core/solvers/group"),
+    "core/solvers": ("core/solvers/multitask", "core/solvers/group"),
     "core/training/encoding": ("core/solvers",),
     "core/training/targets": ("core/training/encoding",),
     "core/training/tables": ("core/base",),

@@ -1,0 +1,158 @@
+// Problem      The dual of a multi-task problem (multitask_problem.h) with p = 1 and q = 2, on some
+//              working blocks k:
+//                min 1/2 r - 1'alpha   s.t.  e_k = sum_t alpha_t'Y K_tk Y alpha_t / beta_k^2 <= r,
+//                0 <= alpha <= costs, y_t'alpha_t = 0 for every task t; plain form: r = 1.
+//              The multipliers of e_k <= r are d_k / 2, those of the equations the biases b_t: the
+//              weights of blocks and the functions come with the dual, and no machine of fixed
+//              weights is solved.
+// Source       Mehrotra: On the implementation of a primal-dual interior point method. SIAM J.
+//              Optim. 2 (1992) 575-601; docs/mathematics/sparse_multitask_svm.md.
+// Notation     lower, upper: multipliers of alpha >= 0 and alpha <= costs; slack: r - e; level: r;
+//              shares: d, of sum 1 in the squared form.
+// Method       Predictor and corrector. Per task the step in alpha is eliminated (task_system.h);
+//              what is left is one positive definite system in the changes of d and b, and of the
+//              squared form r by its Schur complement. (The n x n system with d eliminated as well
+//              has entries d / z that grow without bound for the blocks that are selected.)
+// Cost         Per iteration sum_t n_t^2 (m + n_t / 3) + n_t m^2, or n_t c^2 for c columns that are
+//              few, + m^3 / 3; 10 to 30 iterations.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+
+#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/saved_fields.h"
+#include "core/base/numeric/types.h"
+#include "core/base/process/run_context.h"
+#include "core/solvers/multitask/multitask_problem.h"
+#include "core/solvers/multitask/task_system.h"
+
+namespace mercer {
+
+enum class InteriorPointStop : uint8_t { kRunning, kTolerance, kPrecision, kIterationLimit };
+
+// Not thread-safe. Same bits for every slicing into iterations, save and restore, and number of
+// threads.
+class JointInteriorPoint {
+ public:
+  // Of a checked problem, which must outlive this and have a task of both classes; `blocks` are the
+  // working ones, ascending, at least one.
+  JointInteriorPoint(const MultitaskProblem& problem, std::vector<Index> blocks);
+
+  // Errors of both: kCancelled, with the state as it was.
+  absl::Status Start(RunContext& context);
+  absl::Status Iterate(RunContext& context);
+  // Complementarity and residuals, as a share of 1'alpha, at which it stops. One that has stopped
+  // for a larger tolerance goes on.
+  void SetTolerance(double tolerance);
+
+  InteriorPointStop stop() const { return state_.stop; }
+  int64_t iterations() const { return state_.iterations; }
+  const std::vector<Index>& blocks() const { return blocks_; }
+  // Signed dual variables of all tasks; not feasible to the last digit.
+  std::vector<Vector> Duals() const;
+  // Of the working blocks: d, 0 where the slack says that the block is not selected.
+  Vector SelectedShares() const;
+  double level() const { return state_.level; }
+  // About how many floating point operations an iteration takes.
+  double IterationCost() const;
+
+  void Save(ByteWriter& writer) const;
+  // Errors: kInvalidArgument, kCancelled.
+  absl::Status Load(ByteReader& reader, RunContext& context);
+
+ private:
+  struct Sizes {
+    Index rows;
+    Index blocks;
+    Index tasks;
+  };
+  struct State {
+    Vector alpha;  // of the rows of all tasks that have both classes, one task after the other
+    Vector lower;
+    Vector upper;
+    Vector shares;
+    Vector slack;
+    Vector biases;
+    double level = 1;
+    int64_t iterations = 0;
+    int64_t stalled = 0;         // iterations since the measure fell clearly
+    double measure = kInfinity;  // then
+    InteriorPointStop stop = InteriorPointStop::kRunning;
+
+    static void VisitFields(auto& visit, auto& self, const Sizes& of) {
+      visit(Sized(self.alpha, of.rows), Sized(self.lower, of.rows), Sized(self.upper, of.rows),
+            Sized(self.shares, of.blocks), Sized(self.slack, of.blocks),
+            Sized(self.biases, of.tasks), Positive(self.level), self.iterations, self.stalled,
+            NotNegative(self.measure), UpTo(self.stop, InteriorPointStop::kIterationLimit));
+      visit.Require([&] {
+        const auto inside = [](const Vector& values) {
+          return values.allFinite() && (values.array() > 0).all();
+        };
+        return inside(self.alpha) && inside(self.lower) && inside(self.upper) &&
+               inside(self.shares) && inside(self.slack) && self.biases.allFinite();
+      });
+    }
+  };
+  // By how much the conditions of optimality are missed, complementarity apart.
+  struct Residual {
+    Vector stationarity;  // of alpha
+    Vector balance;       // of each task
+    Vector slack;
+    double simplex = 0;
+  };
+  struct Direction {
+    Vector alpha;
+    Vector lower;
+    Vector upper;
+    Vector shares;
+    Vector slack;
+    Vector biases;
+    double level = 0;
+  };
+  // What the three complementary products are to change by.
+  struct Goal {
+    Vector lower;
+    Vector upper;
+    Vector shares;
+  };
+  // The system in the changes of shares, biases and level.
+  struct Reduced {
+    Vector scaling;
+    Matrix factor;
+    Vector of_level;  // its solution for the column of the level
+  };
+
+  bool is_squared() const { return problem_.norm.form() == TaskNormForm::kSquared; }
+  Sizes StateSizes() const;
+  Index num_active() const { return static_cast<Index>(tasks_.size()); }
+  // The rows of an active task among those of all.
+  auto Rows(const Vector& values, Index t) const {
+    return values.segment(begin_[static_cast<size_t>(t)],
+                          systems_[static_cast<size_t>(t)].num_rows());
+  }
+  Vector Energies() const;
+  absl::Status SetPoint(const Vector& alpha, RunContext& context);
+  Residual FindResidual() const;
+  double Complementarity(const State& state) const;
+  void Judge(const Residual& residual);
+  absl::Status Factor(Reduced& reduced, RunContext& context);
+  absl::Status SolveReduced(const Reduced& reduced, Vector& x, RunContext& context) const;
+  absl::Status FindDirection(const Residual& residual, const Reduced& reduced, const Goal& goal,
+                             Direction& direction, RunContext& context) const;
+  double LongestStep(const Direction& direction) const;
+  State Moved(const Direction& direction, double step) const;
+
+  const MultitaskProblem& problem_;
+  const std::vector<Index> blocks_;
+  std::vector<Index> tasks_;         // those with both classes
+  std::vector<TaskSystem> systems_;  // of each
+  std::vector<Index> begin_;         // the first of its rows
+  Vector costs_;
+  double tolerance_ = 1e-3;
+  State state_;
+};
+
+}  // namespace mercer

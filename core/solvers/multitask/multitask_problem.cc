@@ -1,0 +1,127 @@
+#include "core/solvers/multitask/multitask_problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status/status_macros.h"
+
+namespace mercer {
+namespace {
+
+absl::Status CheckMultitaskTask(const MultitaskTask& task, Index blocks) {
+  const Index rows = task.targets.size();
+  if (task.blocks == nullptr || task.blocks->num_kernels() != blocks ||
+      task.blocks->size() != rows || task.costs.size() != rows || rows == 0) {
+    return absl::InvalidArgumentError("blocks, targets and costs must have one size");
+  }
+  if (!(task.targets.array().abs() == 1).all()) {
+    return absl::InvalidArgumentError("targets must be -1 or +1");
+  }
+  if (!task.costs.allFinite() || !(task.costs.array() >= 0).all()) {
+    return absl::InvalidArgumentError("costs must be finite and not negative");
+  }
+  return absl::OkStatus();
+}
+
+// The costs of each class, those of targets of +1 first.
+struct ClassCosts {
+  double positive = 0;
+  double negative = 0;
+};
+
+ClassCosts CostsOfClasses(const MultitaskTask& task) {
+  ClassCosts sums;
+  for (Index i = 0; i < task.targets.size(); ++i) {
+    (task.targets(i) > 0 ? sums.positive : sums.negative) += task.costs(i);
+  }
+  return sums;
+}
+
+}  // namespace
+
+absl::Status CheckMultitaskProblem(const MultitaskProblem& problem) {
+  if (problem.loss == nullptr || problem.loss->kind() != LossKind::kHinge) {
+    return absl::InvalidArgumentError("the loss must be the hinge");
+  }
+  if (problem.tasks.empty() || problem.tasks[0].blocks == nullptr || problem.num_blocks() == 0) {
+    return absl::InvalidArgumentError("there must be a task and a block");
+  }
+  if (!problem.norm.Fits(problem.num_blocks())) {
+    return absl::InvalidArgumentError("there must be a weight for each block");
+  }
+  for (size_t t = 0; t < problem.tasks.size(); ++t) {
+    const absl::Status checked = CheckMultitaskTask(problem.tasks[t], problem.num_blocks());
+    if (!checked.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("task ", t + 1, ": ", std::string(checked.message())));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool HasBothClasses(const MultitaskTask& task) {
+  const ClassCosts costs = CostsOfClasses(task);
+  return costs.positive > 0 && costs.negative > 0;
+}
+
+std::vector<Vector> DualOfConstants(const MultitaskProblem& problem) {
+  std::vector<Vector> duals;
+  for (const MultitaskTask& task : problem.tasks) {
+    const ClassCosts costs = CostsOfClasses(task);
+    const double common = std::min(costs.positive, costs.negative);
+    Vector dual = Vector::Zero(task.targets.size());
+    for (Index i = 0; i < dual.size() && common > 0; ++i) {
+      dual(i) = task.costs(i) *
+                (task.targets(i) > 0 ? common / costs.positive : -common / costs.negative);
+    }
+    duals.push_back(std::move(dual));
+  }
+  return duals;
+}
+
+double MultitaskGap(double primal, double dual_value) {
+  return (primal - dual_value) / std::max({std::abs(primal), std::abs(dual_value), 1e-300});
+}
+
+absl::StatusOr<MultitaskPoint> EvaluateMultitask(const MultitaskProblem& problem,
+                                                 std::vector<Vector> duals, Matrix weights,
+                                                 RunContext& context) {
+  MultitaskPoint point;
+  point.dual = std::move(duals);
+  point.weights = std::move(weights);
+  point.energies.resize(problem.num_tasks(), problem.num_blocks());
+  point.risk = 0;
+  for (Index t = 0; t < problem.num_tasks(); ++t) {
+    const MultitaskTask& task = problem.tasks[static_cast<size_t>(t)];
+    Vector& dual = point.dual[static_cast<size_t>(t)];
+    problem.loss->RepairDual(task.targets, task.costs, /*balanced=*/true, dual);
+    Matrix energies(problem.num_blocks(), 1);
+    MERCER_RETURN_IF_ERROR(task.blocks->QuadraticForms(dual, {}, energies, context));
+    point.energies.row(t) = energies.col(0).cwiseMax(0.0).transpose();
+    Matrix scores = Matrix::Zero(dual.size(), 1);
+    if ((point.weights.row(t).array() > 0).any()) {
+      const Vector of_task = point.weights.row(t);
+      MERCER_RETURN_IF_ERROR(task.blocks->CombinedProduct(of_task, dual, scores, context));
+    }
+    MERCER_ASSIGN_OR_RETURN(
+        const BiasInterval bias,
+        problem.loss->ExactBias(task.targets, task.costs, scores.col(0), context));
+    MERCER_ASSIGN_OR_RETURN(
+        const double risk,
+        problem.loss->TotalValue(task.targets, task.costs, scores.col(0), bias.chosen, context));
+    MERCER_ASSIGN_OR_RETURN(const double linear,
+                            problem.loss->DualValue(task.targets, task.costs, dual, context));
+    point.risk += risk;
+    point.linear += linear;
+    point.biases.push_back(bias);
+    point.scores.emplace_back(scores.col(0));
+  }
+  point.primal = point.risk + problem.norm.Penalty(point.Norms());
+  point.dual_value = problem.norm.DualValue(point.linear, problem.norm.DualNorm(point.energies));
+  return point;
+}
+
+}  // namespace mercer

@@ -1,0 +1,207 @@
+#include "core/solvers/multitask/working_set_solver.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/base/numeric/index_range.h"
+#include "core/base/status/status_macros.h"
+
+namespace mercer {
+namespace {
+
+constexpr Index kAllWork = 200;  // so many blocks are all in the working set
+constexpr Index kLeastBlocks = 50;
+constexpr double kFirstTolerance = 1e-3;
+constexpr double kLeastTolerance = 1e-14;
+constexpr double kToleranceOfGap = 0.1;  // the last tolerance
+constexpr double kClearlyBelow = 0.7;    // energies of blocks that leave, against the level
+constexpr int64_t kMostSolves = 100;
+constexpr int64_t kMostShrinking = 20;  // solves after which no block leaves
+
+// The largest n entries' places, those of equal entries in their order.
+std::vector<Index> LargestOf(const Vector& values, std::vector<Index> places, Index n) {
+  const auto count = std::min(static_cast<size_t>(n), places.size());
+  std::stable_sort(places.begin(), places.end(),
+                   [&](Index a, Index b) { return values(a) > values(b); });
+  places.resize(count);
+  return places;
+}
+
+// Of each block over beta^2.
+Vector RatiosOf(const MultitaskProblem& problem, const Matrix& energies) {
+  const Vector beta = problem.norm.BlockWeights(problem.num_blocks());
+  return energies.colwise().sum().transpose().array() / beta.array().square();
+}
+
+}  // namespace
+
+bool WorkingSetSolver::CoversAll() const { return working_blocks() == problem_.num_blocks(); }
+
+int64_t WorkingSetSolver::iterations() const {
+  return state_.iterations + (solver_ != nullptr ? solver_->iterations() : 0);
+}
+
+absl::Status WorkingSetSolver::Start(RunContext& context) {
+  MERCER_RETURN_IF_ERROR(CheckMultitaskProblem(problem_));
+  if (!problem_.norm.is_joint()) {
+    return absl::InvalidArgumentError("the joint interior point is for p = 1 and q = 2");
+  }
+  state_ = {};
+  solver_ = nullptr;
+  MERCER_ASSIGN_OR_RETURN(
+      const MultitaskPoint constants,
+      EvaluateMultitask(problem_, DualOfConstants(problem_),
+                        Matrix::Zero(problem_.num_tasks(), problem_.num_blocks()), context));
+  state_.best.Improve(constants);
+  const bool trivial = std::none_of(problem_.tasks.begin(), problem_.tasks.end(), HasBothClasses);
+  if (trivial || state_.best.RelativeGap() <= relative_gap_) {
+    state_.stop = MultitaskStop::kRelativeGap;
+    return absl::OkStatus();
+  }
+  state_.blocks = first_blocks_.empty() || problem_.num_blocks() <= kAllWork
+                      ? FirstBlocks(constants)
+                      : first_blocks_;
+  std::sort(state_.blocks.begin(), state_.blocks.end());
+  state_.tolerance = CoversAll() ? kToleranceOfGap * relative_gap_ : kFirstTolerance;
+  return Restart(context);
+}
+
+std::vector<Index> WorkingSetSolver::FirstBlocks(const MultitaskPoint& constants) const {
+  const std::vector<Index> all = IndexRange(0, problem_.num_blocks());
+  if (problem_.num_blocks() <= kAllWork) {
+    return all;
+  }
+  Index rows = 0;
+  for (const MultitaskTask& task : problem_.tasks) {
+    rows = std::max(rows, task.targets.size());
+  }
+  std::vector<Index> blocks =
+      LargestOf(RatiosOf(problem_, constants.energies), all, std::max(kLeastBlocks, rows / 2));
+  std::sort(blocks.begin(), blocks.end());
+  return blocks;
+}
+
+absl::Status WorkingSetSolver::Restart(RunContext& context) {
+  state_.iterations = iterations();
+  solver_ = std::make_unique<JointInteriorPoint>(problem_, state_.blocks);
+  solver_->SetTolerance(state_.tolerance);
+  return solver_->Start(context);
+}
+
+void WorkingSetSolver::SetRelativeGap(double relative_gap) {
+  if (relative_gap < relative_gap_ && state_.stop == MultitaskStop::kRelativeGap &&
+      solver_ != nullptr && state_.best.RelativeGap() > relative_gap) {
+    state_.stop = MultitaskStop::kRunning;
+    state_.tolerance = kToleranceOfGap * relative_gap;
+    solver_->SetTolerance(state_.tolerance);
+  }
+  relative_gap_ = relative_gap;
+}
+
+absl::Status WorkingSetSolver::Step(RunContext& context) {
+  if (done()) {
+    return absl::OkStatus();
+  }
+  MERCER_RETURN_IF_ERROR(solver_->Iterate(context));
+  return solver_->stop() == InteriorPointStop::kRunning ? absl::OkStatus() : Bound(context);
+}
+
+// The solution on the working set as a point of the whole problem.
+absl::Status WorkingSetSolver::Bound(RunContext& context) {
+  ++state_.solves;
+  const Vector beta = problem_.norm.BlockWeights(problem_.num_blocks());
+  const Vector shares = solver_->SelectedShares();
+  Vector weights = Vector::Zero(problem_.num_blocks());
+  weights(state_.blocks) = shares.array() / beta(state_.blocks).array().square();
+  MERCER_ASSIGN_OR_RETURN(
+      const MultitaskPoint point,
+      EvaluateMultitask(problem_, solver_->Duals(),
+                        weights.transpose().replicate(problem_.num_tasks(), 1), context));
+  state_.best.Improve(point);
+  if (state_.best.RelativeGap() <= relative_gap_) {
+    state_.stop = MultitaskStop::kRelativeGap;
+    return absl::OkStatus();
+  }
+  return Continue(point, shares, context);
+}
+
+absl::Status WorkingSetSolver::Continue(const MultitaskPoint& point, const Vector& shares,
+                                        RunContext& context) {
+  const Vector ratios = RatiosOf(problem_, point.energies);
+  const double level = solver_->level();
+  std::vector<bool> works(static_cast<size_t>(problem_.num_blocks()), false);
+  for (const Index k : state_.blocks) {
+    works[static_cast<size_t>(k)] = true;
+  }
+  std::vector<Index> above;
+  for (Index k = 0; k < problem_.num_blocks(); ++k) {
+    if (!works[static_cast<size_t>(k)] && ratios(k) > level) {
+      above.push_back(k);
+    }
+  }
+  const double last_tolerance = std::max(kToleranceOfGap * relative_gap_, kLeastTolerance);
+  if (state_.solves >= kMostSolves) {
+    state_.stop = MultitaskStop::kIterationLimit;
+    return absl::OkStatus();
+  }
+  if (above.empty()) {
+    // The same working set, more exactly.
+    if (solver_->stop() != InteriorPointStop::kTolerance ||
+        state_.tolerance <= 1e-3 * last_tolerance) {
+      state_.stop = MultitaskStop::kPrecision;
+      return absl::OkStatus();
+    }
+    state_.tolerance = std::min(0.1 * state_.tolerance, last_tolerance);
+    solver_->SetTolerance(state_.tolerance);
+    return absl::OkStatus();
+  }
+  const std::vector<Index> entering =
+      LargestOf(ratios, above, std::max(kLeastBlocks, working_blocks()));
+  const double violation = ratios(entering[0]) / level - 1;
+  if (violation < 1e-2) {
+    state_.tolerance = std::min(state_.tolerance, 0.3 * state_.best.RelativeGap());
+  } else if (violation < 1e-1) {
+    state_.tolerance = std::min(state_.tolerance, 1e-5);
+  }
+  state_.tolerance = std::max(state_.tolerance, last_tolerance);
+  std::vector<Index> next = entering;
+  for (size_t j = 0; j < state_.blocks.size(); ++j) {
+    const Index k = state_.blocks[j];
+    if (shares(static_cast<Index>(j)) > 0 || ratios(k) >= kClearlyBelow * level ||
+        state_.solves > kMostShrinking) {
+      next.push_back(k);
+    }
+  }
+  std::sort(next.begin(), next.end());
+  state_.blocks = std::move(next);
+  return Restart(context);
+}
+
+void WorkingSetSolver::Save(ByteWriter& writer) const {
+  WriteFields(state_, writer, problem_);
+  writer.WriteBool(solver_ != nullptr);
+  if (solver_ != nullptr) {
+    solver_->Save(writer);
+  }
+}
+
+absl::Status WorkingSetSolver::Load(ByteReader& reader, RunContext& context) {
+  State read;
+  const bool fits = ReadFields(reader, read, problem_);
+  const bool solving = reader.ReadBool();
+  if (!fits || !reader.ok() ||
+      (solving ? read.blocks.empty() : read.stop == MultitaskStop::kRunning)) {
+    return absl::InvalidArgumentError("not a state of the working set solver");
+  }
+  state_ = std::move(read);
+  solver_ = nullptr;
+  if (solving) {
+    solver_ = std::make_unique<JointInteriorPoint>(problem_, state_.blocks);
+    solver_->SetTolerance(state_.tolerance);
+    return solver_->Load(reader, context);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mercer
