@@ -11,9 +11,9 @@ and one that stands there is not made again. The tables go to the standard outpu
 import command_line
 
 import views
-from study_views import ViewLaboratory, accuracy
+from study_views import ViewLaboratory, accuracy, gains
 
-EXPERIMENTS = {"accuracy": accuracy}
+EXPERIMENTS = {"accuracy": accuracy, "gains": gains}
 
 if __name__ == "__main__":
     command_line.run(

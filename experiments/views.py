@@ -40,9 +40,13 @@ class Source:
     names : tuple of str
         Files of the folder, without their extension, one for each description.
     rows_per_class : int, optional
-        Training rows of each class in random divisions; all others test.
+        Training rows of each class; all others test, or those that the files name.
     share : float, optional
         Or the share of all rows that trains.
+    cost : float, optional
+        C, where the training rows are too few to choose it on some of them.
+    folder : str, optional
+        Where it has not the name of the data set.
     """
 
     names: tuple
@@ -50,11 +54,14 @@ class Source:
     histograms: bool = False
     rows_per_class: int | None = None
     share: float | None = None
+    cost: float | None = None
+    folder: str | None = None
 
 
 _SIFTS = ("sift", "opponentsift", "rgsift", "csift", "transformedcolorsift")
 SOURCES = {
     "caltech5": Source(_SIFTS, 10, histograms=True),
+    "caltech5-few": Source(_SIFTS, 10, histograms=True, rows_per_class=5, cost=10.0, folder="caltech5"),
     "flowers17": Source(("colour", "shape", "texture", "hog", "hsv", "siftint", "siftbdy"), 3, histograms=True),
     "caltech101": Source(_SIFTS, 3, histograms=True),
     "mfeat": Source(
@@ -77,11 +84,22 @@ def _read_histograms(path):
     return counts / counts.sum(axis=1, keepdims=True), labels.astype(int)
 
 
-def _named_divisions(path, count):
+def _some_of_each_class(labels, rows, count, random):
+    return np.sort(np.concatenate([
+        random.permutation(of_class)[:count]
+        for of_class in (rows[labels[rows] == label] for label in np.unique(labels))
+    ]))  # fmt: skip
+
+
+def _named_divisions(path, source, labels):
     with gzip.open(path, "rt", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    parts = [np.array([row[f"split{number}"] for row in rows]) for number in range(1, count + 1)]
-    return [(np.flatnonzero(part == "train"), np.flatnonzero(part == "test")) for part in parts]
+    for number in range(source.divisions):
+        part = np.array([row[f"split{number + 1}"] for row in rows])
+        train, test = np.flatnonzero(part == "train"), np.flatnonzero(part == "test")
+        if source.rows_per_class is not None:
+            train = _some_of_each_class(labels, train, source.rows_per_class, np.random.default_rng(number))
+        yield train, test
 
 
 def _random_division(labels, source, number):
@@ -89,16 +107,14 @@ def _random_division(labels, source, number):
     if source.share is not None:
         order = random.permutation(len(labels))
         return tuple(np.sort(part) for part in np.split(order, [round(source.share * len(labels))]))
-    chosen = [
-        random.permutation(np.flatnonzero(labels == label))[: source.rows_per_class] for label in np.unique(labels)
-    ]
-    train = np.sort(np.concatenate(chosen))
+    train = _some_of_each_class(labels, np.arange(len(labels)), source.rows_per_class, random)
     return train, np.setdiff1d(np.arange(len(labels)), train)
 
 
 def read(folder, name):
     """The data set of this name."""
-    source, folder = SOURCES[name], pathlib.Path(folder) / name
+    source = SOURCES[name]
+    folder = pathlib.Path(folder) / (source.folder or name)
     blocks, labels = {}, None
     for block in source.names:
         blocks[block], labels = (
@@ -106,7 +122,7 @@ def read(folder, name):
         )
     index = folder / "index.csv.gz"
     divisions = (
-        _named_divisions(index, source.divisions)
+        list(_named_divisions(index, source, labels))
         if index.exists()
         else [_random_division(labels, source, number) for number in range(source.divisions)]
     )
