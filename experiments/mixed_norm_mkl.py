@@ -4,8 +4,9 @@
     export MERCER_SERVER_PROGRAM=build/release/bin/mercer-server
     build/python/venv/bin/python experiments/mixed_norm_mkl.py DATA accuracy --results views.jsonl
 
-DATA is a folder with the files that views.py names. Every measurement is written to the file of --results at once,
-and one that stands there is not made again. The tables go to the standard output.
+DATA is a folder with the files that views.py describes, and says where they come from. Every measurement is written to
+the file of --results at once, and one that stands there is not made again. The tables go to the standard output;
+`gains` makes a second one of the same measurements.
 """
 
 import command_line

@@ -93,18 +93,23 @@ def accuracy(laboratory, names, numbers, scalings=("trace", "variance")):
         for scaling in scalings:
             for words, records in _records(laboratory, name, numbers, scaling).items():
                 lines.append([
-                    name, words, scaling, spread(field(records, "accuracy")), mean(field(records, "zeros"), 0),
+                    name, words, scaling, _measured(records), spread(field(records, "accuracy")),
+                    mean(field(records, "zeros"), 0),
                     mean(field(records, "groups")), worst(field(records, "gap")), mean(field(records, "seconds")),
                     PAPER.get(name) if words == "mixed norm" and scaling == "trace" else None,
                 ])  # fmt: skip
         for words, method in (("best single kernel", "best_kernel"), ("SVC on all columns", "concatenated")):
             records = [laboratory.peer(method, name, number) for number in divisions]
-            lines.append([name, words, None, spread(field(records, "accuracy")), None, None, None, None, None])
+            lines.append([name, words, None, _measured(records), spread(field(records, "accuracy")), *[None] * 5])
     header = [
-        "data", "method", "normalisation", "accuracy %", "weights of 0 %", "groups in use", "worst gap",
+        "data", "method", "normalisation", "divisions", "accuracy %", "weights of 0 %", "groups in use", "worst gap",
         "training s", "the paper, %",
     ]  # fmt: skip
     return "Mean ± deviation over the divisions:\n\n" + markdown(header, lines)
+
+
+def _measured(records):
+    return sum(record is not None for record in records)
 
 
 def gains(laboratory, names, numbers, scalings=("trace", "variance")):

@@ -1,4 +1,21 @@
-"""Data sets with several descriptions of the same objects, read from a folder of files."""
+"""Data sets with several descriptions of the same objects, read from a folder of files.
+
+Each set has a folder of its name, and each description a file, with the same rows in the same order.
+
+mfeat, proteinfold, leaves100
+    ``mfeat/mfeat_fac.csv.gz``, ...: a header, then the numbers of a row and its label last. They are the views of
+    ``Handwritten.mat``, ``ProteinFold.mat`` and ``100Leaves.mat`` of github.com/ChuanbinZhang/Multi-view-datasets
+    (commit 03ead31); those of mfeat are also UCI's Multiple Features.
+flowers17, caltech5, caltech101
+    ``flowers17/colour.svm.gz``, ...: in LIBSVM's format the label and how often a row has each visual word, and
+    ``index.csv.gz`` with a line for each row, whose columns ``split1``, ``split2``, ... say ``train``, ``test`` or
+    ``unused``. The pictures are Oxford's 17 flowers (80 of each kind; 60 of them train) and Caltech-101 (30 of each
+    category; 15 train; caltech5: 120 of each of five; 50 train). Words are the nearest of 200 or 300 means (k-means,
+    without labels) of local descriptions: of caltech gradient-orientation histograms of 4 x 4 x 8 bins on a dense grid
+    of pictures of 160 pixels, at two scales, on the channels that the names say; of flowers17 pixels in two colour
+    spaces, answers of a filter bank, and such histograms on a fine and a coarse grid and at edges; hog is a histogram
+    of 9 orientations in 8 x 8 cells. Any such histograms can take their place.
+"""
 
 import csv
 import dataclasses

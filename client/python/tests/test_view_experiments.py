@@ -88,10 +88,10 @@ def test_tables_of_tiny_data(client, folder, tmp_path, name):
     table = study_views.accuracy(laboratory, [name], range(2), scalings=("trace",))
     header, _, *rows = cells(table)
     assert [row[1] for row in rows] == [*study_views.METHODS, "best single kernel", "SVC on all columns"]
-    assert all(len(row) == len(header) and float(row[3].split(" ± ")[0]) > 60 for row in rows)
+    assert all(len(row) == len(header) and row[3] == "2" and float(row[4].split(" ± ")[0]) > 60 for row in rows)
     mixed, _, uniform = rows[:3]
-    assert mixed[5] == uniform[5] == "2.0" and uniform[4] == "0"
-    assert all(float(row[6]) <= study_views.GAP for row in rows[:3])
+    assert mixed[6] == uniform[6] == "2.0" and uniform[5] == "0"
+    assert all(float(row[7]) <= study_views.GAP for row in rows[:3])
     costs = [line for line in path.read_text().splitlines() if '"held out"' in line]
     assert len(costs) == (0 if name == "few words" else 3 * 2 * 2)
     # All of it stands in the file: nothing is measured again, nor is a server asked.
