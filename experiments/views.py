@@ -61,7 +61,7 @@ class Source:
     share : float, optional
         Or the share of all rows that trains.
     cost : float, optional
-        C, where the training rows are too few to choose it on some of them.
+        C, where it is not chosen: too few training rows to hold some out, or 5050 pairs to train for each choice.
     folder : str, optional
         Where it has not the name of the data set.
     """
@@ -80,7 +80,7 @@ SOURCES = {
     "caltech5": Source(_SIFTS, 10, histograms=True),
     "caltech5-few": Source(_SIFTS, 10, histograms=True, rows_per_class=5, cost=10.0, folder="caltech5"),
     "flowers17": Source(("colour", "shape", "texture", "hog", "hsv", "siftint", "siftbdy"), 3, histograms=True),
-    "caltech101": Source(_SIFTS, 3, histograms=True),
+    "caltech101": Source(_SIFTS, 3, histograms=True, cost=10.0),
     "mfeat": Source(
         tuple(f"mfeat_{name}" for name in ("fac", "fou", "kar", "mor", "pix", "zer")), 5, rows_per_class=30
     ),

@@ -101,6 +101,23 @@ def test_tables_of_tiny_data(client, folder, tmp_path, name):
     assert sum(map(int, gain[3].split(" / "))) == sum(map(int, gain[5].split(" / "))) == 3 * 2
 
 
+@pytest.mark.parametrize(
+    ("accuracies", "chosen"),
+    [({1: 60, 10: 70, 100: 70}, 10), ({1: 70, 10: 70}, 1), ({1: 60, 10: 70, 100: 80, 1000: 80}, 100)],
+)
+def test_larger_costs_are_tried_while_the_largest_is_the_best(folder, accuracies, chosen):
+    asked = []
+
+    class Stored(ViewLaboratory):
+        def _train(self, name, number, settings, rows, test, part):
+            asked.append((part, settings["C"]))
+            assert not set(rows) & set(test)
+            return {"accuracy": accuracies[settings["C"]]}
+
+    assert Stored(folder, None, Measurements(), (), 1).mercer("words", 0, {})["C"] == chosen
+    assert asked == [*(("held out", cost) for cost in accuracies), ("all", chosen)]
+
+
 def test_gains_are_relative_and_leave_out_classes_without_any_right(folder):
     class Stored(ViewLaboratory):
         def mercer(self, name, number, settings):
