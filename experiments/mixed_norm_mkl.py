@@ -12,11 +12,9 @@ the file of --results at once, and one that stands there is not made again. The 
 import command_line
 
 import views
-from study_views import ViewLaboratory, accuracy, gains
+from study_views import PEERS, ViewLaboratory, accuracy, gains
 
 EXPERIMENTS = {"accuracy": accuracy, "gains": gains}
 
 if __name__ == "__main__":
-    command_line.run(
-        __doc__, EXPERIMENTS, ViewLaboratory, ("mercer", "best_kernel", "concatenated"), sources=views.SOURCES
-    )
+    command_line.run(__doc__, EXPERIMENTS, ViewLaboratory, ("mercer", *PEERS.values()), sources=views.SOURCES)

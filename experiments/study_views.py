@@ -9,6 +9,11 @@ import views as sets
 GAP = 1e-3
 COSTS = (1.0, 10.0, 100.0)  # in the form that is the same regularisation at the start, whatever the kernels
 METHODS = {"mixed norm": "mixed_norm", "l1": "l1", "uniform sum": "sum"}
+PEERS = {
+    "SVC, best single kernel": "best_kernel",
+    "SVC, average of kernels": "average_kernel",
+    "SVC on all columns": "concatenated",
+}
 # The paper's accuracy of the uniform sum, and its gains of the mixed norm over l1 and over the sum, in percent of them.
 PAPER = {
     "caltech5": "sum 93.84; gains 0 .. 9, 0 .. 4.5",
@@ -20,7 +25,7 @@ PAPER = {
 class ViewLaboratory:
     """Measures methods on divisions of data sets with several descriptions, unless that was done before.
 
-    Its methods are ``"mercer"``, ``"best_kernel"`` and ``"concatenated"``.
+    Its methods are ``"mercer"`` and those of PEERS.
     """
 
     def __init__(self, folder, client, measurements, methods, threads):
@@ -107,7 +112,7 @@ def accuracy(laboratory, names, numbers, scalings=("trace", "variance")):
                     mean(field(records, "groups")), worst(field(records, "gap")), mean(field(records, "seconds")),
                     PAPER.get(name) if words == "mixed norm" and scaling == "trace" else None,
                 ])  # fmt: skip
-        for words, method in (("best single kernel", "best_kernel"), ("SVC on all columns", "concatenated")):
+        for words, method in PEERS.items():
             records = [laboratory.peer(method, name, number) for number in divisions]
             lines.append([name, words, None, _measured(records), spread(field(records, "accuracy")), *[None] * 5])
     header = [

@@ -1,5 +1,6 @@
 """The experiments on several descriptions of the same objects, on tiny data."""
 
+import dataclasses
 import gzip
 
 import mixed_norm_mkl
@@ -10,6 +11,7 @@ import view_trainings
 import views
 from experiments_lib import cells
 from measurements import Measurements
+from sklearn.svm import SVC
 from study_views import ViewLaboratory
 
 
@@ -83,11 +85,11 @@ def test_distances_are_those_of_their_definitions(folder):
 @pytest.mark.parametrize("name", ["words", "few words", "columns"])
 def test_tables_of_tiny_data(client, folder, tmp_path, name):
     path = tmp_path / "results.jsonl"
-    methods = ("mercer", "best_kernel", "concatenated")
-    laboratory = ViewLaboratory(folder, client, Measurements(path), methods, 1)
+    peers = study_views.PEERS
+    laboratory = ViewLaboratory(folder, client, Measurements(path), ("mercer", *peers.values()), 1)
     table = study_views.accuracy(laboratory, [name], range(2), scalings=("trace",))
     header, _, *rows = cells(table)
-    assert [row[1] for row in rows] == [*study_views.METHODS, "best single kernel", "SVC on all columns"]
+    assert [row[1] for row in rows] == [*study_views.METHODS, *peers]
     assert all(len(row) == len(header) and row[3] == "2" and float(row[4].split(" ± ")[0]) > 60 for row in rows)
     mixed, _, uniform = rows[:3]
     assert mixed[6] == uniform[6] == "2.0" and uniform[5] == "0"
@@ -129,12 +131,18 @@ def test_gains_are_relative_and_leave_out_classes_without_any_right(folder):
     assert row == ["words", "trace", "12.50 (1)", "2 / 1 / 0", "0.00 (1)", "1 / 0 / 2"]
 
 
-def test_the_prediction_of_one_kernel_is_that_of_the_best_description(folder):
+def test_kernels_of_peers_are_the_best_and_the_average(folder):
     columns = views.read(folder, "columns")
     train, test = columns.divisions[0]
     shuffled = dict(columns.blocks, right=np.random.default_rng(0).permutation(columns.blocks["right"]))
-    found = view_trainings.best_kernel(views.Views(shuffled, columns.labels, False, columns.divisions), train, test)
+    found = view_trainings.best_kernel(dataclasses.replace(columns, blocks=shuffled), train, test)
     assert found["description"] == "left"
+    alone = dataclasses.replace(columns, blocks={"left": columns.blocks["left"]})
+    values = views.prepared(columns, train)["left"]
+    gamma = 1 / views.mean_distance(columns, values[train])
+    found = view_trainings.average_kernel(alone, train, test)
+    machine = SVC(gamma=gamma, C=found["C"]).fit(values[train], columns.labels[train])
+    assert found["accuracy"] == pytest.approx(100 * machine.score(values[test], columns.labels[test]))
 
 
 def test_the_program_has_both_tables():
