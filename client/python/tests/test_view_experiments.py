@@ -96,7 +96,7 @@ def test_tables_of_tiny_data(client, folder, tmp_path, name):
     assert all(float(row[7]) <= study_views.GAP for row in rows[:3])
     costs = [line for line in path.read_text().splitlines() if '"held out"' in line]
     assert len(costs) == (0 if name == "few words" else 3 * 2 * 2)
-    # All of it stands in the file: nothing is measured again, nor is a server asked.
+    # It stands in the file: nothing is measured again, nor is a server asked.
     laboratory = ViewLaboratory(folder, None, Measurements(path), (), 1)
     assert study_views.accuracy(laboratory, [name], range(2), scalings=("trace",)) == table
     _, _, gain = cells(study_views.gains(laboratory, [name], range(2), scalings=("trace",)))
@@ -145,5 +145,9 @@ def test_kernels_of_peers_are_the_best_and_the_average(folder):
     assert found["accuracy"] == pytest.approx(100 * machine.score(values[test], columns.labels[test]))
 
 
-def test_the_program_has_both_tables():
-    assert mixed_norm_mkl.EXPERIMENTS == {"accuracy": study_views.accuracy, "gains": study_views.gains}
+def test_times_are_those_of_the_first_division(client, folder):
+    kept = Measurements()
+    laboratory = ViewLaboratory(folder, client, kept, ("mercer",), 1)
+    header, _, row = cells(mixed_norm_mkl.EXPERIMENTS["seconds"](laboratory, ["words"], None, scalings=("trace",)))
+    assert header[2:] == list(study_views.METHODS)
+    assert all(float(part) >= 0 for cell in row[2:] for part in cell.split(" + "))
