@@ -143,26 +143,27 @@ def gains(laboratory, names, numbers, scalings=("trace", "variance")):
                 name, scaling, *_gains(records["mixed norm"], records["l1"]),
                 *_gains(records["mixed norm"], records["uniform sum"]),
             ])  # fmt: skip
-    classes = "classes better / equal / worse"
-    header = ["data", "normalisation", "gain over l1 %", classes, "gain over the sum %", classes]
+    words = ("points over {}", "gain over {} %", "classes better / equal / worse")
+    header = ["data", "normalisation", *(text.format(other) for other in ("l1", "the sum") for text in words)]
     return (
-        "Accuracy of each class relative to that of the other method, less 1, averaged over the classes whose other\n"
-        "accuracy is not 0; mean ± deviation over the divisions. Classes are counted in every division:\n\n"
-        + markdown(header, lines)
+        "Points: accuracies less those of the other method on the same division. Gains: the accuracy of each class\n"
+        "over that of the other method, less 1, averaged over the classes whose other accuracy is not 0. Mean and\n"
+        "deviation of the divisions. Classes are counted in every division:\n\n" + markdown(header, lines)
     )
 
 
 def _gains(records, others):
-    means, changes = [], []
+    points, means, changes = [], [], []
     for record, other in zip(records, others):
         if record is None or other is None:
             continue
+        points.append(record["accuracy"] - other["accuracy"])
         mine, its = np.array(record["class_accuracies"]), np.array(other["class_accuracies"])
         means.append(100.0 * float(np.mean(mine[its > 0] / its[its > 0] - 1)))
         changes.extend(np.sign(mine - its))
     if not means:
-        return None, None
-    return spread(means), " / ".join(str(changes.count(sign)) for sign in (1, 0, -1))
+        return None, None, None
+    return spread(points), spread(means), " / ".join(str(changes.count(sign)) for sign in (1, 0, -1))
 
 
 def seconds(laboratory, names, numbers, scalings=("trace", "variance")):

@@ -100,7 +100,7 @@ def test_tables_of_tiny_data(client, folder, tmp_path, name):
     laboratory = ViewLaboratory(folder, None, Measurements(path), (), 1)
     assert study_views.accuracy(laboratory, [name], range(2), scalings=("trace",)) == table
     _, _, gain = cells(study_views.gains(laboratory, [name], range(2), scalings=("trace",)))
-    assert sum(map(int, gain[3].split(" / "))) == sum(map(int, gain[5].split(" / "))) == 3 * 2
+    assert sum(map(int, gain[4].split(" / "))) == sum(map(int, gain[7].split(" / "))) == 3 * 2
 
 
 @pytest.mark.parametrize(
@@ -124,11 +124,13 @@ def test_gains_are_relative_and_leave_out_classes_without_any_right(folder):
     class Stored(ViewLaboratory):
         def mercer(self, name, number, settings):
             accuracies = {"mixed_norm": [50.0, 40.0, 10.0], "l1": [40.0, 40.0, 0.0], "sum": [100.0, 20.0, 20.0]}
-            return {"class_accuracies": accuracies[settings["regularization"]]}
+            found = accuracies[settings["regularization"]]
+            return {"accuracy": sum(found) / 4, "class_accuracies": found}
 
     laboratory = Stored(folder, None, Measurements(), (), 1)
     _, _, row = cells(study_views.gains(laboratory, ["words"], [0], scalings=("trace",)))
-    assert row == ["words", "trace", "12.50 (1)", "2 / 1 / 0", "0.00 (1)", "1 / 0 / 2"]
+    over_l1, over_sum = ["5.00 (1)", "12.50 (1)", "2 / 1 / 0"], ["-10.00 (1)", "0.00 (1)", "1 / 0 / 2"]
+    assert row == ["words", "trace", *over_l1, *over_sum]
 
 
 def test_kernels_of_peers_are_the_best_and_the_average(folder):
