@@ -19,7 +19,7 @@ absl::StatusOr<PreparedData> PrepareCall(const LoadedModel& model, const Pending
                                          int64_t max_message_bytes) {
   const Model& content = model.predictor->model();
   MERCER_ASSIGN_OR_RETURN(const Dataset rows,
-                          ReadRows(call.request->rows(), content, model.ignored_columns));
+                          ReadRows(call.request->rows(), *model.predictor, model.ignored_columns));
   MERCER_RETURN_IF_ERROR(CheckAnswerSize(content, false, rows.rows, max_message_bytes));
   RunContext context;
   PredictOptions options;

@@ -153,7 +153,7 @@ absl::StatusOr<v1::PredictResponse> PredictionHandlers::PredictRows(
     const LoadedModel& model, const v1::PredictHeader& header, const v1::Rows& rows,
     const CancellationToken& cancellation) const {
   MERCER_ASSIGN_OR_RETURN(const Dataset dataset,
-                          ReadRows(rows, model.predictor->model(), model.ignored_columns));
+                          ReadRows(rows, *model.predictor, model.ignored_columns));
   return PredictDataset(model, header, dataset, cancellation);
 }
 

@@ -18,6 +18,7 @@
 #include "core/training/targets/label_names.h"
 #include "core/training/targets/output_coding.h"
 #include "server/api/matrix_translator.h"
+#include "server/api/prediction_work.h"
 #include "server/api/whole_message.h"
 
 namespace mercer::server {
@@ -25,9 +26,6 @@ namespace {
 
 // Where the named columns of a model with several blocks go; the core finds them by name.
 constexpr char kNamedColumns[] = "named columns";
-// The most numbers of all square blocks of a call whose columns are named: as many as a message
-// holds by default.
-constexpr Index kMostSquareNumbers = Index{8} << 20;
 
 absl::Status BadField(const std::string& field, const std::string& description) {
   FieldViolations violations;
@@ -37,8 +35,8 @@ absl::Status BadField(const std::string& field, const std::string& description) 
 
 class RowsReader {
  public:
-  RowsReader(const v1::Rows& rows, const Model& model, const HashSet<std::string>& ignored)
-      : rows_(rows), model_(model), squares_(SquaresInUse(model)), ignored_(ignored) {}
+  RowsReader(const v1::Rows& rows, const Predictor& predictor, const HashSet<std::string>& ignored)
+      : rows_(rows), model_(predictor.model()), squares_(predictor.squares()), ignored_(ignored) {}
 
   absl::StatusOr<Dataset> Read() {
     for (int i = 0; i < rows_.dense_size(); ++i) {
@@ -81,6 +79,9 @@ class RowsReader {
     });
     if (use == squares_.end()) {
       return absl::OkStatus();
+    }
+    if (dataset_.FindSquare(use->name) != nullptr) {
+      return BadField(path + ".name", absl::StrCat("'", use->name, "' is given twice"));
     }
     MERCER_ASSIGN_OR_RETURN(RowMatrix values, ReadMatrix(square.values(), path + ".values"));
     if (square.training_rows_size() > 0) {
@@ -364,7 +365,7 @@ class RowsReader {
 
   const v1::Rows& rows_;
   const Model& model_;
-  const std::vector<SquareUse> squares_;
+  const std::vector<SquareUse>& squares_;
   const HashSet<std::string>& ignored_;
   Dataset dataset_;
   bool known_rows_ = false;
@@ -372,9 +373,9 @@ class RowsReader {
 
 }  // namespace
 
-absl::StatusOr<Dataset> ReadRows(const v1::Rows& rows, const Model& model,
+absl::StatusOr<Dataset> ReadRows(const v1::Rows& rows, const Predictor& predictor,
                                  const HashSet<std::string>& ignored) {
-  return RowsReader(rows, model, ignored).Read();
+  return RowsReader(rows, predictor, ignored).Read();
 }
 
 void WriteRowErrors(const std::vector<UnseenCell>& cells, v1::PredictResponse* response) {

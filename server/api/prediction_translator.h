@@ -15,7 +15,7 @@ namespace mercer::server {
 
 // The rows as a data set with the model's types; named columns among `ignored`, and the model's target, are left out. Errors:
 // kInvalidArgument with violations below "rows", or the row and column of a bad value.
-absl::StatusOr<Dataset> ReadRows(const v1::Rows& rows, const Model& model,
+absl::StatusOr<Dataset> ReadRows(const v1::Rows& rows, const Predictor& predictor,
                                  const HashSet<std::string>& ignored = {});
 
 // Takes the predictions of those rows back and says why.

@@ -33,7 +33,12 @@ int64_t ClaimedRows(const v1::Rows& rows) {
 
 int64_t RowsPerBatch(const Model& model) {
   // A row among others costs a quarter of a row alone.
-  return std::clamp<int64_t>(4 * kMillisecondOfWork / WorkPerRow(model, false), 8, 256);
+  const int64_t by_work =
+      std::clamp<int64_t>(4 * kMillisecondOfWork / WorkPerRow(model, false), 8, 256);
+  // A row may take a number for each training row and square block, whatever it was sent with.
+  const auto blocks = static_cast<int64_t>(model.preprocessing.squares().size());
+  return std::min(by_work,
+                  kMostSquareNumbers / std::max<int64_t>(1, model.num_square_columns * blocks) + 1);
 }
 
 }  // namespace mercer::server

@@ -45,7 +45,7 @@ const std::vector<std::unique_ptr<Predictor>>& Predictors() {
 }
 
 absl::StatusOr<Prediction> Predict(const Predictor& predictor, const v1::Rows& rows) {
-  const absl::StatusOr<Dataset> dataset = server::ReadRows(rows, predictor.model());
+  const absl::StatusOr<Dataset> dataset = server::ReadRows(rows, predictor);
   if (!dataset.ok()) {
     return dataset.status();
   }

@@ -460,6 +460,9 @@ def test_predictions_ask_for_matrices_and_rows_in_use_alone(client, two_sources)
     np.testing.assert_array_equal(fitted.decision_function([None, *few]), expected)
     there = client.model(fitted.model_name_).decision_function(None, squares={"kernel1": new[0], "kernel2": new[1]})
     np.testing.assert_allclose(there, expected, rtol=1e-9, atol=1e-12)
+    named = {name: (matrix, rows[name]) for name, matrix in zip(rows, few)}
+    there = client.model(fitted.model_name_).decision_function(None, squares=named)
+    np.testing.assert_allclose(there, expected, rtol=1e-9, atol=1e-12)
     with pytest.raises(ValueError, match="the model reads the matrices kernel1 of X: not None"):
         fitted.predict([None, None, new[1]])
     with pytest.raises(ValueError, match="matrix 'kernel1' must have the shape"):

@@ -262,6 +262,16 @@ absl::StatusOr<PreparedData> Preprocessing::ApplyToFitted(const Dataset& dataset
   return prepared;
 }
 
+Preprocessing Preprocessing::WithSquares(const std::vector<std::string>& names) const {
+  const auto is_other = [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) == names.end();
+  };
+  Preprocessing other = *this;
+  std::erase_if(other.squares_, is_other);
+  std::erase_if(other.repairs_, [&](const SquareRepair& repair) { return is_other(repair.block); });
+  return other;
+}
+
 bool Preprocessing::RepairsFit() const {
   if (repairs_.empty() || options_.square_repair < SquareRepairRule::kShift) {
     return repairs_.empty() && options_.square_repair == SquareRepairRule::kNone;

@@ -118,6 +118,9 @@ class Preprocessing {
     return other;
   }
 
+  // The same map for rows of which no other square blocks are read than these.
+  Preprocessing WithSquares(const std::vector<std::string>& names) const;
+
   const PreprocessingOptions& options() const { return options_; }
   const std::vector<BlockTransform>& blocks() const { return blocks_; }
   // Names of the square blocks in use.

@@ -80,26 +80,37 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Make(std::shared_ptr<const
   std::unique_ptr<Predictor> predictor(new Predictor(model));
   MERCER_ASSIGN_OR_RETURN(predictor->terms_, MakeTermValues(model->function));
   predictor->squares_ = SquaresInUse(*model);
+  predictor->reads_unnamed_ = ReadsUnnamedSquare(*model);
+  std::vector<std::string> names;
+  for (const SquareUse& use : predictor->squares_) {
+    names.push_back(use.name);
+  }
+  predictor->preprocessing_ =
+      predictor->reads_unnamed_ ? model->preprocessing : model->preprocessing.WithSquares(names);
   return predictor;
 }
 
 // The square blocks that kernels read must be there, with one column for each row of the training
-// data set.
+// data set; where the model does not say which they are, all that are there must.
 absl::Status Predictor::CheckSquares(const PreparedData& rows) const {
   for (const SquareUse& use : squares_) {
-    const SquareBlock* square = rows.FindSquare(use.name);
-    if (square == nullptr) {
+    if (rows.FindSquare(use.name) == nullptr) {
       return WithReason(
           absl::InvalidArgumentError(absl::StrCat("the rows have no square block '", use.name,
                                                   "', which the model reads")),
           "BAD_HEADER", {{"block", use.name}});
     }
-    if (square->values.cols() != model_->num_square_columns) {
-      return WithReason(
-          absl::InvalidArgumentError(absl::StrCat(
-              "square block '", use.name, "': has ", square->values.cols(), " columns, must have ",
-              model_->num_square_columns, ", one for each row of the training data set")),
-          "COLUMN_MISMATCH", {{"block", use.name}});
+  }
+  for (const SquareBlock& square : rows.squares) {
+    const bool is_read = reads_unnamed_ ||
+                         std::any_of(squares_.begin(), squares_.end(),
+                                     [&](const SquareUse& use) { return use.name == square.name; });
+    if (is_read && square.values.cols() != model_->num_square_columns) {
+      return WithReason(absl::InvalidArgumentError(absl::StrCat(
+                            "square block '", square.name, "': has ", square.values.cols(),
+                            " columns, must have ", model_->num_square_columns,
+                            ", one for each row of the training data set")),
+                        "COLUMN_MISMATCH", {{"block", square.name}});
     }
   }
   return absl::OkStatus();
@@ -144,7 +155,7 @@ absl::StatusOr<Prediction> Predictor::Predict(const Dataset& rows, const Predict
 
 absl::StatusOr<PreparedData> Predictor::Prepare(const Dataset& rows, const PredictOptions& options,
                                                 RunContext& context) const {
-  const Preprocessing& own = model_->preprocessing;
+  const Preprocessing& own = preprocessing_;
   const UnseenCategory rule = options.unseen_category.value_or(own.options().unseen_category);
   MERCER_ASSIGN_OR_RETURN(PreparedData prepared,
                           rule == own.options().unseen_category

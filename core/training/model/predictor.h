@@ -48,6 +48,8 @@ class Predictor {
   static absl::StatusOr<std::unique_ptr<Predictor>> Make(std::shared_ptr<const Model> model);
 
   const Model& model() const { return *model_; }
+  // What rows to predict need of square blocks (square_use.h).
+  const std::vector<SquareUse>& squares() const { return squares_; }
   // Bytes that the model occupies in memory.
   size_t MemoryBytes() const;
 
@@ -74,7 +76,9 @@ class Predictor {
 
   std::shared_ptr<const Model> model_;
   std::vector<std::unique_ptr<const TermValues>> terms_;
+  Preprocessing preprocessing_;  // the model's, of the square blocks that are read
   std::vector<SquareUse> squares_;
+  bool reads_unnamed_ = false;  // some square block, of which the model does not say the name
 };
 
 // Values of `function`, which must be consistent (CheckModel), at rows that are already

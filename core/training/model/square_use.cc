@@ -1,8 +1,8 @@
 #include "core/training/model/square_use.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <variant>
 
@@ -31,6 +31,12 @@ std::vector<Index> TrainingRowsOf(const Term& term, const std::vector<Basis>& ba
   return rows;
 }
 
+// The square block that a kernel reads: where it names none, the only one. Empty: it is not known.
+std::string BlockOf(const KernelSpec& kernel, const Model& model) {
+  const std::vector<std::string>& known = model.preprocessing.squares();
+  return kernel.block.empty() && known.size() == 1 ? known[0] : kernel.block;
+}
+
 }  // namespace
 
 std::vector<SquareUse> SquaresInUse(const Model& model) {
@@ -39,21 +45,21 @@ std::vector<SquareUse> SquaresInUse(const Model& model) {
     std::set<Index> columns;
   };
   std::map<std::string, Use> uses;
-  const std::vector<std::string>& known = model.preprocessing.squares();
   for (const std::shared_ptr<const Term>& term : model.function.terms) {
-    std::optional<std::vector<Index>> rows;
+    std::map<std::string, SquareKind> of_term;
     for (const KernelSpec& kernel : term->Kernels()) {
       const auto* kind = std::get_if<SquareKind>(&FormulaOf(kernel.type).reads);
-      // A kernel that names no block reads the only one.
-      const std::string name = kernel.block.empty() && known.size() == 1 ? known[0] : kernel.block;
-      if (kind != nullptr && !name.empty()) {
-        if (!rows.has_value()) {
-          rows = TrainingRowsOf(*term, model.function.bases);
-        }
-        Use& use = uses[name];
-        use.kind = *kind;
-        use.columns.insert(rows->begin(), rows->end());
+      if (kind != nullptr && !BlockOf(kernel, model).empty()) {
+        of_term[BlockOf(kernel, model)] = *kind;
       }
+    }
+    if (of_term.empty()) {
+      continue;
+    }
+    const std::vector<Index> rows = TrainingRowsOf(*term, model.function.bases);
+    for (const auto& [name, kind] : of_term) {
+      uses[name].kind = kind;
+      uses[name].columns.insert(rows.begin(), rows.end());
     }
   }
   for (const SquareRepair& repair : model.preprocessing.repairs()) {
@@ -67,6 +73,17 @@ std::vector<SquareUse> SquaresInUse(const Model& model) {
     squares.push_back({name, use.kind, {use.columns.begin(), use.columns.end()}});
   }
   return squares;
+}
+
+bool ReadsUnnamedSquare(const Model& model) {
+  const auto is_unnamed = [&](const KernelSpec& kernel) {
+    return FormulaOf(kernel.type).is_square() && BlockOf(kernel, model).empty();
+  };
+  return std::any_of(model.function.terms.begin(), model.function.terms.end(),
+                     [&](const std::shared_ptr<const Term>& term) {
+                       const absl::Span<const KernelSpec> kernels = term->Kernels();
+                       return std::any_of(kernels.begin(), kernels.end(), is_unnamed);
+                     });
 }
 
 }  // namespace mercer

@@ -22,4 +22,8 @@ struct SquareUse {
 // by its eigenvectors is read at all rows that were trained on.
 std::vector<SquareUse> SquaresInUse(const Model& model);
 
+// Whether a kernel of the model reads the only block of its kind among several, without naming it:
+// models of before do. Such blocks are not among those in use.
+bool ReadsUnnamedSquare(const Model& model);
+
 }  // namespace mercer

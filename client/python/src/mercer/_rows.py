@@ -24,7 +24,7 @@ _NUMBERS_OF_A_MESSAGE = 1 << 20
 def num_rows(data: Any, squares: Optional[Mapping[str, Any]] = None) -> int:
     """Number of rows of a matrix, frame, or mapping of blocks; without `data` of the square matrices."""
     if data is None and squares:
-        return num_rows(next(iter(squares.values())))
+        return num_rows(_square(next(iter(squares.values())))[0])
     if isinstance(data, Mapping):
         counts = {num_rows(block) for block in data.values()}
         if len(counts) != 1:
@@ -54,6 +54,12 @@ def slice_rows(data: Any, begin: int, end: int) -> Any:
     if is_frame(data):
         return data.iloc[begin:end]
     return data[begin:end] if is_sparse(data) else np.asarray(data)[begin:end]
+
+
+def _square(value: Any) -> tuple[Any, Sequence[int]]:
+    """A square matrix, and the training rows that its columns are; none: all of them."""
+    matrix, training_rows = value if isinstance(value, tuple) else (value, ())
+    return np.asarray(matrix), training_rows
 
 
 def _raw(matrix: Any) -> Any:
@@ -96,8 +102,9 @@ def make_rows(data: Any, squares: Optional[Mapping[str, Any]] = None, tasks: Seq
     tables = {} if data is None else data if isinstance(data, Mapping) else {"": data}
     for name, block in tables.items():
         _add_block(rows, name, block)
-    for name, matrix in (squares or {}).items():
-        rows.squares.add(name=name, values=_raw(matrix))
+    for name, value in (squares or {}).items():
+        matrix, training_rows = _square(value)
+        rows.squares.add(name=name, values=_raw(matrix), training_rows=training_rows)
     return rows
 
 
@@ -105,9 +112,10 @@ def batches(data: Any, squares: Optional[Mapping[str, Any]] = None, tasks: Any =
     """Messages Rows of at most some megabytes each, in order."""
     total = num_rows(data, squares)
     texts = [] if tasks is None else task_texts(tasks, total)
-    width = _width(data) + sum(np.asarray(m).shape[1] for m in (squares or {}).values())
+    width = _width(data) + sum(_square(value)[0].shape[1] for value in (squares or {}).values())
     step = max(1, _NUMBERS_OF_A_MESSAGE // max(1, width))
     for begin in range(0, total, step):
         end = min(begin + step, total)
-        parts = {name: np.asarray(m)[begin:end] for name, m in (squares or {}).items()}
+        matrices = {name: _square(value) for name, value in (squares or {}).items()}
+        parts = {name: (matrix[begin:end], training_rows) for name, (matrix, training_rows) in matrices.items()}
         yield make_rows(slice_rows(data, begin, end), parts, texts[begin:end])

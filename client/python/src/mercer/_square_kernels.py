@@ -141,8 +141,10 @@ class SquareKernels:
         if isinstance(X, (list, tuple)) and any(matrix is None for matrix in X):
             given = [np.shape(matrix) for matrix in X if matrix is not None]
             missing = [name for name, matrix in zip(self._names, X) if matrix is None and name in square_rows]
-            if missing or not given:
-                raise ValueError(f"the model reads the matrices {', '.join(missing or square_rows)} of X: not None")
+            if missing:
+                raise ValueError(f"the model reads the matrices {', '.join(missing)} of X: not None")
+            if not given:
+                raise ValueError("X is made of None alone: one matrix must say how many rows there are")
             X = [np.zeros(given[0]) if matrix is None else matrix for matrix in X]
         X = stacked(X, self.texts)
         read = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *square_rows.values()]))

@@ -287,7 +287,8 @@ class Model:
         probabilities : bool
             Also probabilities of the classes; the model must be calibrated.
         squares : mapping of str to array, optional
-            For precomputed kernels and distances: rows x training rows.
+            For precomputed kernels and distances: rows x training rows; or ``(matrix, training_rows)``, whose columns
+            are these training rows alone, numbered from 0 (`square_rows` of the exported model says which are read).
         task : str
             Models of several tasks: that of all rows. Empty: `tasks` says it, or the column of the tasks of a data
             set or a DataFrame.
