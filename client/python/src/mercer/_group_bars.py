@@ -153,8 +153,8 @@ class GroupBars:
                     fontsize="small",
                     fontweight="bold" if place in self._heads else "normal",
                 )
-        low, high = min(0.0, *(end for _, end in ends)), max(0.0, *(end for _, end in ends))
-        ax.set_xlim(1.35 * low, 1.35 * high or 1.0)  # room for the numbers
+        reached = [0.0, *(end for _, end in ends)]
+        ax.set_xlim(1.35 * min(reached), 1.35 * max(reached) or 1.0)  # room for the numbers
         ax.set(ylim=(self.height - _GAP - 0.4, -0.6 if self._norms is None else -1.4), xlabel="weight")
         self._label(ax)
 
@@ -167,7 +167,7 @@ class GroupBars:
             lines.append((place, shorten(self._names[row], _LONGEST_IN_GROUPS), norm, "normal", colour))
         lines += [(place, text, None, "normal", _FAINT) for place, text in self._rests]
         places = [line[0] for line in lines]
-        ax.set_yticks(places, [line[1] for line in lines])
+        ax.set_yticks(places, [line[1] for line in lines], parse_math=False)
         for label, line in zip(ax.get_yticklabels(), lines):
             label.set(fontweight=line[3], color=line[4])
         ax.tick_params(axis="y", length=0, pad=8)

@@ -217,7 +217,8 @@ class KernelWeightsDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         places = np.arange(len(names))  # not the names: two that were shortened to the same would share a bar
         self.bars_ = ax.barh(places, weights)
-        ax.set(yticks=places, yticklabels=names, xlabel="weight")
+        ax.set(xlabel="weight")
+        ax.set_yticks(places, names, parse_math=False)
         ax.invert_yaxis()
         return self
 
@@ -345,7 +346,8 @@ class ModelTableDisplay:
         for column, name in enumerate(columns):
             shift = (column - (len(columns) - 1) / 2) * height
             self.marks_.append(ax.barh(places + shift, values[:, column], height, label=shorten(name)))
-        ax.set(yticks=places, yticklabels=[shorten(self.table.rows[i]) for i in order], xlabel=self.table.unit)
+        ax.set(xlabel=self.table.unit)
+        ax.set_yticks(places, [shorten(self.table.rows[i]) for i in order], parse_math=False)
         ax.invert_yaxis()
         if len(self.table.columns) > 1:
             ax.legend()
@@ -378,7 +380,7 @@ class ModelTableDisplay:
         if len(self.table.columns) <= _MOST_TICKS:
             ax.set_xticks(np.arange(len(self.table.columns)), [shorten(n) for n in self.table.columns], rotation=90)
         if len(self.table.rows) <= _MOST_TICKS:
-            ax.set_yticks(np.arange(len(self.table.rows)), [shorten(n) for n in self.table.rows])
+            ax.set_yticks(np.arange(len(self.table.rows)), [shorten(n) for n in self.table.rows], parse_math=False)
 
 
 def _print_table(table: ModelTable, order: Any) -> None:

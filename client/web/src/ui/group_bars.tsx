@@ -27,8 +27,8 @@ export function GroupBars({ groups, label, most = 15 }: GroupBarsProps) {
             <span>norm</span>
           </li>
         ) : null}
-        {groups.slice(0, shown).map((group) => (
-          <Group key={group.label} group={group} total={total} largest={largest} most={most} />
+        {groups.slice(0, shown).map((group, place) => (
+          <Group key={place} group={group} total={total} largest={largest} most={most} />
         ))}
       </ol>
       {rest.length > 0 ? (
