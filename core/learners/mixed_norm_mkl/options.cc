@@ -31,13 +31,12 @@ void AddProblemOptions(OptionSchema<MixedNormMklOptions>& schema) {
   schema.Bool(
       "shared_weights", &MixedNormMklOptions::shared_weights,
       {.meaning =
-           "Of more than two classes: whether all machines, one against the rest or one for each "
-           "pair of classes, share one combination of the kernels, so that the model says which "
-           "kernels serve the whole problem, and not each machine one of its own. The norm of a "
-           "kernel's function is then the root of the sum of its squares over the machines; all "
-           "are "
-           "learned in one run, and kernels are normalized on all training rows. No matter for two "
-           "classes.",
+           "Classification only: of more than two classes, whether all machines, one against "
+           "the rest or one for each pair of classes, share one combination of the kernels, so "
+           "that the model says which kernels serve the whole problem, and not each machine "
+           "one of its own. The norm of a kernel's function is then the root of the sum of its "
+           "squares over the machines; all are learned in one run, and kernels are normalized "
+           "on all training rows. No matter for two classes.",
        .source = kOfProblem});
   schema.Choice(
       "regularization", &MixedNormMklOptions::regularization,

@@ -122,11 +122,12 @@ absl::Status Machines::Step(RunContext& context) {
       pairs += ranges_[m].size * ranges_[m].size;
     }
   }
-  MERCER_RETURN_IF_ERROR(SideBySide(
+  const absl::Status stepped = SideBySide(
       static_cast<Index>(next.size()), context,
-      [&](Index i, RunContext& own) { return inner_[next[static_cast<size_t>(i)]].Step(own); }));
+      [&](Index i, RunContext& own) { return inner_[next[static_cast<size_t>(i)]].Step(own); });
+  // Also of steps that were cut short: the biases of a point so far are those of its duals.
   GatherDual();
-  return absl::OkStatus();
+  return stepped;
 }
 
 void Machines::GatherDual() {

@@ -72,6 +72,7 @@ double PointBounds::RelativeGap() const {
 
 absl::StatusOr<PointBounds> BoundPoint(const PointView& point, const RunContext& context) {
   PointBounds bounds;
+  bounds.biases = Vector::Zero(static_cast<Index>(MachinesOf(point).size()));
   const Vector energies = point.energies.cwiseMax(0.0);
   const double half_norm_of_dual = HalfSquaredNorm(point, energies);
   const double half_norm = point.function_energies.size() == 0

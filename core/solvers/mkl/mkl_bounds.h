@@ -46,7 +46,7 @@ struct PointBounds {
   // a regulariser with maximisers the best one of the function with the bias found before.
   double function_scale = 1;
   double bias = 0;     // for that function
-  Vector biases = {};  // of each machine, when the point tells them apart
+  Vector biases = {};  // of each machine
   // 1/2 (support - weights'energies) >= 0: the part of the gap that is due to the weights; and
   // where some of them maximise 1/2 (|f|^2 - weights'energies), if that is above 0.
   double weight_gap = 0;
