@@ -114,6 +114,9 @@ class SquaredHingeLoss final : public LossOf<SquaredHingeLoss> {
     }
     double low = breaks.negative;
     double high = breaks.positive;
+    if (!std::isfinite(low) || !std::isfinite(high)) {
+      return MakeBiasInterval(low, high);  // of scores out of range no finite bias is the best
+    }
     double bias = breaks.moment / breaks.cost;  // where every sample counted, it would be the root
     for (int trial = 1;; ++trial) {
       if (!(bias > low && bias < high) || trial % 4 == 0) {

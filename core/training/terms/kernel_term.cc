@@ -149,17 +149,20 @@ absl::Status KernelTermValues::AddCombination(const PreparedData& rows, MatrixRe
 // Calls visit for all kernels at all rows, concurrently for different rows.
 absl::Status KernelTermValues::ForKernels(const PreparedData& rows, RunContext& context,
                                           const KernelVisit& visit) const {
-  MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, cross_kernels_.Bind(rows, context));
   const Index basis = cross_kernels_.num_basis();
-  context.parallel().ForBlocks(rows.rows, BlockRows(basis), [&](Index begin, Index end) {
-    Matrix cross(end - begin, basis);
-    bound.ForEachKernel(begin, end, context, [&](Index kernel, const double* values) {
-      cross = Eigen::Map<const RowMatrix, 0, Eigen::OuterStride<>>(
-          values, end - begin, basis, Eigen::OuterStride<>(bound.stride()));
-      visit(kernel, begin, cross);
+  const auto add_chunk = [&](const PreparedData& range, Index first) -> absl::Status {
+    MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, cross_kernels_.Bind(range, context));
+    context.parallel().ForBlocks(range.rows, BlockRows(basis), [&](Index begin, Index end) {
+      Matrix cross(end - begin, basis);
+      bound.ForEachKernel(begin, end, context, [&](Index kernel, const double* values) {
+        cross = Eigen::Map<const RowMatrix, 0, Eigen::OuterStride<>>(
+            values, end - begin, basis, Eigen::OuterStride<>(bound.stride()));
+        visit(kernel, first + begin, cross);
+      });
     });
-  });
-  return context.CheckCancelled();
+    return context.CheckCancelled();
+  };
+  return ForChunks(rows, ChunkRows(basis), context, add_chunk);
 }
 
 void KernelTermValues::AddKernel(Index kernel, const Matrix& cross, MatrixRef values) const {
