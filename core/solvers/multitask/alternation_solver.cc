@@ -132,10 +132,14 @@ absl::Status AlternationSolver::MoveWeights(const MultitaskPoint& point, RunCont
   const Vector energies = point.energies.colwise().sum().transpose().cwiseQuotient(squares);
   if (method_ != nullptr) {
     const PointBounds bounds{.primal = state_.best.primal, .dual = state_.best.lower};
-    state_.simplex = method_->Next(
-        {state_.simplex, energies, bounds, gap, state_.lower, state_.upper, point.linear},
-        relative_gap_);
-    state_.machine_gap = std::max(kLeastMachineGap, method_->inner_gap_share() * gap);
+    const Vector before = state_.simplex;
+    state_.simplex = method_->Next({before, energies, bounds, bounds.primal - bounds.dual,
+                                    state_.lower, state_.upper, point.linear},
+                                   relative_gap_);
+    // Weights that stay ask for the same machines, more exactly solved.
+    const double asked =
+        state_.simplex == before ? 0.5 * state_.machine_gap : method_->inner_gap_share() * gap;
+    state_.machine_gap = std::max(kLeastMachineGap, std::min(state_.machine_gap, asked));
   } else if (state_.newton_from.size() > 0 && state_.lower > state_.newton_upper &&
              state_.shortened < kMostShortened) {
     state_.simplex = state_.newton_from + kShorter * (state_.simplex - state_.newton_from);

@@ -93,9 +93,12 @@ class AlternationSolver : public MultitaskSolver {
             self.shortened, self.steps, UpTo(self.stop, MultitaskStop::kIterationLimit),
             Nested(self.best, NoSizes()));
       visit.Require([&] {
-        return self.best.Fits(of) && self.duals.size() == of.tasks.size() &&
-               self.task < of.num_tasks() + (self.solving ? 0 : 1) && self.weights.allFinite() &&
-               self.simplex.allFinite();
+        const auto are_weights = [](const auto& values) {
+          return values.allFinite() && (values.array() >= 0).all();
+        };
+        return self.best.Fits(of) && DualsFit(self.duals, of) && self.task >= 0 &&
+               self.task < of.num_tasks() + (self.solving ? 0 : 1) && are_weights(self.weights) &&
+               are_weights(self.simplex) && self.newton_from.allFinite();
       });
     }
   };

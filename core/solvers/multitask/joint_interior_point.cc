@@ -356,7 +356,8 @@ void JointInteriorPoint::Save(ByteWriter& writer) const {
 
 absl::Status JointInteriorPoint::Load(ByteReader& reader, RunContext& context) {
   State read;
-  if (!ReadFields(reader, read, StateSizes()) || !((costs_ - read.alpha).array() > 0).all()) {
+  if (!ReadFields(reader, read, StateSizes()) || !((costs_ - read.alpha).array() > 0).all() ||
+      (!is_squared() && read.level != 1)) {
     return absl::InvalidArgumentError("not a state of this interior point method");
   }
   MERCER_RETURN_IF_ERROR(SetPoint(read.alpha, context));

@@ -18,16 +18,18 @@ bool MultitaskBest::Improve(const MultitaskPoint& point) {
   return true;
 }
 
+bool DualsFit(const std::vector<Vector>& duals, const MultitaskProblem& problem) {
+  bool fits = duals.size() == problem.tasks.size();
+  for (size_t t = 0; fits && t < duals.size(); ++t) {
+    fits = duals[t].size() == problem.tasks[t].targets.size() && duals[t].allFinite();
+  }
+  return fits;
+}
+
 bool MultitaskBest::Fits(const MultitaskProblem& problem) const {
-  const auto fit = [&](const std::vector<Vector>& duals) {
-    bool fits = duals.size() == problem.tasks.size();
-    for (size_t t = 0; fits && t < duals.size(); ++t) {
-      fits = duals[t].size() == problem.tasks[t].targets.size() && duals[t].allFinite();
-    }
-    return fits;
-  };
-  return fit(dual) && fit(lower_dual) && weights.rows() == problem.num_tasks() &&
-         weights.cols() == problem.num_blocks() && (weights.array() >= 0).all();
+  return DualsFit(dual, problem) && DualsFit(lower_dual, problem) &&
+         weights.rows() == problem.num_tasks() && weights.cols() == problem.num_blocks() &&
+         (weights.array() >= 0).all();
 }
 
 absl::Status MultitaskSolver::Run(RunContext& context) {

@@ -19,6 +19,9 @@ namespace mercer {
 
 enum class MultitaskStop : uint8_t { kRunning, kRelativeGap, kPrecision, kIterationLimit };
 
+// Whether there is one for each task, with a number for each of its rows.
+bool DualsFit(const std::vector<Vector>& duals, const MultitaskProblem& problem);
+
 // The best function of a run and the best dual, which may come from different points.
 struct MultitaskBest {
   std::vector<Vector> dual;  // of the function; of each task
@@ -34,8 +37,8 @@ struct MultitaskBest {
   bool Fits(const MultitaskProblem& problem) const;
 
   static void VisitFields(auto& visit, auto& self) {
-    visit(Nested(self.dual, NoSizes()), Finite(self.weights), self.primal,
-          Nested(self.lower_dual, NoSizes()), self.lower);
+    visit(Nested(self.dual, NoSizes()), Finite(self.weights), Finite(self.primal),
+          Nested(self.lower_dual, NoSizes()), Finite(self.lower));
   }
 };
 

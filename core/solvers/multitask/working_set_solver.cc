@@ -54,8 +54,7 @@ absl::Status WorkingSetSolver::Start(RunContext& context) {
       EvaluateMultitask(problem_, DualOfConstants(problem_),
                         Matrix::Zero(problem_.num_tasks(), problem_.num_blocks()), context));
   state_.best.Improve(constants);
-  const bool trivial = std::none_of(problem_.tasks.begin(), problem_.tasks.end(), HasBothClasses);
-  if (trivial || state_.best.RelativeGap() <= relative_gap_) {
+  if (std::none_of(problem_.tasks.begin(), problem_.tasks.end(), HasBothClasses)) {
     state_.stop = MultitaskStop::kRelativeGap;
     return absl::OkStatus();
   }
@@ -64,6 +63,10 @@ absl::Status WorkingSetSolver::Start(RunContext& context) {
                       : first_blocks_;
   std::sort(state_.blocks.begin(), state_.blocks.end());
   state_.tolerance = CoversAll() ? kToleranceOfGap * relative_gap_ : kFirstTolerance;
+  if (state_.best.RelativeGap() <= relative_gap_) {
+    state_.stop = MultitaskStop::kRelativeGap;
+    return absl::OkStatus();
+  }
   return Restart(context);
 }
 
@@ -91,10 +94,12 @@ absl::Status WorkingSetSolver::Restart(RunContext& context) {
 
 void WorkingSetSolver::SetRelativeGap(double relative_gap) {
   if (relative_gap < relative_gap_ && state_.stop == MultitaskStop::kRelativeGap &&
-      solver_ != nullptr && state_.best.RelativeGap() > relative_gap) {
+      !state_.blocks.empty() && state_.best.RelativeGap() > relative_gap) {
     state_.stop = MultitaskStop::kRunning;
     state_.tolerance = kToleranceOfGap * relative_gap;
-    solver_->SetTolerance(state_.tolerance);
+    if (solver_ != nullptr) {
+      solver_->SetTolerance(state_.tolerance);
+    }
   }
   relative_gap_ = relative_gap;
 }
@@ -102,6 +107,9 @@ void WorkingSetSolver::SetRelativeGap(double relative_gap) {
 absl::Status WorkingSetSolver::Step(RunContext& context) {
   if (done()) {
     return absl::OkStatus();
+  }
+  if (solver_ == nullptr) {
+    return Restart(context);  // constants were good enough for the gap asked for before
   }
   MERCER_RETURN_IF_ERROR(solver_->Iterate(context));
   return solver_->stop() == InteriorPointStop::kRunning ? absl::OkStatus() : Bound(context);
@@ -191,7 +199,7 @@ absl::Status WorkingSetSolver::Load(ByteReader& reader, RunContext& context) {
   const bool fits = ReadFields(reader, read, problem_);
   const bool solving = reader.ReadBool();
   if (!fits || !reader.ok() ||
-      (solving ? read.blocks.empty() : read.stop == MultitaskStop::kRunning)) {
+      (read.blocks.empty() && (solving || read.stop == MultitaskStop::kRunning))) {
     return absl::InvalidArgumentError("not a state of the working set solver");
   }
   state_ = std::move(read);
