@@ -45,7 +45,7 @@ class MixedNormMKLClassifier(KernelClassifier):
         max(0, |y - f| - epsilon), square (y - f)^2. None has a factor 1/2. With squared_hinge, logistic and square most
         rows are support vectors.
     shared_weights : bool, default=False
-        Of more than two classes: whether all machines, one against the rest or one for each pair of classes, share one
+        Of more than two classes, whether all machines, one against the rest or one for each pair of classes, share one
         combination of the kernels, so that the model says which kernels serve the whole problem, and not each machine
         one of its own. The norm of a kernel's function is then the root of the sum of its squares over the machines;
         all are learned in one run, and kernels are normalized on all training rows. No matter for two classes. In true
@@ -231,12 +231,6 @@ class MixedNormMKLRegressor(KernelRegressor):
         max(0, 1 - y f), squared_hinge max(0, 1 - y f)^2, logistic log(1 + exp(-y f)). Numbers: epsilon_insensitive
         max(0, |y - f| - epsilon), square (y - f)^2. None has a factor 1/2. With squared_hinge, logistic and square most
         rows are support vectors.
-    shared_weights : bool, default=False
-        Of more than two classes: whether all machines, one against the rest or one for each pair of classes, share one
-        combination of the kernels, so that the model says which kernels serve the whole problem, and not each machine
-        one of its own. The norm of a kernel's function is then the root of the sum of its squares over the machines;
-        all are learned in one run, and kernels are normalized on all training rows. No matter for two classes. In true
-        or false.
     regularization : {'mixed_norm', 'l1', 'sum'}, default='mixed_norm'
         Mixed_norm: the largest of the groups' sums of norms, which uses every group and few kernels of each. l1: the
         sum of all norms, whatever the groups (SimpleMKL), which uses few kernels of few groups. sum: every kernel with
@@ -321,7 +315,7 @@ class MixedNormMKLRegressor(KernelRegressor):
     """
 
     _learner = "mixed_norm_mkl"
-    _options = ("C", "cost_scale", "epsilon", "loss", "shared_weights", "regularization", "method", "max_svm_solves", "kappa", "power", "gamma_floor", "weight_threshold",)
+    _options = ("C", "cost_scale", "epsilon", "loss", "regularization", "method", "max_svm_solves", "kappa", "power", "gamma_floor", "weight_threshold",)
 
     def __init__(
         self,
@@ -331,7 +325,6 @@ class MixedNormMKLRegressor(KernelRegressor):
         cost_scale: str = "plain",
         epsilon: float = 0.1,
         loss: str = "auto",
-        shared_weights: bool = False,
         regularization: str = "mixed_norm",
         method: str = "newton",
         max_svm_solves: int = 0,
@@ -357,7 +350,6 @@ class MixedNormMKLRegressor(KernelRegressor):
         self.cost_scale = cost_scale
         self.epsilon = epsilon
         self.loss = loss
-        self.shared_weights = shared_weights
         self.regularization = regularization
         self.method = method
         self.max_svm_solves = max_svm_solves
