@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kFirstMachineGap = 1e-2;
 constexpr double kShareOfMachine = 0.1;  // of the gap of the whole
+constexpr double kCoarseMachine = 0.3;   // of that gap: the next ones are solved more exactly
 constexpr double kLeastMachineGap = 1e-13;
 constexpr int64_t kFirstSteps = 8;  // in closed form, before Newton's
 constexpr int64_t kMostShortened = 5;
@@ -96,8 +97,9 @@ absl::Status AlternationSolver::Step(RunContext& context) {
   MERCER_RETURN_IF_ERROR(machine_->Step(context));
   if (machine_->done()) {
     state_.duals[static_cast<size_t>(state_.task)] = machine_->dual();
-    state_.lower += machine_->certificate().dual;
-    state_.upper += machine_->certificate().primal;
+    // At the dual as it is, not at the best multiples of it: what the next point has.
+    state_.lower += machine_->certificate().unscaled_dual;
+    state_.upper += machine_->certificate().unscaled_primal;
     state_.solving = false;
     machine_ = nullptr;
     kernel_ = nullptr;
@@ -121,8 +123,11 @@ absl::Status AlternationSolver::EndMachines(RunContext& context) {
 
 absl::Status AlternationSolver::MoveWeights(const MultitaskPoint& point, RunContext& context) {
   const double gap = state_.best.RelativeGap();
-  state_.machine_gap =
-      std::max(kLeastMachineGap, std::min(state_.machine_gap, kShareOfMachine * gap));
+  // Machines are certified by the best multiples of their duals, and may be less exact as they are.
+  const bool coarse = MultitaskGap(state_.upper, state_.lower) > kCoarseMachine * gap;
+  state_.machine_gap = std::max(
+      kLeastMachineGap,
+      std::min((coarse ? kShareOfMachine : 1.0) * state_.machine_gap, kShareOfMachine * gap));
   if (options_.rule == TaskWeightRule::kClosedForm) {
     TakeWeights(problem_.norm.NextWeights(point.Norms(), point.energies));
     return absl::OkStatus();
