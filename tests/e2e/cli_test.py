@@ -237,8 +237,8 @@ class CliTest(command_line_lib.CommandLineTest):
     def test_stop_keeps_the_model_so_far(self):
         self.run_ok("data", "upload", server_lib.SPAMBASE, "--target", "label", "--id", "stopped")
         environment = {**os.environ, "MERCER_SERVER": self.server.address}
-        name = self.run_json("train", "stopped", "lp_mkl", "--kernel", "gaussian bandwidths=1..100:40", "--C", "1000",
-                             "--gap", "1e-9")[0]["name"]
+        name = self.run_json("train", "stopped", "lp_mkl", "--kernel", "gaussian bandwidths=1..100:300", "--C", "1000",
+                             "--gap", "1e-10")[0]["name"]
         command = [server_lib.BIN / "mercer", "watch", name, "--json"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
             while not json.loads(process.stdout.readline()).get("progress", {}).get("hasModel"):

@@ -35,10 +35,13 @@ class StopTest : public ServerTest {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return model;
   }
-  // Trains for a long time before it has converged.
+  // Trains for a long time before it has converged: alternation needs hundreds of machines.
   static v1::TrainRequest MakeLongRequest(const std::string& dataset) {
     v1::TrainRequest request = MakeRequest(dataset);
-    request.mutable_learner()->mutable_lp_mkl()->set_c(10'000);
+    v1::LpMkl& learner = *request.mutable_learner()->mutable_lp_mkl();
+    learner.set_c(10'000);
+    learner.set_p(1.01);
+    learner.set_outer_loop(v1::LpMkl::OUTER_LOOP_ALTERNATION);
     request.mutable_stopping()->set_relative_gap(1e-10);
     return request;
   }
