@@ -138,9 +138,8 @@ int ExpectAgreement(const RandomProblem& given, const std::string& regularizatio
     EXPECT_TRUE(fit->weights().allFinite() && fit->weights().minCoeff() >= 0) << by;
     EXPECT_TRUE(std::isfinite(fit->bias()) && fit->dual().allFinite()) << by;
     EXPECT_LE(fit->certificate.dual, fit->certificate.primal * (1 + kSlack)) << by;
-    // Newton's method is asked for more than floating point may allow.
     EXPECT_TRUE(fit->stop_reason == StopReason::kObjectiveZero ||
-                fit->certificate.accuracy <= std::max(method.gap, kDefault))
+                fit->certificate.accuracy <= method.gap)
         << by << " ended by " << std::string(StopReasonName(fit->stop_reason)) << " at "
         << fit->certificate.accuracy;
     upper = std::min(upper, fit->certificate.primal);
@@ -157,7 +156,9 @@ TEST(MixedNormRandomTest, AllMethodsAgreeWithinTheirGaps) {
     const std::string what =
         absl::StrCat("problem ", seed, ": ", given.problem().kernels.size(), " kernels in ",
                      given.num_groups(), " groups, C ", given.cost());
-    const std::vector<AskedMethod> grouped = {{"newton", kMore},
+    // Asked for more on this problem, Newton's method ends at a gap of 2.8e-4 without progress.
+    const double of_newton = seed == 2 ? kDefault : kMore;
+    const std::vector<AskedMethod> grouped = {{"newton", of_newton},
                                               {"closed_form", kFew},
                                               {"mirror_descent", kFew},
                                               {"alternating_mirror_descent", kFew}};
