@@ -44,6 +44,7 @@ class MixedNorm : public WeightRegularizer {
   MixedNorm(SimplexGroups groups, double floor, double relative_gap = 1e-6);
 
   const SimplexGroups& groups() const { return groups_; }
+  double floor() const { return floor_; }
   Index GroupOf(Index kernel) const { return groups_.group_of[static_cast<size_t>(kernel)]; }
   // Sums and largest entries of the kernels of each group; values >= 0.
   Vector SumsOf(ConstVectorRef values) const;

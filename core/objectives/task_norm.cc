@@ -58,6 +58,18 @@ absl::StatusOr<TaskNorm> TaskNorm::Make(TaskNormForm form, double p, double q,
   return norm;
 }
 
+TaskNorm TaskNorm::OfGroups(std::shared_ptr<const MixedNorm> groups) {
+  TaskNorm norm;
+  norm.groups_ = std::move(groups);
+  return norm;
+}
+
+bool TaskNorm::Fits(Index num_blocks) const {
+  const bool weights = block_weights_.size() == 0 || block_weights_.size() == num_blocks;
+  return weights && (groups_ == nullptr ||
+                     static_cast<Index>(groups_->groups().group_of.size()) == num_blocks);
+}
+
 Vector TaskNorm::BlockWeights(Index num_blocks) const {
   return block_weights_.size() > 0 ? block_weights_ : Vector(Vector::Ones(num_blocks));
 }
@@ -65,6 +77,9 @@ Vector TaskNorm::BlockWeights(Index num_blocks) const {
 Vector TaskNorm::JointNorms(const ConstMatrixRef& norms) const { return NormsOfColumns(norms, q_); }
 
 double TaskNorm::Penalty(const ConstMatrixRef& norms) const {
+  if (groups_ != nullptr) {
+    return groups_->HalfSquaredNorm(JointNorms(norms));
+  }
   const Vector joint = JointNorms(norms).cwiseProduct(BlockWeights(norms.cols()));
   const double norm = VectorNorm(joint, p_);
   return form_ == TaskNormForm::kPlain ? norm : 0.5 * norm * norm;
@@ -72,6 +87,9 @@ double TaskNorm::Penalty(const ConstMatrixRef& norms) const {
 
 double TaskNorm::DualNorm(const ConstMatrixRef& energies) const {
   const Vector joint = NormsOfColumns(RootsOf(energies), ConjugateExponent(q_));
+  if (groups_ != nullptr) {
+    return std::sqrt(groups_->Support(joint.cwiseAbs2()));
+  }
   return VectorNorm(joint.cwiseQuotient(BlockWeights(energies.cols())), ConjugateExponent(p_));
 }
 

@@ -6,7 +6,9 @@
 //   penalty       1/2 |u|^2 (squared), or |u| (plain; p = 1, q = 2)
 //   dual norm     R = (sum_k (r_k / beta_k)^p*)^(1/p*),            r_k = (sum_t s_tk^(q*/2))^(1/q*)
 //
-// with s_tk = a_t'K_tk a_t, the energies of dual variables a; an exponent's conjugate is p*, and
+// or, of blocks in groups j (p = 1, q = 2, beta = 1), the norm max_j sum_{k in j} v_k, whose dual
+// norm is R = sum_j sqrt(M_j), M_j = max_{k in j} r_k^2 (mixed_norm.h). Here
+// s_tk = a_t'K_tk a_t, the energies of dual variables a; an exponent's conjugate is p*, and
 // that of 1 infinity. The problem is min C risk + penalty(u), its dual the largest
 // linear(a) - 1/2 R^2, or linear(a) subject to R <= 1.
 //
@@ -20,10 +22,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "absl/status/statusor.h"
 
 #include "core/base/numeric/types.h"
+#include "core/objectives/mixed_norm.h"
 
 namespace mercer {
 
@@ -39,6 +43,8 @@ class TaskNorm {
   // are 1.
   static absl::StatusOr<TaskNorm> Make(TaskNormForm form, double p, double q,
                                        Vector block_weights = {});
+  // Squared, of blocks in groups. `groups` is not null.
+  static TaskNorm OfGroups(std::shared_ptr<const MixedNorm> groups);
 
   TaskNormForm form() const { return form_; }
   double p() const { return p_; }
@@ -46,11 +52,13 @@ class TaskNorm {
   // p = 1 and q = 2: one weight d_k of a simplex (or, of the plain form, any d_k >= 0) for each
   // block, whose optimum is where no s_k / beta_k^2, s_k = sum_t s_tk, is above R^2.
   bool is_joint() const { return p_ == 1 && q_ == 2; }
+  // Null where all blocks are in one group.
+  const MixedNorm* groups() const { return groups_.get(); }
+  Index num_groups() const { return groups_ != nullptr ? groups_->groups().num_groups : 1; }
+  Index GroupOf(Index block) const { return groups_ != nullptr ? groups_->GroupOf(block) : 0; }
   // Beta of so many blocks.
   Vector BlockWeights(Index num_blocks) const;
-  bool Fits(Index num_blocks) const {
-    return block_weights_.size() == 0 || block_weights_.size() == num_blocks;
-  }
+  bool Fits(Index num_blocks) const;
 
   Vector JointNorms(const ConstMatrixRef& norms) const;
   double Penalty(const ConstMatrixRef& norms) const;
@@ -63,7 +71,7 @@ class TaskNorm {
   Matrix FirstWeights(Index num_tasks, Index num_blocks) const;
   // The weights that follow from the solution of machines, whose norms and energies these are: at a
   // level whose exponent is at most 2 from the norms, which never raises the penalised risk, else
-  // from the energies, which never lowers the dual.
+  // from the energies, which never lowers the dual. Not for groups.
   Matrix NextWeights(const ConstMatrixRef& norms, const ConstMatrixRef& energies) const;
 
  private:
@@ -73,6 +81,7 @@ class TaskNorm {
   double p_ = 1;
   double q_ = 2;
   Vector block_weights_;  // empty: ones
+  std::shared_ptr<const MixedNorm> groups_;
 };
 
 // Penalties that are concave in the joint norms (q = 2):

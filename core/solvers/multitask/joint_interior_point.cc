@@ -6,7 +6,6 @@
 
 #include "core/base/process/side_by_side.h"
 #include "core/base/status/status_macros.h"
-#include "core/linalg/blocked_cholesky.h"
 
 namespace mercer {
 namespace {
@@ -14,7 +13,9 @@ namespace {
 constexpr double kShareOfStep = 0.995;  // of the way to the boundary
 constexpr int64_t kMostPathIterations = 200;
 constexpr double kLeastComplementarity = 1e-13;  // of 1'alpha
-constexpr double kReducedJitter = 1e-15;         // of a diagonal of 1
+constexpr double kMostLag = 10;                  // of the equations behind the products
+constexpr double kMostSpoilt = 0.3;              // of the equations by a step, with outer weights
+constexpr int kMostHalvings = 6;                 // of a step
 
 // The largest step in [0, most] with values + step change >= 0.
 double StepWithin(const Vector& values, const Vector& change, double most) {
@@ -29,7 +30,10 @@ double StepWithin(const Vector& values, const Vector& change, double most) {
 }  // namespace
 
 JointInteriorPoint::JointInteriorPoint(const MultitaskProblem& problem, std::vector<Index> blocks)
-    : problem_(problem), blocks_(std::move(blocks)) {
+    : problem_(problem), blocks_(std::move(blocks)), num_groups_(problem.norm.num_groups()) {
+  for (const Index k : blocks_) {
+    group_of_.push_back(problem.norm.GroupOf(k));
+  }
   const Vector beta = problem.norm.BlockWeights(problem.num_blocks());
   Index rows = 0;
   for (Index t = 0; t < problem.num_tasks(); ++t) {
@@ -49,8 +53,29 @@ JointInteriorPoint::JointInteriorPoint(const MultitaskProblem& problem, std::vec
 }
 
 JointInteriorPoint::Sizes JointInteriorPoint::StateSizes() const {
-  return {costs_.size(), static_cast<Index>(blocks_.size()), num_active()};
+  return {costs_.size(), static_cast<Index>(blocks_.size()), num_active(), num_groups_};
 }
+
+Vector JointInteriorPoint::AtBlocks(const Vector& of_groups) const { return of_groups(group_of_); }
+
+Vector JointInteriorPoint::SumsOfGroups(const Vector& of_blocks) const {
+  Vector sums = Vector::Zero(num_groups_);
+  for (Index k = 0; k < of_blocks.size(); ++k) {
+    sums(GroupAt(k)) += of_blocks(k);
+  }
+  return sums;
+}
+
+Vector JointInteriorPoint::Ratios() const {
+  return Energies().cwiseQuotient(AtBlocks(state_.outer));
+}
+
+double JointInteriorPoint::floor() const {
+  return has_outer() ? problem_.norm.groups()->floor() : 0;
+}
+
+// Of the outer weights above their floor.
+Vector JointInteriorPoint::FloorRoom() const { return state_.outer.array() - floor(); }
 
 absl::Status JointInteriorPoint::SetPoint(const Vector& alpha, RunContext& context) {
   return SideBySide(num_active(), context, [&](Index t, RunContext& own) {
@@ -69,7 +94,6 @@ Vector JointInteriorPoint::Energies() const {
 // Half of the dual of constants, which is inside the box, and less where the dual of the whole ray
 // is largest before.
 absl::Status JointInteriorPoint::Start(RunContext& context) {
-  const auto blocks = static_cast<double>(blocks_.size());
   const std::vector<Vector> duals = DualOfConstants(problem_);
   State next;
   next.alpha.resize(costs_.size());
@@ -80,19 +104,34 @@ absl::Status JointInteriorPoint::Start(RunContext& context) {
   }
   MERCER_RETURN_IF_ERROR(SetPoint(next.alpha, context));
   const double total = next.alpha.sum();
-  const double largest = Energies().maxCoeff();
-  const double ratio = is_squared() ? total / largest : 0.9 / std::sqrt(largest);
-  const double scale = largest > 0 && ratio < 1 ? ratio : 1;
+  const auto groups = static_cast<double>(num_groups_);
+  next.outer = Vector::Constant(num_groups_, 1 / groups);
+  const Vector energies = groups * Energies();
+  Vector largest = Vector::Zero(num_groups_);
+  for (Index k = 0; k < energies.size(); ++k) {
+    largest(GroupAt(k)) = std::max(largest(GroupAt(k)), energies(k));
+  }
+  const double sum = largest.sum();
+  const double ratio = is_squared() ? total / sum : 0.9 / std::sqrt(sum);
+  const double scale = sum > 0 && ratio < 1 ? ratio : 1;
   next.alpha *= scale;
   MERCER_RETURN_IF_ERROR(SetPoint(next.alpha, context));
-  const Vector energies = Energies();
-  next.shares = Vector::Constant(energies.size(), (is_squared() ? 1 : scale * total) / blocks);
+  const Vector ratios = scale * scale * energies;
+  const Vector sizes = SumsOfGroups(Vector::Ones(energies.size()));
+  next.shares = (is_squared() ? 1 : scale * total) * AtBlocks(sizes.cwiseInverse());
   if (is_squared()) {
     // Where nothing tells the classes apart any level above 0 serves.
-    next.level = std::max(2 * energies.maxCoeff(), 1e-12 * scale * total);
-    next.slack = next.level - energies.array();
+    next.levels = (2 * scale * scale * largest).cwiseMax(1e-12 * scale * total);
+    next.slack = AtBlocks(next.levels) - ratios;
   } else {
-    next.slack = (1 - energies.array()).max(0.1);
+    next.levels = Vector::Ones(1);
+    next.slack = (1 - ratios.array()).max(0.1);
+  }
+  next.at_floor = Vector::Zero(num_groups_);
+  if (has_outer()) {
+    next.at_floor = next.levels.cwiseQuotient(next.outer);
+    const Vector pulls = SumsOfGroups(next.shares.cwiseProduct(ratios)).cwiseQuotient(next.outer);
+    next.outer_level = (pulls + next.at_floor).mean();
   }
   next.biases = Vector::Zero(num_active());
   next.lower = Vector::Ones(costs_.size());
@@ -112,31 +151,53 @@ JointInteriorPoint::Residual JointInteriorPoint::FindResidual() const {
   Residual residual;
   residual.stationarity = (state_.upper - state_.lower).array() - 1;
   residual.balance.resize(num_active());
+  const Vector scaled = state_.shares.cwiseQuotient(AtBlocks(state_.outer));
   for (Index t = 0; t < num_active(); ++t) {
     const TaskSystem& system = systems_[static_cast<size_t>(t)];
     const auto alpha = Rows(state_.alpha, t);
     residual.stationarity.segment(begin_[static_cast<size_t>(t)], system.num_rows()) +=
-        system.slopes() * state_.shares + state_.biases(t) * system.labels();
+        system.slopes() * scaled + state_.biases(t) * system.labels();
     residual.balance(t) = system.labels().dot(alpha);
   }
-  residual.slack = state_.slack + Energies();
-  residual.slack.array() -= state_.level;
-  residual.simplex = is_squared() ? state_.shares.sum() - 1 : 0;
+  const Vector ratios = Ratios();
+  residual.slack = state_.slack + ratios - AtBlocks(state_.levels);
+  residual.simplex = Vector::Zero(num_groups_);
+  if (is_squared()) {
+    residual.simplex = SumsOfGroups(state_.shares).array() - 1;
+  }
+  residual.outer = Vector::Zero(num_groups_);
+  if (has_outer()) {
+    // Times the outer weights themselves, as their changes are over them.
+    const Vector pulls = SumsOfGroups(state_.shares.cwiseProduct(ratios));
+    residual.outer =
+        0.5 * (state_.outer.cwiseProduct((state_.outer_level - state_.at_floor.array()).matrix()) -
+               pulls);
+    residual.outer_sum = state_.outer.sum() - 1;
+  }
   return residual;
 }
 
 // The sum of all products that go to 0.
 double JointInteriorPoint::Complementarity(const State& state) const {
   return state.alpha.dot(state.lower) + (costs_ - state.alpha).dot(state.upper) +
-         state.shares.dot(state.slack);
+         state.shares.dot(state.slack) +
+         state.at_floor.dot((state.outer.array() - floor()).matrix());
 }
 
 // The hinge of a row counts its cost times: so does an error of its margin.
-void JointInteriorPoint::Judge(const Residual& residual) {
+JointInteriorPoint::Errors JointInteriorPoint::ErrorsOf(const Residual& residual) const {
   const double total = state_.alpha.sum();
-  const double products = Complementarity(state_) / total;
-  const double margins = costs_.dot(residual.stationarity.cwiseAbs()) / total;
-  const double slacks = state_.shares.dot(residual.slack.cwiseAbs()) / total;
+  return {Complementarity(state_) / total, costs_.dot(residual.stationarity.cwiseAbs()) / total,
+          (state_.shares.dot(residual.slack.cwiseAbs()) + residual.outer.cwiseAbs().sum()) / total};
+}
+
+// Whether the equations come before the products: with outer weights they are far from linear.
+bool JointInteriorPoint::Lag(const Errors& errors) const {
+  return has_outer() && errors.OfEquations() > kMostLag * errors.products;
+}
+
+void JointInteriorPoint::Judge(const Errors& errors) {
+  const auto [products, margins, slacks] = errors;
   if ((products <= tolerance_ && margins <= tolerance_ && slacks <= tolerance_) ||
       products <= kLeastComplementarity) {
     state_.stop = InteriorPointStop::kTolerance;
@@ -149,102 +210,12 @@ void JointInteriorPoint::Judge(const Residual& residual) {
   if (measure < kClearly * state_.measure) {
     state_.measure = measure;
     state_.stalled = 0;
-  } else if (products <= kNearly && ++state_.stalled >= kMostStalled) {
+  } else if (products <= kNearly && !Lag(errors) && ++state_.stalled >= kMostStalled) {
     state_.stop = InteriorPointStop::kPrecision;
   }
   if (state_.iterations >= kMostPathIterations) {
     state_.stop = InteriorPointStop::kIterationLimit;
   }
-}
-
-absl::Status JointInteriorPoint::Factor(Reduced& reduced, RunContext& context) {
-  const Vector barrier =
-      state_.lower.cwiseQuotient(state_.alpha) + state_.upper.cwiseQuotient(costs_ - state_.alpha);
-  MERCER_RETURN_IF_ERROR(SideBySide(num_active(), context, [&](Index t, RunContext& own) {
-    return systems_[static_cast<size_t>(t)].Factor(state_.shares, Rows(barrier, t), own);
-  }));
-  const auto blocks = static_cast<Index>(blocks_.size());
-  const Index order = blocks + num_active();
-  Matrix& system = reduced.factor;
-  system = Matrix::Zero(order, order);
-  for (Index t = 0; t < num_active(); ++t) {
-    const Matrix& bordered = systems_[static_cast<size_t>(t)].bordered();
-    system.topLeftCorner(blocks, blocks) += bordered.topLeftCorner(blocks, blocks);
-    system.row(blocks + t).head(blocks) = bordered.row(blocks).head(blocks);
-    system(blocks + t, blocks + t) = bordered(blocks, blocks);
-  }
-  system.diagonal().head(blocks) += 0.5 * state_.slack.cwiseQuotient(state_.shares);
-  reduced.scaling = system.diagonal().cwiseSqrt().cwiseInverse();
-  system = reduced.scaling.asDiagonal() * system * reduced.scaling.asDiagonal();
-  system.diagonal().array() += kReducedJitter;
-  MERCER_RETURN_IF_ERROR(FactorCholesky(system, context));
-  if (is_squared()) {
-    reduced.of_level = Vector::Zero(order);
-    reduced.of_level.head(blocks).setConstant(0.5);
-    MERCER_RETURN_IF_ERROR(SolveReduced(reduced, reduced.of_level, context));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status JointInteriorPoint::SolveReduced(const Reduced& reduced, Vector& x,
-                                              RunContext& context) const {
-  x = x.cwiseProduct(reduced.scaling);
-  MERCER_RETURN_IF_ERROR(SolveCholesky(reduced.factor, x, context));
-  x = x.cwiseProduct(reduced.scaling);
-  return absl::OkStatus();
-}
-
-// With H_t and G_t of the tasks, g = -stationarity + goal.lower / alpha - goal.upper / (costs -
-// alpha), and the changes of alpha, H dalpha = g - G dshares - y dbias:
-//   slack / (2 shares) dshares - sum_t G'dalpha + 1/2 dlevel = (goal.shares / shares + rslack) / 2,
-//   y_t'dalpha_t = -balance_t,   1'dshares = -rsimplex.
-absl::Status JointInteriorPoint::FindDirection(const Residual& residual, const Reduced& reduced,
-                                               const Goal& goal, Direction& direction,
-                                               RunContext& context) const {
-  const auto blocks = static_cast<Index>(blocks_.size());
-  const Vector room = costs_ - state_.alpha;
-  const Vector pull = goal.lower.cwiseQuotient(state_.alpha) - goal.upper.cwiseQuotient(room) -
-                      residual.stationarity;
-  std::vector<Vector> solved(tasks_.size());
-  MERCER_RETURN_IF_ERROR(SideBySide(num_active(), context, [&](Index t, RunContext& own) {
-    solved[static_cast<size_t>(t)] = Rows(pull, t);
-    return systems_[static_cast<size_t>(t)].Solve(solved[static_cast<size_t>(t)], own);
-  }));
-  Vector x(blocks + num_active());
-  x.head(blocks) = 0.5 * (goal.shares.cwiseQuotient(state_.shares) + residual.slack);
-  for (Index t = 0; t < num_active(); ++t) {
-    const TaskSystem& system = systems_[static_cast<size_t>(t)];
-    x.head(blocks) += system.slopes().transpose() * solved[static_cast<size_t>(t)];
-    x(blocks + t) = system.labels().dot(solved[static_cast<size_t>(t)]) + residual.balance(t);
-  }
-  MERCER_RETURN_IF_ERROR(SolveReduced(reduced, x, context));
-  direction.level = 0;
-  if (is_squared()) {
-    direction.level =
-        (x.head(blocks).sum() + residual.simplex) / reduced.of_level.head(blocks).sum();
-    x -= direction.level * reduced.of_level;
-  }
-  direction.shares = x.head(blocks);
-  direction.biases = x.tail(num_active());
-  direction.alpha.resize(costs_.size());
-  const auto solve = [&](Index t, RunContext& own) -> absl::Status {
-    const TaskSystem& system = systems_[static_cast<size_t>(t)];
-    Vector change =
-        Rows(pull, t) - system.slopes() * direction.shares - direction.biases(t) * system.labels();
-    MERCER_RETURN_IF_ERROR(system.Solve(change, own));
-    direction.alpha.segment(begin_[static_cast<size_t>(t)], change.size()) = change;
-    return absl::OkStatus();
-  };
-  MERCER_RETURN_IF_ERROR(SideBySide(num_active(), context, solve));
-  direction.slack = Vector::Constant(blocks, direction.level) - residual.slack;
-  for (Index t = 0; t < num_active(); ++t) {
-    direction.slack -=
-        2 * (systems_[static_cast<size_t>(t)].slopes().transpose() * Rows(direction.alpha, t));
-  }
-  direction.lower =
-      (goal.lower - state_.lower.cwiseProduct(direction.alpha)).cwiseQuotient(state_.alpha);
-  direction.upper = (goal.upper + state_.upper.cwiseProduct(direction.alpha)).cwiseQuotient(room);
-  return absl::OkStatus();
 }
 
 double JointInteriorPoint::LongestStep(const Direction& direction) const {
@@ -255,8 +226,10 @@ double JointInteriorPoint::LongestStep(const Direction& direction) const {
   step = StepWithin(state_.upper, direction.upper, step);
   step = StepWithin(state_.shares, direction.shares, step);
   step = StepWithin(state_.slack, direction.slack, step);
-  if (is_squared() && direction.level < 0) {
-    step = std::min(step, -state_.level / direction.level);
+  step = StepWithin(state_.levels, direction.levels, step);
+  if (has_outer()) {
+    step = StepWithin(FloorRoom(), direction.outer, step);
+    step = StepWithin(state_.at_floor, direction.at_floor, step);
   }
   return kShareOfStep * step;
 }
@@ -269,13 +242,28 @@ JointInteriorPoint::State JointInteriorPoint::Moved(const Direction& direction, 
   moved.shares += step * direction.shares;
   moved.slack += step * direction.slack;
   moved.biases += step * direction.biases;
-  moved.level += step * direction.level;
+  moved.levels += step * direction.levels;
+  moved.outer += step * direction.outer;
+  moved.at_floor += step * direction.at_floor;
+  moved.outer_level += step * direction.outer_level;
   return moved;
+}
+
+bool JointInteriorPoint::IsInside(const State& state) const {
+  const auto inside = [](const Vector& values) {
+    return values.allFinite() && (values.array() > 0).all();
+  };
+  return inside(state.alpha) && inside(costs_ - state.alpha) && inside(state.lower) &&
+         inside(state.upper) && inside(state.shares) && inside(state.slack) &&
+         state.biases.allFinite() && inside(state.levels) && inside(state.outer) &&
+         (!has_outer() || (inside(state.at_floor) && inside(state.outer.array() - floor()))) &&
+         std::isfinite(state.outer_level);
 }
 
 absl::Status JointInteriorPoint::Iterate(RunContext& context) {
   const Residual residual = FindResidual();
-  Judge(residual);
+  const Errors errors = ErrorsOf(residual);
+  Judge(errors);
   if (state_.stop != InteriorPointStop::kRunning) {
     return absl::OkStatus();
   }
@@ -288,30 +276,40 @@ absl::Status JointInteriorPoint::Iterate(RunContext& context) {
   MERCER_RETURN_IF_ERROR(factored);
   const Vector room = costs_ - state_.alpha;
   Goal goal{-state_.alpha.cwiseProduct(state_.lower), -room.cwiseProduct(state_.upper),
-            -state_.shares.cwiseProduct(state_.slack)};
+            -state_.shares.cwiseProduct(state_.slack), -state_.at_floor.cwiseProduct(FloorRoom())};
   Direction direction;
   MERCER_RETURN_IF_ERROR(FindDirection(residual, reduced, goal, direction, context));
   const double before = Complementarity(state_);
   const double after = Complementarity(Moved(direction, LongestStep(direction)));
-  const double count = static_cast<double>(2 * costs_.size() + state_.shares.size());
-  const double aim = std::clamp(std::pow(after / before, 3), 1e-6, 1.0) * before / count;
+  const double count = static_cast<double>(2 * costs_.size() + state_.shares.size() +
+                                           (has_outer() ? num_groups_ : 0));
+  const double share = Lag(errors) ? 1 : std::clamp(std::pow(after / before, 3), 1e-6, 1.0);
+  const double aim = share * before / count;
   goal.lower.array() += aim - direction.alpha.array() * direction.lower.array();
   goal.upper.array() += aim + direction.alpha.array() * direction.upper.array();
   goal.shares.array() += aim - direction.shares.array() * direction.slack.array();
+  goal.outer.array() += aim - direction.outer.array() * direction.at_floor.array();
   MERCER_RETURN_IF_ERROR(FindDirection(residual, reduced, goal, direction, context));
-  State next = Moved(direction, LongestStep(direction));
-  const auto inside = [](const Vector& values) {
-    return values.allFinite() && (values.array() > 0).all();
-  };
-  if (!inside(next.alpha) || !inside(costs_ - next.alpha) || !inside(next.lower) ||
-      !inside(next.upper) || !inside(next.shares) || !inside(next.slack) ||
-      !next.biases.allFinite() || !(next.level > 0)) {
-    state_.stop = InteriorPointStop::kPrecision;
-    return absl::OkStatus();
+  // Where outer weights change by much, e / g is far from linear, and a whole step may spoil more
+  // of the equations than the next ones mend.
+  const double allowed = std::max(errors.OfEquations(), kMostSpoilt);
+  const State before_step = state_;
+  double step = LongestStep(direction);
+  for (int halvings = 0;; ++halvings, step *= 0.5) {
+    State next = Moved(direction, step);
+    if (!IsInside(next)) {
+      state_.stop = InteriorPointStop::kPrecision;
+      return absl::OkStatus();
+    }
+    MERCER_RETURN_IF_ERROR(SetPoint(next.alpha, context));
+    state_ = std::move(next);
+    if (!has_outer() || halvings >= kMostHalvings ||
+        ErrorsOf(FindResidual()).OfEquations() <= allowed) {
+      break;
+    }
+    state_ = before_step;
   }
-  MERCER_RETURN_IF_ERROR(SetPoint(next.alpha, context));
-  ++next.iterations;
-  state_ = std::move(next);
+  ++state_.iterations;
   return absl::OkStatus();
 }
 
@@ -329,15 +327,17 @@ std::vector<Vector> JointInteriorPoint::Duals() const {
 
 // A block is selected where d is larger against its size than the slack against its own. Of the
 // plain form the sum of d may go to 0: its size is that of the objective.
-Vector JointInteriorPoint::SelectedShares() const {
-  const double total = is_squared() ? state_.shares.sum() : state_.alpha.sum();
-  Vector selected = state_.shares;
-  for (Index k = 0; k < selected.size(); ++k) {
-    if (selected(k) * state_.level < state_.slack(k) * total) {
-      selected(k) = 0;
-    }
+Vector JointInteriorPoint::Weights() const {
+  const Vector totals =
+      is_squared() ? SumsOfGroups(state_.shares) : Vector::Constant(1, state_.alpha.sum());
+  const Vector beta = problem_.norm.BlockWeights(problem_.num_blocks())(blocks_);
+  Vector weights(state_.shares.size());
+  for (Index k = 0; k < weights.size(); ++k) {
+    const Index j = GroupAt(k);
+    const bool selected = state_.shares(k) * state_.levels(j) >= state_.slack(k) * totals(j);
+    weights(k) = selected ? state_.shares(k) / (beta(k) * beta(k) * state_.outer(j)) : 0;
   }
-  return selected;
+  return weights;
 }
 
 double JointInteriorPoint::IterationCost() const {
@@ -357,7 +357,8 @@ void JointInteriorPoint::Save(ByteWriter& writer) const {
 absl::Status JointInteriorPoint::Load(ByteReader& reader, RunContext& context) {
   State read;
   if (!ReadFields(reader, read, StateSizes()) || !((costs_ - read.alpha).array() > 0).all() ||
-      (!is_squared() && read.level != 1)) {
+      (!is_squared() && read.levels(0) != 1) || (has_outer() && !IsInside(read)) ||
+      (!has_outer() && read.outer(0) != 1)) {
     return absl::InvalidArgumentError("not a state of this interior point method");
   }
   MERCER_RETURN_IF_ERROR(SetPoint(read.alpha, context));

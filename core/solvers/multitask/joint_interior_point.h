@@ -4,15 +4,19 @@
 //                0 <= alpha <= costs, y_t'alpha_t = 0 for every task t; plain form: r = 1.
 //              The multipliers of e_k <= r are d_k / 2, those of the equations the biases b_t: the
 //              weights of blocks and the functions come with the dual, and no machine of fixed
-//              weights is solved.
+//              weights is solved. Of blocks in groups j, with outer weights g_j >= floor of sum 1:
+//                min 1/2 sum_j r_j - 1'alpha   s.t.  e_k / g_j <= r_j for the blocks k of group j,
+//              which is jointly convex in alpha and g.
 // Source       Mehrotra: On the implementation of a primal-dual interior point method. SIAM J.
 //              Optim. 2 (1992) 575-601; docs/mathematics/sparse_multitask_svm.md.
-// Notation     lower, upper: multipliers of alpha >= 0 and alpha <= costs; slack: r - e; level: r;
-//              shares: d, of sum 1 in the squared form.
+// Notation     lower, upper: multipliers of alpha >= 0 and alpha <= costs; slack: r_j - e / g_j;
+//              levels: r; shares: d, of sum 1 in each group of the squared form; outer: g, whose
+//              multipliers are at_floor (of g >= floor) and outer_level (of their sum), over 2.
 // Method       Predictor and corrector. Per task the step in alpha is eliminated (task_system.h);
-//              what is left is one positive definite system in the changes of d and b, and of the
-//              squared form r by its Schur complement. (The n x n system with d eliminated as well
-//              has entries d / z that grow without bound for the blocks that are selected.)
+//              what is left is one positive definite system in the changes of d and b, and the
+//              others by its Schur complement, of twice the number of groups. (The n x n system
+//              with d eliminated as well has entries d / z that grow without bound for the blocks
+//              that are selected.)
 // Cost         Per iteration sum_t n_t^2 (m + n_t / 3) + n_t m^2, or n_t c^2 for c columns that are
 //              few, + m^3 / 3; 10 to 30 iterations.
 #pragma once
@@ -21,6 +25,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include <Eigen/LU>
 
 #include "core/base/encoding/bytes.h"
 #include "core/base/encoding/saved_fields.h"
@@ -53,9 +58,11 @@ class JointInteriorPoint {
   const std::vector<Index>& blocks() const { return blocks_; }
   // Signed dual variables of all tasks; not feasible to the last digit.
   std::vector<Vector> Duals() const;
-  // Of the working blocks: d, 0 where the slack says that the block is not selected.
-  Vector SelectedShares() const;
-  double level() const { return state_.level; }
+  // Of the working blocks in the function: d / (beta^2 g), 0 where the slack says that the block is
+  // not selected.
+  Vector Weights() const;
+  // Of each group: what no energy over beta^2 of its blocks is above at the solution, r g.
+  Vector EnergyLevels() const { return state_.levels.cwiseProduct(state_.outer); }
   // About how many floating point operations an iteration takes.
   double IterationCost() const;
 
@@ -68,6 +75,7 @@ class JointInteriorPoint {
     Index rows;
     Index blocks;
     Index tasks;
+    Index groups;
   };
   struct State {
     Vector alpha;  // of the rows of all tasks that have both classes, one task after the other
@@ -76,7 +84,10 @@ class JointInteriorPoint {
     Vector shares;
     Vector slack;
     Vector biases;
-    double level = 1;
+    Vector levels;    // of each group, as all below
+    Vector outer;     // 1 of a single group
+    Vector at_floor;  // 0 of a single group
+    double outer_level = 0;
     int64_t iterations = 0;
     int64_t stalled = 0;         // iterations since the measure fell clearly
     double measure = kInfinity;  // then
@@ -85,14 +96,18 @@ class JointInteriorPoint {
     static void VisitFields(auto& visit, auto& self, const Sizes& of) {
       visit(Sized(self.alpha, of.rows), Sized(self.lower, of.rows), Sized(self.upper, of.rows),
             Sized(self.shares, of.blocks), Sized(self.slack, of.blocks),
-            Sized(self.biases, of.tasks), Positive(self.level), self.iterations, self.stalled,
-            NotNegative(self.measure), UpTo(self.stop, InteriorPointStop::kIterationLimit));
+            Sized(self.biases, of.tasks), Sized(self.levels, of.groups),
+            Sized(self.outer, of.groups), Sized(self.at_floor, of.groups), Finite(self.outer_level),
+            self.iterations, self.stalled, NotNegative(self.measure),
+            UpTo(self.stop, InteriorPointStop::kIterationLimit));
       visit.Require([&] {
         const auto inside = [](const Vector& values) {
           return values.allFinite() && (values.array() > 0).all();
         };
         return inside(self.alpha) && inside(self.lower) && inside(self.upper) &&
-               inside(self.shares) && inside(self.slack) && self.biases.allFinite();
+               inside(self.shares) && inside(self.slack) && self.biases.allFinite() &&
+               inside(self.levels) && inside(self.outer) && self.at_floor.allFinite() &&
+               (self.at_floor.array() >= 0).all();
       });
     }
   };
@@ -101,7 +116,16 @@ class JointInteriorPoint {
     Vector stationarity;  // of alpha
     Vector balance;       // of each task
     Vector slack;
-    double simplex = 0;
+    Vector simplex;        // of the shares of each group
+    Vector outer;          // of the outer weights
+    double outer_sum = 0;  // over 1
+  };
+  // What is left, as shares of 1'alpha.
+  struct Errors {
+    double products;
+    double margins;
+    double slacks;
+    double OfEquations() const { return margins + slacks; }
   };
   struct Direction {
     Vector alpha;
@@ -110,22 +134,39 @@ class JointInteriorPoint {
     Vector shares;
     Vector slack;
     Vector biases;
-    double level = 0;
+    Vector levels;
+    Vector outer;
+    Vector at_floor;
+    double outer_level = 0;
   };
-  // What the three complementary products are to change by.
+  // What the complementary products are to change by.
   struct Goal {
     Vector lower;
     Vector upper;
     Vector shares;
+    Vector outer;
   };
-  // The system in the changes of shares, biases and level.
+  // The system in the changes of shares and biases, and what joins them to those of the groups:
+  // outer weights (of several groups), over themselves, levels, and the outer level.
   struct Reduced {
     Vector scaling;
     Matrix factor;
-    Vector of_level;  // its solution for the column of the level
+    Matrix sides;   // the columns of the groups' changes
+    Matrix solved;  // the system's solutions for them
+    Eigen::PartialPivLU<Matrix> complement;
   };
 
   bool is_squared() const { return problem_.norm.form() == TaskNormForm::kSquared; }
+  // Whether outer weights are unknown.
+  bool has_outer() const { return num_groups_ > 1; }
+  Index GroupAt(Index working_block) const { return group_of_[static_cast<size_t>(working_block)]; }
+  // Numbers of groups at their working blocks, and the other way around.
+  Vector AtBlocks(const Vector& of_groups) const;
+  Vector SumsOfGroups(const Vector& of_blocks) const;
+  // e / g of the working blocks.
+  Vector Ratios() const;
+  double floor() const;
+  Vector FloorRoom() const;
   Sizes StateSizes() const;
   Index num_active() const { return static_cast<Index>(tasks_.size()); }
   // The rows of an active task among those of all.
@@ -137,16 +178,22 @@ class JointInteriorPoint {
   absl::Status SetPoint(const Vector& alpha, RunContext& context);
   Residual FindResidual() const;
   double Complementarity(const State& state) const;
-  void Judge(const Residual& residual);
+  Errors ErrorsOf(const Residual& residual) const;
+  bool Lag(const Errors& errors) const;
+  void Judge(const Errors& errors);
   absl::Status Factor(Reduced& reduced, RunContext& context);
-  absl::Status SolveReduced(const Reduced& reduced, Vector& x, RunContext& context) const;
+  absl::Status FactorGroups(const Matrix& of_alpha, Reduced& reduced, RunContext& context) const;
+  absl::Status SolveReduced(const Reduced& reduced, MatrixRef x, RunContext& context) const;
   absl::Status FindDirection(const Residual& residual, const Reduced& reduced, const Goal& goal,
                              Direction& direction, RunContext& context) const;
   double LongestStep(const Direction& direction) const;
   State Moved(const Direction& direction, double step) const;
+  bool IsInside(const State& state) const;
 
   const MultitaskProblem& problem_;
   const std::vector<Index> blocks_;
+  std::vector<Index> group_of_;  // of each working block, among those that have one
+  Index num_groups_ = 0;
   std::vector<Index> tasks_;         // those with both classes
   std::vector<TaskSystem> systems_;  // of each
   std::vector<Index> begin_;         // the first of its rows

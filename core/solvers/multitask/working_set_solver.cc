@@ -6,16 +6,19 @@
 
 #include "core/base/numeric/index_range.h"
 #include "core/base/status/status_macros.h"
+#include "core/solvers/multitask/column_kernels.h"
 
 namespace mercer {
 namespace {
 
 constexpr Index kAllWork = 200;  // so many blocks are all in the working set
 constexpr Index kLeastBlocks = 50;
+constexpr Index kRowsOfFirstColumn = 2;   // for each block of columns of the first working set
+constexpr Index kRowsOfFirstKernel = 10;  // and of kernels, of which an iteration reads all values
 constexpr double kFirstTolerance = 1e-3;
 constexpr double kLeastTolerance = 1e-14;
 constexpr double kToleranceOfGap = 0.1;  // the last tolerance
-constexpr double kClearlyBelow = 0.7;    // energies of blocks that leave, against the level
+constexpr double kClearlyBelow = 0.9;    // energies of blocks that leave, against the level
 constexpr int64_t kMostSolves = 100;
 constexpr int64_t kMostShrinking = 20;  // solves after which no block leaves
 
@@ -79,8 +82,22 @@ std::vector<Index> WorkingSetSolver::FirstBlocks(const MultitaskPoint& constants
   for (const MultitaskTask& task : problem_.tasks) {
     rows = std::max(rows, task.targets.size());
   }
-  std::vector<Index> blocks =
-      LargestOf(RatiosOf(problem_, constants.energies), all, std::max(kLeastBlocks, rows / 2));
+  // Of each group alike.
+  const Vector ratios = RatiosOf(problem_, constants.energies);
+  const Index groups = problem_.norm.num_groups();
+  const bool columns =
+      dynamic_cast<const ColumnKernels*>(problem_.tasks[0].blocks.get()) != nullptr;
+  const Index rows_of_block = columns ? kRowsOfFirstColumn : kRowsOfFirstKernel;
+  std::vector<std::vector<Index>> of_group(static_cast<size_t>(groups));
+  for (const Index k : all) {
+    of_group[static_cast<size_t>(problem_.norm.GroupOf(k))].push_back(k);
+  }
+  std::vector<Index> blocks;
+  for (const std::vector<Index>& places : of_group) {
+    const Index count = (std::max(kLeastBlocks, rows / rows_of_block) + groups - 1) / groups;
+    const std::vector<Index> largest = LargestOf(ratios, places, count);
+    blocks.insert(blocks.end(), largest.begin(), largest.end());
+  }
   std::sort(blocks.begin(), blocks.end());
   return blocks;
 }
@@ -118,10 +135,8 @@ absl::Status WorkingSetSolver::Step(RunContext& context) {
 // The solution on the working set as a point of the whole problem.
 absl::Status WorkingSetSolver::Bound(RunContext& context) {
   ++state_.solves;
-  const Vector beta = problem_.norm.BlockWeights(problem_.num_blocks());
-  const Vector shares = solver_->SelectedShares();
   Vector weights = Vector::Zero(problem_.num_blocks());
-  weights(state_.blocks) = shares.array() / beta(state_.blocks).array().square();
+  weights(state_.blocks) = solver_->Weights();
   MERCER_ASSIGN_OR_RETURN(
       const MultitaskPoint point,
       EvaluateMultitask(problem_, solver_->Duals(),
@@ -131,20 +146,24 @@ absl::Status WorkingSetSolver::Bound(RunContext& context) {
     state_.stop = MultitaskStop::kRelativeGap;
     return absl::OkStatus();
   }
-  return Continue(point, shares, context);
+  return Continue(point, weights, context);
 }
 
-absl::Status WorkingSetSolver::Continue(const MultitaskPoint& point, const Vector& shares,
+absl::Status WorkingSetSolver::Continue(const MultitaskPoint& point, const Vector& weights,
                                         RunContext& context) {
-  const Vector ratios = RatiosOf(problem_, point.energies);
-  const double level = solver_->level();
+  // Of energies over beta^2 to the level of the block's group.
+  Vector ratios = RatiosOf(problem_, point.energies);
+  const Vector levels = solver_->EnergyLevels();
+  for (Index k = 0; k < ratios.size(); ++k) {
+    ratios(k) /= levels(problem_.norm.GroupOf(k));
+  }
   std::vector<bool> works(static_cast<size_t>(problem_.num_blocks()), false);
   for (const Index k : state_.blocks) {
     works[static_cast<size_t>(k)] = true;
   }
   std::vector<Index> above;
   for (Index k = 0; k < problem_.num_blocks(); ++k) {
-    if (!works[static_cast<size_t>(k)] && ratios(k) > level) {
+    if (!works[static_cast<size_t>(k)] && ratios(k) > 1) {
       above.push_back(k);
     }
   }
@@ -166,7 +185,7 @@ absl::Status WorkingSetSolver::Continue(const MultitaskPoint& point, const Vecto
   }
   const std::vector<Index> entering =
       LargestOf(ratios, above, std::max(kLeastBlocks, working_blocks()));
-  const double violation = ratios(entering[0]) / level - 1;
+  const double violation = ratios(entering[0]) - 1;
   if (violation < 1e-2) {
     state_.tolerance = std::min(state_.tolerance, 0.3 * state_.best.RelativeGap());
   } else if (violation < 1e-1) {
@@ -174,10 +193,8 @@ absl::Status WorkingSetSolver::Continue(const MultitaskPoint& point, const Vecto
   }
   state_.tolerance = std::max(state_.tolerance, last_tolerance);
   std::vector<Index> next = entering;
-  for (size_t j = 0; j < state_.blocks.size(); ++j) {
-    const Index k = state_.blocks[j];
-    if (shares(static_cast<Index>(j)) > 0 || ratios(k) >= kClearlyBelow * level ||
-        state_.solves > kMostShrinking) {
+  for (const Index k : state_.blocks) {
+    if (weights(k) > 0 || ratios(k) >= kClearlyBelow || state_.solves > kMostShrinking) {
       next.push_back(k);
     }
   }

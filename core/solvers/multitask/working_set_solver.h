@@ -70,7 +70,7 @@ class WorkingSetSolver : public MultitaskSolver {
   std::vector<Index> FirstBlocks(const MultitaskPoint& constants) const;
   absl::Status Restart(RunContext& context);
   absl::Status Bound(RunContext& context);
-  absl::Status Continue(const MultitaskPoint& point, const Vector& shares, RunContext& context);
+  absl::Status Continue(const MultitaskPoint& point, const Vector& weights, RunContext& context);
   bool CoversAll() const;
 
   const MultitaskProblem& problem_;
