@@ -56,7 +56,9 @@ double CountSvms(const MixedNormMklOptions& options, const ProblemShape& shape) 
     return 1;
   }
   const double newton = 4 + 2 * std::log2(static_cast<double>(shape.kernels));
-  return options.method == Method::kNewton ? newton : 5 * newton;
+  const bool second_order = options.method == Method::kAuto || options.method == Method::kNewton ||
+                            options.method == Method::kInteriorPoint;
+  return second_order ? newton : 5 * newton;
 }
 
 LearnerWork EstimateWork(const MixedNormMklOptions& options, const ProblemShape& shape) {
@@ -72,7 +74,8 @@ LearnerWork EstimateWork(const MixedNormMklOptions& options, const ProblemShape&
   work.training[WorkKind::kKernelValues] = values * lone;
   work.training[WorkKind::kEntries] = svms * 2 * CountPairs(shape);
   if (IsCurved(options.loss)) {
-    const bool hessians = options.method == Method::kNewton && svms > 1;
+    const bool hessians =
+        (options.method == Method::kAuto || options.method == Method::kNewton) && svms > 1;
     work.training +=
         CurvedWork(shape, CountCurvedSystems(options.loss, options.C, svms), hessians ? svms : 0);
   } else {

@@ -45,6 +45,9 @@ absl::Status MixedNormMklLearner::Begin(const WarmStart* warm_start) {
   MakeMethod();
   MakeLoop();
   loop_->Begin(StartWeights(warm_start), kFirstInnerGap, target_);
+  MERCER_ASSIGN_OR_RETURN(const bool jointly, BeginsJointly());
+  state_.joint = jointly ? JointPhase::kSolving : JointPhase::kNone;
+  joint_.reset();
   family_ = nullptr;
   return absl::OkStatus();
 }
@@ -80,7 +83,9 @@ void MixedNormMklLearner::MakeMethod() {
     return;
   }
   switch (options_.method) {
+    case Method::kAuto:
     case Method::kNewton:
+    case Method::kInteriorPoint:
       break;
     case Method::kClosedForm:
       method_ = std::make_unique<ClosedFormMethod>(*norm_, options_.power);
@@ -138,13 +143,16 @@ int64_t MixedNormMklLearner::MostSolves() const {
   if (options_.max_svm_solves > 0) {
     return options_.max_svm_solves;
   }
-  return options_.method == Method::kNewton ? kMostNewtonSolves : kMostFirstOrderSolves;
+  return IsNewton() ? kMostNewtonSolves : kMostFirstOrderSolves;
 }
 
 absl::Status MixedNormMklLearner::Advance(RunContext& context) {
   MERCER_RETURN_IF_ERROR(Prepare(context));
   if (state_.stop.has_value()) {
     return absl::OkStatus();
+  }
+  if (state_.joint == JointPhase::kSolving) {
+    return AdvanceJointly(context);
   }
   loop_->set_working_only(MayWaitWithPass());
   MERCER_ASSIGN_OR_RETURN(const MklProgress progress, loop_->Solve(context));
@@ -157,8 +165,17 @@ absl::Status MixedNormMklLearner::Advance(RunContext& context) {
     return absl::OkStatus();
   }
   MERCER_RETURN_IF_ERROR(BoundSolution(context));
+  if (state_.joint == JointPhase::kMerging) {
+    MERCER_RETURN_IF_ERROR(MergeJointStart(context));
+  }
   if (state_.best.RelativeGap() <= target_) {
     TryWithoutSmallWeights();
+    return absl::OkStatus();
+  }
+  const bool at_end = progress == MklProgress::kNumericalLimit || IsExhausted() ||
+                      state_.svm_solves >= MostSolves();
+  if (at_end && options_.max_svm_solves == 0 && MayTurnJoint()) {
+    state_.joint = JointPhase::kSolving;
     return absl::OkStatus();
   }
   if (progress != MklProgress::kSolved || IsExhausted()) {
@@ -234,11 +251,17 @@ void MixedNormMklLearner::EndTrial() {
 }
 
 bool MixedNormMklLearner::Fits(const MixedNormMklState& state) const {
-  return !state.before_trial.has_value() || (norm_ != nullptr && state.best.has_function());
+  const bool joint = state.joint != JointPhase::kNone;
+  const bool trial = state.before_trial.has_value();
+  return (!trial || (norm_ != nullptr && state.best.has_function() && !joint)) &&
+         (!joint || (HasJointProblem() && !state.joint_done));
 }
 
 StepReport MixedNormMklLearner::Report() const {
   const MklState& mkl = state_.mkl;
+  if (state_.joint == JointPhase::kSolving) {
+    return JointReport();
+  }
   StepReport report;
   report.stage = mkl.solving ? "solve" : "weights";
   report.primal = state_.best.upper;
@@ -260,6 +283,10 @@ StepReport MixedNormMklLearner::Report() const {
 absl::StatusOr<TrainedPoint> MixedNormMklLearner::CurrentModel(RunContext& context) const {
   if (state_.best.has_function()) {
     return PointAt(state_.best, context);
+  }
+  if (joint_.has_value() && (joint_->best().weights.array() > 0).any()) {
+    MERCER_ASSIGN_OR_RETURN(const BestPair pair, joint_->Pair(context));
+    return PointAt(pair, context);
   }
   if (!loop_.has_value() || family_ == nullptr) {
     return absl::FailedPreconditionError("no machine has been begun yet");
@@ -346,6 +373,10 @@ void MixedNormMklLearner::SaveParts(ByteWriter& writer) const {
     method_->Save(writer);
   }
   loop_->Save(writer);
+  writer.WriteBool(joint_.has_value());
+  if (joint_.has_value()) {
+    joint_->Save(writer);
+  }
 }
 
 absl::Status MixedNormMklLearner::LoadParts(ByteReader& reader, RunContext& context) {
@@ -353,7 +384,17 @@ absl::Status MixedNormMklLearner::LoadParts(ByteReader& reader, RunContext& cont
   if (method_ != nullptr) {
     MERCER_RETURN_IF_ERROR(OfPart(method_->Load(reader)));
   }
-  return OfPart(loop_->Load(reader, context));
+  MERCER_RETURN_IF_ERROR(OfPart(loop_->Load(reader, context)));
+  const bool has_joint = reader.ReadBool();
+  joint_.reset();
+  if (has_joint != (state_.joint == JointPhase::kMerging) && state_.joint != JointPhase::kSolving) {
+    return NotAState();
+  }
+  if (has_joint) {
+    MakeJointStart();
+    return OfPart(joint_->Load(reader, context));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace mercer::mixed_norm_mkl

@@ -18,7 +18,9 @@
 //              a -> dual (signed), s -> energies; f_k = weights(k) K_k a.
 // Method       SVMs of fixed weights and steps of the weights in turn (solvers/mkl/mkl_loop.h): by
 //              default Newton's method on the saddle point, on the kernels in use and those that
-//              would come in; first-order methods (mixed_norm_methods.h, reduced_gradient.h).
+//              would come in; first-order methods (mixed_norm_methods.h, reduced_gradient.h). With
+//              large groups the weights that the SVMs begin with are those of a joint interior
+//              point (joint_start.h).
 // Differences  (1) ends by the duality gap of the whole problem, of the best function and the best
 //              dual of all machines; (2) gamma has a floor; (3) weights become 0, and what is left
 //              of small ones is taken out at the end; (4) a group whose kernels are all 0 at the
@@ -37,6 +39,7 @@
 #include <vector>
 
 #include "core/kernels/gram/kernel_family.h"
+#include "core/learners/mixed_norm_mkl/joint_start.h"
 #include "core/learners/mixed_norm_mkl/options.h"
 #include "core/objectives/mixed_norm.h"
 #include "core/solvers/mkl/mkl_loop.h"
@@ -47,7 +50,13 @@ namespace mercer::mixed_norm_mkl {
 
 LearnerEntry Entry();
 
+// Where a run is that begins with the joint interior point, or turns to it; kMerging while the
+// first SVM at its weights is solved. kNone after that, and of all other runs.
+enum class JointPhase : uint8_t { kNone, kSolving, kMerging };
+
 struct MixedNormMklState {
+  JointPhase joint = JointPhase::kNone;
+  bool joint_done = false;
   MklState mkl;
   BestPair best;
   int64_t svm_solves = 0;
@@ -61,8 +70,9 @@ struct MixedNormMklState {
 
   static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
     const MklSizes sizes{of.samples, of.kernels, of.outputs};
-    visit(Nested(self.mkl, sizes), Nested(self.best, sizes), self.svm_solves, self.since_pass,
-          NotNegative(self.clear_gap), self.fruitless, Nested(self.before_trial, sizes),
+    visit(UpTo(self.joint, JointPhase::kMerging), self.joint_done, Nested(self.mkl, sizes),
+          Nested(self.best, sizes), self.svm_solves, self.since_pass, NotNegative(self.clear_gap),
+          self.fruitless, Nested(self.before_trial, sizes),
           UpTo(self.stop, StopReason::kObjectiveZero));
   }
 };
@@ -70,7 +80,7 @@ struct MixedNormMklState {
 class MixedNormMklLearner : public ResumableLearner<MixedNormMklState> {
  public:
   explicit MixedNormMklLearner(const MixedNormMklOptions& options)
-      : ResumableLearner("mixed_norm_mkl", /*version=*/2), options_(options) {}
+      : ResumableLearner("mixed_norm_mkl", /*version=*/3), options_(options) {}
 
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override;
   absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override;
@@ -79,12 +89,23 @@ class MixedNormMklLearner : public ResumableLearner<MixedNormMklState> {
   absl::Status Begin(const WarmStart* warm_start) override;
   absl::Status Advance(RunContext& context) override;
   StepReport Report() const override;
+  StepReport JointReport() const;
   bool Fits(const MixedNormMklState& state) const override;
   void SaveParts(ByteWriter& writer) const override;
   absl::Status LoadParts(ByteReader& reader, RunContext& context) override;
   absl::Status MakeRegularizer();
   void MakeMethod();
   void MakeLoop();
+  bool IsNewton() const {
+    return options_.method == Method::kAuto || options_.method == Method::kNewton ||
+           options_.method == Method::kInteriorPoint;
+  }
+  bool HasJointProblem() const;
+  absl::StatusOr<bool> BeginsJointly() const;
+  bool MayTurnJoint() const;
+  void MakeJointStart();
+  absl::Status AdvanceJointly(RunContext& context);
+  absl::Status MergeJointStart(RunContext& context);
   Vector StartWeights(const WarmStart* warm_start) const;
   absl::Status Prepare(RunContext& context);
   bool MayWaitWithPass() const;
@@ -104,6 +125,7 @@ class MixedNormMklLearner : public ResumableLearner<MixedNormMklState> {
   SvmProblem svm_;                              // of all of them
   std::shared_ptr<const KernelFamily> family_;  // made by the first step
   std::optional<MklLoop> loop_;                 // on state_.mkl
+  std::optional<JointStart> joint_;             // while state_.joint says so
 };
 
 }  // namespace mercer::mixed_norm_mkl

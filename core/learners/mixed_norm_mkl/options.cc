@@ -53,22 +53,29 @@ void AddProblemOptions(OptionSchema<MixedNormMklOptions>& schema) {
 void AddMethodOptions(OptionSchema<MixedNormMklOptions>& schema) {
   schema.Choice(
       "method", &MixedNormMklOptions::method,
-      {{"newton", Method::kNewton},
+      {{"auto", Method::kAuto},
+       {"newton", Method::kNewton},
+       {"interior_point", Method::kInteriorPoint},
        {"closed_form", Method::kClosedForm},
        {"mirror_descent", Method::kMirrorDescent},
        {"alternating_mirror_descent", Method::kAlternatingMirrorDescent},
        {"simple_mkl", Method::kSimpleMkl}},
       {.meaning =
-           "How weights follow from the SVM's solution. newton: the saddle point of a second-order "
-           "model, on the kernels in use and those that would come in. closed_form: block updates. "
-           "mirror_descent: multiplicative steps, of the groups' weights after every SVM; "
+           "How weights are found, together with the dual or from the solutions of SVMs. auto: "
+           "newton, and interior_point where it applies and a group has more than 300 kernels, of "
+           "at most 5,000 rows, or newton ends above the gap. newton: the saddle point of a "
+           "second-order model, on the kernels in use and those that would come in. "
+           "interior_point: weights and dual at once, for the hinge loss without shared_weights, "
+           "and newton from there; time grows with the cube of the rows. closed_form: block "
+           "updates. mirror_descent: multiplicative steps, of the groups' weights after every SVM; "
            "alternating_mirror_descent: after the weights within groups are found, the paper's "
            "algorithm. simple_mkl: reduced gradient with a line search, for one group or "
            "regularization=l1 only. No matter for regularization=sum. Changes time only.",
        .source = kMeasured});
   schema.Integer("max_svm_solves", &MixedNormMklOptions::max_svm_solves,
                  {.meaning = "The most SVMs of fixed weights that are solved; the best point then "
-                             "is the result, with its gap. 0: 200 with newton, else 2000.",
+                             "is the result, with its gap. 0: 200 with auto, newton and "
+                             "interior_point, else 2000.",
                   .min = 0,
                   .max = 1'000'000,
                   .source = kMeasured});

@@ -10,7 +10,9 @@ namespace mercer::mixed_norm_mkl {
 
 enum class Regularization : uint8_t { kMixedNorm, kL1, kSum };
 enum class Method : uint8_t {
+  kAuto,
   kNewton,
+  kInteriorPoint,
   kClosedForm,
   kMirrorDescent,
   kAlternatingMirrorDescent,
@@ -24,7 +26,7 @@ struct MixedNormMklOptions {
   double epsilon = 0.1;
   LossChoice loss = LossChoice::kAuto;
   Regularization regularization = Regularization::kMixedNorm;
-  Method method = Method::kNewton;
+  Method method = Method::kAuto;
   int64_t max_svm_solves = 0;
   double kappa = 5.0;
   double power = 2.0;

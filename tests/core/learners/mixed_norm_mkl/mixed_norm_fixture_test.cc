@@ -76,6 +76,23 @@ TEST_P(MixedNormFixture, NewtonMatchesConeSolver) {
   ExpectSolution(fixture, given, fit, GetParam());
 }
 
+// Of the hinge loss, to the same tolerances.
+TEST_P(MixedNormFixture, InteriorPointMatchesConeSolver) {
+  const json fixture = ReadMixedFixture(GetParam());
+  const FixtureProblem given = ReadMixedProblem(fixture["inputs"]);
+  const OptionValues options = {{"method", std::string("interior_point")}};
+  if (fixture["inputs"].value("loss", "hinge") != "hinge") {
+    OptionValues all = options;
+    all.merge(OptionValues(given.options));
+    const auto refused = Train(given.problem, all, 1e-3).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+    return;
+  }
+  const Fit fit = Solve(given, options, fixture["tolerance"]["run_with_relative_gap"]);
+  EXPECT_EQ(fit.stop_reason, StopReason::kConverged);
+  ExpectSolution(fixture, given, fit, GetParam());
+}
+
 // First-order methods to a gap that they reach in a second; each bound is on its side of the
 // optimum.
 TEST_P(MixedNormFixture, FirstOrderMethodsAgreeWithinTheirGaps) {

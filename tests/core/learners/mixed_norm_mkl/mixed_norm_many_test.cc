@@ -78,6 +78,24 @@ TEST(MixedNormManyTest, AFewAtATimeFindTheOptimumOfAll) {
   }
 }
 
+// The default begins with the joint interior point where a group is large, and bounds the optimum
+// that Newton's method does.
+TEST(MixedNormManyTest, LargeGroupsBeginWithTheJointProblem) {
+  constexpr double kC = 5;
+  const RandomKernels given = MakeRandomKernels(60, 2, ManyWidths(400), 15);
+  for (const bool one_group : {true, false}) {
+    const std::vector<int> groups =
+        one_group ? std::vector<int>(given.groups.size(), 0) : given.groups;
+    const TrainingProblem problem = GroupedProblem(given.grams, groups, given.targets);
+    const Fit joint = MustTrain(problem, {{"C", kC}}, 1e-6);
+    const Fit newton = MustTrain(problem, WithMethod("newton", kC), 1e-4);
+    EXPECT_EQ(joint.stop_reason, StopReason::kConverged);
+    EXPECT_LE(joint.certificate.dual, newton.certificate.primal);
+    EXPECT_LE(newton.certificate.dual, joint.certificate.primal);
+    EXPECT_LT((joint.weights().array() > 0).count(), 60);
+  }
+}
+
 // The verifier looks at every kernel: one that was in no machine, made larger afterwards, opens the
 // gap, and is found by a run.
 TEST(MixedNormManyTest, TheCertificateIsAboutKernelsThatWereNeverInUse) {

@@ -352,8 +352,8 @@ TEST(MixedNormPropertyTest, EveryMethodIsResumedWithTheSameBits) {
   TrainingProblem problem = GroupedProblem(given.grams, given.groups, given.targets);
   problem.relative_gap = 1e-3;
   const LearnerEntry entry = Entry();
-  for (const char* method :
-       {"newton", "closed_form", "mirror_descent", "alternating_mirror_descent", "simple_mkl"}) {
+  for (const char* method : {"newton", "interior_point", "closed_form", "mirror_descent",
+                             "alternating_mirror_descent", "simple_mkl"}) {
     const OptionValues options =
         WithCost(50, {{"method", std::string(method)},
                       {"regularization",
