@@ -24,5 +24,6 @@ void CompareFeatures(const nlohmann::json& fixture, const nlohmann::json& answer
 void CompareFiniteFeatures(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareInfiniteKernels(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareCsi(const nlohmann::json& fixture, const nlohmann::json& answer);
+void CompareMultitask(const nlohmann::json& fixture, const nlohmann::json& answer);
 
 }  // namespace mercer::golden

@@ -27,10 +27,9 @@ std::string Fixtures() { return SourceFolder() / "tests/fixtures"; }
 // Kinds that mercer-solve does not answer.
 const std::set<std::string>& UnsupportedKinds() {
   static const auto& kinds =
-      *new std::set<std::string>{// sparse multi-task SVM
-                                 "linear", "kernel", "scores",
-                                 // gradients with coordinate weights
-                                 "grad", "gradkl", "hessian", "svm_rfe", "errors",
+      *new std::set<std::string>{// gradients with coordinate weights
+                                 "gradients_grad", "gradients_gradkl", "gradients_hessian",
+                                 "gradients_linear", "gradients_svm_rfe", "gradients_errors",
                                  // decision values for the solver's own tests
                                  "unknown"};
   return kinds;
@@ -96,8 +95,13 @@ void CompareFixture(const json& fixture, const json& answer) {
       {"features", golden::CompareFeatures},
       {"grfl", golden::CompareFiniteFeatures},
       {"ikl", golden::CompareInfiniteKernels},
-      {"csi", golden::CompareCsi}};
-  const std::string kind = fixture.value("kind", fixture.value("model", "unknown"));
+      {"csi", golden::CompareCsi},
+      {"linear", golden::CompareMultitask},
+      {"kernel", golden::CompareMultitask},
+      {"scores", golden::CompareMultitask}};
+  const std::string kind = fixture.contains("model")
+                               ? "gradients_" + fixture["model"].get<std::string>()
+                               : fixture.value("kind", "unknown");
   if (UnsupportedKinds().count(kind) > 0) {
     EXPECT_EQ(answer.value("unsupported", ""), kind) << answer.dump().substr(0, 300);
     return;

@@ -37,18 +37,19 @@ const std::map<std::string, Solver>& Solvers() {
       {"grfl", SolveFiniteFeatures},
       {"ikl", SolveInfiniteKernels},
       {"csi", SolveCsi},
+      {"linear", SolveMultitask},
+      {"kernel", SolveMultitask},
+      {"scores", SolveMultitask},
   };
   return solvers;
 }
 
-// Files of gradient learning name their kind "model".
+// Files of gradient learning name a model in place of a kind.
 std::string KindOf(const json& fixture) {
-  for (const char* key : {"kind", "model"}) {
-    if (fixture.contains(key) && fixture.at(key).is_string()) {
-      return fixture.at(key).get<std::string>();
-    }
+  if (fixture.contains("model")) {
+    return "gradients_" + fixture.at("model").get<std::string>();
   }
-  return "unknown";
+  return fixture.value("kind", "unknown");
 }
 
 json SolveFixture(const json& fixture) {

@@ -37,5 +37,7 @@ absl::StatusOr<Answer> SolveFeatures(const nlohmann::json& fixture);
 absl::StatusOr<Answer> SolveFiniteFeatures(const nlohmann::json& fixture);
 absl::StatusOr<Answer> SolveInfiniteKernels(const nlohmann::json& fixture);
 absl::StatusOr<Answer> SolveCsi(const nlohmann::json& fixture);
+// Several tasks that share blocks of columns or kernels, and measures of their scores.
+absl::StatusOr<Answer> SolveMultitask(const nlohmann::json& fixture);
 
 }  // namespace mercer::solve
