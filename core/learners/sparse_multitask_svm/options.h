@@ -1,0 +1,25 @@
+// Options of jointly sparse support vector machines of several tasks.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/status/options.h"
+
+namespace mercer::sparse_multitask_svm {
+
+enum class Form { kSquared, kPlain };
+enum class Method { kAuto, kInteriorPoint, kClosedForm, kReducedGradient };
+
+struct SparseMultitaskSvmOptions {
+  double C = 1.0;
+  Form form = Form::kSquared;
+  double p = 1.0;
+  double q = 2.0;
+  bool allow_one_class = false;
+  Method method = Method::kAuto;
+  int64_t max_steps = 0;
+
+  static const OptionSchema<SparseMultitaskSvmOptions>& Fields();
+};
+
+}  // namespace mercer::sparse_multitask_svm

@@ -1,0 +1,160 @@
+#include "core/learners/sparse_multitask_svm/problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/process/row_vectors.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/kernels/gram/kernel_source.h"
+#include "core/kernels/spec/normalization.h"
+#include "core/solvers/multitask/column_kernels.h"
+#include "core/training/contract/single_task.h"
+
+namespace mercer::sparse_multitask_svm {
+namespace {
+
+// The columns of the layout at the rows of a task.
+absl::StatusOr<Matrix> GatherColumns(const ColumnLayout& layout, const TaskData& task,
+                                     RunContext& context) {
+  const auto rows = static_cast<Index>(task.rows.size());
+  Matrix values(rows, static_cast<Index>(layout.columns.size()));
+  for (Index i = 0; i < rows; ++i) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    for (size_t c = 0; c < layout.columns.size(); ++c) {
+      const auto& [block, column] = layout.columns[c];
+      values(i, static_cast<Index>(c)) =
+          task.inputs->blocks[static_cast<size_t>(block)].values.view()(
+              task.rows[static_cast<size_t>(i)], column);
+    }
+  }
+  return values;
+}
+
+absl::StatusOr<Vector> ScalesOf(const Matrix& values, const ColumnLayout& layout,
+                                const std::vector<KernelSpec>& kernels) {
+  std::vector<GramSums> sums(kernels.size(), GramSums{values.rows(), 0, 0});
+  for (size_t c = 0; c < layout.block_of.size(); ++c) {
+    const auto column = values.col(static_cast<Index>(c));
+    GramSums& of_block = sums[static_cast<size_t>(layout.block_of[c])];
+    const double total = SumOfRows(column);
+    of_block.trace += SquaredNormOfRows(column);
+    of_block.total += total * total;
+  }
+  Vector scales(static_cast<Index>(kernels.size()));
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const absl::StatusOr<double> factor = ScalingFactor(kernels[k].normalization.scaling, sums[k]);
+    if (!factor.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("kernels[", k, "]: ", std::string(factor.status().message())));
+    }
+    scales(static_cast<Index>(k)) = *factor;
+  }
+  return scales;
+}
+
+}  // namespace
+
+std::vector<Index> ColumnLayout::Inputs(const PreparedData& inputs) const {
+  std::vector<Index> begin = {0};
+  for (const PreparedBlock& block : inputs.blocks) {
+    begin.push_back(begin.back() + block.values.cols());
+  }
+  std::vector<Index> places;
+  for (const auto& [block, column] : columns) {
+    places.push_back(begin[static_cast<size_t>(block)] + column);
+  }
+  return places;
+}
+
+absl::StatusOr<std::optional<ColumnLayout>> FindColumns(const TrainingProblem& problem) {
+  ColumnLayout layout;
+  std::set<std::pair<Index, Index>> seen;
+  const SourceFinder finder(*problem.tasks[0].inputs);
+  for (size_t k = 0; k < problem.kernels.size(); ++k) {
+    const KernelSpec& kernel = problem.kernels[k];
+    if (kernel.type != KernelType::kLinear || kernel.normalization.unit_diagonal) {
+      return std::optional<ColumnLayout>();
+    }
+    MERCER_ASSIGN_OR_RETURN(const KernelSource source, finder.Find(kernel));
+    for (const auto& column : source.columns) {
+      if (!seen.insert(column).second) {
+        return std::optional<ColumnLayout>();
+      }
+      layout.columns.push_back(column);
+      layout.block_of.push_back(static_cast<Index>(k));
+    }
+  }
+  return std::optional<ColumnLayout>(std::move(layout));
+}
+
+absl::StatusOr<Vector> ScalesOfColumns(const ColumnLayout& layout, const TaskData& task,
+                                       const std::vector<KernelSpec>& kernels,
+                                       RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const Matrix values, GatherColumns(layout, task, context));
+  return ScalesOf(values, layout, kernels);
+}
+
+absl::StatusOr<TaskNorm> NormOf(const SparseMultitaskSvmOptions& options) {
+  FieldViolations violations;
+  const bool joint = options.p == 1 && options.q == 2;
+  violations.Check(options.form == Form::kSquared || joint, "form", "plain is for p=1 and q=2");
+  violations.Check(options.method != Method::kInteriorPoint || joint, "method",
+                   "interior_point is for p=1 and q=2");
+  violations.Check(
+      options.method != Method::kReducedGradient || (joint && options.form == Form::kSquared),
+      "method", "reduced_gradient is for p=1, q=2 and form=squared");
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  return TaskNorm::Make(
+      options.form == Form::kPlain ? TaskNormForm::kPlain : TaskNormForm::kSquared, options.p,
+      options.q);
+}
+
+Method ChosenMethod(const SparseMultitaskSvmOptions& options) {
+  if (options.method != Method::kAuto) {
+    return options.method;
+  }
+  return options.p == 1 && options.q == 2 ? Method::kInteriorPoint : Method::kClosedForm;
+}
+
+absl::StatusOr<PreparedProblem> PrepareProblem(const SparseMultitaskSvmOptions& options,
+                                               const TrainingProblem& problem,
+                                               RunContext& context) {
+  PreparedProblem prepared;
+  MERCER_ASSIGN_OR_RETURN(prepared.problem.norm, NormOf(options));
+  MERCER_ASSIGN_OR_RETURN(prepared.problem.loss, MakeLoss(LossKind::kHinge));
+  MERCER_ASSIGN_OR_RETURN(prepared.layout, FindColumns(problem));
+  std::shared_ptr<const ColumnBlocks> blocks;
+  if (prepared.layout.has_value()) {
+    blocks = std::make_shared<const ColumnBlocks>(prepared.layout->block_of);
+  }
+  const auto kernels = static_cast<Index>(problem.kernels.size());
+  prepared.scales.resize(static_cast<Index>(problem.tasks.size()), kernels);
+  for (size_t t = 0; t < problem.tasks.size(); ++t) {
+    const TaskData& task = problem.tasks[t];
+    MultitaskTask& of_problem = prepared.problem.tasks.emplace_back();
+    of_problem.targets = task.targets.col(0);
+    of_problem.costs = options.C * task.costs;
+    if (blocks == nullptr) {
+      MERCER_ASSIGN_OR_RETURN(of_problem.blocks, MakeExactKernelFamily(task.inputs, task.rows,
+                                                                       problem.kernels, context));
+      prepared.scales.row(static_cast<Index>(t)) = of_problem.blocks->scales().transpose();
+      continue;
+    }
+    MERCER_ASSIGN_OR_RETURN(Matrix values, GatherColumns(*prepared.layout, task, context));
+    const absl::StatusOr<Vector> scales = ScalesOf(values, *prepared.layout, problem.kernels);
+    MERCER_RETURN_IF_ERROR(InTask(task, scales.status()));
+    prepared.scales.row(static_cast<Index>(t)) = scales->transpose();
+    for (Index c = 0; c < values.cols(); ++c) {
+      values.col(c) *= std::sqrt((*scales)(blocks->BlockOf(c)));
+    }
+    of_problem.blocks = std::make_shared<const ColumnKernels>(
+        std::make_shared<const Matrix>(std::move(values)), blocks);
+  }
+  return prepared;
+}
+
+}  // namespace mercer::sparse_multitask_svm

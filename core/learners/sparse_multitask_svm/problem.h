@@ -1,0 +1,51 @@
+// What options and data make of the problem: blocks, norm, costs.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/numeric/types.h"
+#include "core/base/process/run_context.h"
+#include "core/learners/sparse_multitask_svm/options.h"
+#include "core/objectives/task_norm.h"
+#include "core/solvers/multitask/multitask_problem.h"
+#include "core/training/contract/problem.h"
+
+namespace mercer::sparse_multitask_svm {
+
+// Kernels that are linear in columns of which no two share any: their functions are those of the
+// columns.
+struct ColumnLayout {
+  std::vector<std::pair<Index, Index>> columns;  // feature block and column there
+  std::vector<Index> block_of;                   // the kernel that reads it
+
+  // The column's place among those of all feature blocks side by side.
+  std::vector<Index> Inputs(const PreparedData& inputs) const;
+};
+// Nothing where some kernel is of another kind. Errors: kInvalidArgument (a block or a column that
+// is not there).
+absl::StatusOr<std::optional<ColumnLayout>> FindColumns(const TrainingProblem& problem);
+
+// The factors of the kernels' scaling at the rows of a task. Errors: kInvalidArgument naming the
+// kernel, when it is constant there; kCancelled.
+absl::StatusOr<Vector> ScalesOfColumns(const ColumnLayout& layout, const TaskData& task,
+                                       const std::vector<KernelSpec>& kernels, RunContext& context);
+
+// Errors: kInvalidArgument naming the field.
+absl::StatusOr<TaskNorm> NormOf(const SparseMultitaskSvmOptions& options);
+Method ChosenMethod(const SparseMultitaskSvmOptions& options);
+
+// Kernels at the rows of the tasks, and the rest. Errors: those of NormOf and of kernels;
+// kCancelled.
+struct PreparedProblem {
+  std::optional<ColumnLayout> layout;
+  MultitaskProblem problem;
+  Matrix scales;  // tasks x kernels: factors of the kernels' scaling
+};
+absl::StatusOr<PreparedProblem> PrepareProblem(const SparseMultitaskSvmOptions& options,
+                                               const TrainingProblem& problem, RunContext& context);
+
+}  // namespace mercer::sparse_multitask_svm

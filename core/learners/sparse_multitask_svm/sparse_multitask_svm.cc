@@ -1,0 +1,228 @@
+#include "core/learners/sparse_multitask_svm/sparse_multitask_svm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "core/base/process/row_vectors.h"
+#include "core/base/status/status_macros.h"
+#include "core/learners/sparse_multitask_svm/tables.h"
+#include "core/solvers/multitask/alternation_solver.h"
+#include "core/solvers/multitask/column_kernels.h"
+#include "core/solvers/multitask/working_set_solver.h"
+#include "core/training/contract/single_task.h"
+#include "core/training/terms/feature_term.h"
+
+namespace mercer::sparse_multitask_svm {
+namespace {
+
+constexpr double kSliceOperations = 5e8;  // about 0.2 s
+constexpr double kShareOfTarget = 0.5;    // the solver's gap, of that asked for
+
+}  // namespace
+
+absl::Status SparseMultitaskSvmLearner::Begin(const WarmStart* /*warm_start*/) {
+  MERCER_RETURN_IF_ERROR(CheckRowsAndKernels(*problem_));
+  MERCER_RETURN_IF_ERROR(NormOf(options_).status());
+  for (const TaskData& task : problem_->tasks) {
+    if (!options_.allow_one_class) {
+      MERCER_RETURN_IF_ERROR(InTask(task, CheckBothClasses(task.targets, task.costs)));
+    }
+  }
+  prepared_ = nullptr;
+  solver_ = nullptr;
+  return absl::OkStatus();
+}
+
+std::unique_ptr<MultitaskSolver> SparseMultitaskSvmLearner::MakeSolver() const {
+  constexpr int64_t kMostSteps = 2000;
+  const double gap = kShareOfTarget * target_;
+  const Method method = ChosenMethod(options_);
+  if (method == Method::kInteriorPoint) {
+    return std::make_unique<WorkingSetSolver>(prepared_->problem, gap);
+  }
+  AlternationOptions options{.relative_gap = gap,
+                             .max_steps = options_.max_steps > 0 ? options_.max_steps : kMostSteps};
+  options.rule = method == Method::kReducedGradient ? TaskWeightRule::kReducedGradient
+                                                    : TaskWeightRule::kClosedForm;
+  return std::make_unique<AlternationSolver>(prepared_->problem, options);
+}
+
+absl::Status SparseMultitaskSvmLearner::Prepare(RunContext& context) {
+  if (prepared_ != nullptr) {
+    return absl::OkStatus();
+  }
+  context.ReportStage("kernels");
+  MERCER_ASSIGN_OR_RETURN(PreparedProblem prepared, PrepareProblem(options_, *problem_, context));
+  prepared_ = std::make_unique<const PreparedProblem>(std::move(prepared));
+  return absl::OkStatus();
+}
+
+absl::Status SparseMultitaskSvmLearner::Advance(RunContext& context) {
+  MERCER_RETURN_IF_ERROR(Prepare(context));
+  if (!state_.begun) {
+    std::unique_ptr<MultitaskSolver> solver = MakeSolver();
+    MERCER_RETURN_IF_ERROR(solver->Start(context));
+    solver_ = std::move(solver);
+    state_.begun = true;
+  } else {
+    solver_->SetRelativeGap(kShareOfTarget * target_);
+    for (double work = 0; work < kSliceOperations && !solver_->done();) {
+      work += 1e6 + solver_->NextCost();
+      MERCER_RETURN_IF_ERROR(solver_->Step(context));
+    }
+  }
+  const bool good = solver_->best().RelativeGap() <= target_;
+  if (solver_->done() && !good) {
+    state_.stop = solver_->stop() == MultitaskStop::kIterationLimit ? StopReason::kIterationLimit
+                                                                    : StopReason::kNumericalLimit;
+  }
+  return absl::OkStatus();
+}
+
+StepReport SparseMultitaskSvmLearner::Report() const {
+  const MultitaskBest& best = solver_->best();
+  StepReport report;
+  report.stage = "solve";
+  report.primal = best.primal;
+  report.dual = best.lower;
+  report.accuracy = best.RelativeGap();
+  report.fraction = FractionOfGap(report.accuracy, problem_->relative_gap);
+  report.active_kernels = (best.weights.colwise().maxCoeff().array() > 0).count();
+  for (const Vector& dual : best.dual) {
+    report.support_vectors += (dual.array() != 0).count();
+  }
+  report.inner_iterations = solver_->iterations();
+  report.has_model = true;
+  report.stop = state_.stop;
+  return report;
+}
+
+absl::StatusOr<TrainedPoint> SparseMultitaskSvmLearner::CurrentModel(RunContext& context) const {
+  if (solver_ == nullptr) {
+    return absl::FailedPreconditionError("the run has not begun");
+  }
+  const MultitaskBest& best = solver_->best();
+  MERCER_ASSIGN_OR_RETURN(const MultitaskPoint at,
+                          EvaluateMultitask(prepared_->problem, best.dual, best.weights, context));
+  return PointAt(at, best.lower_dual);
+}
+
+// Of columns the sums of the rows, of other kernels the rows that count.
+ModelFunction SparseMultitaskSvmLearner::FunctionAt(const MultitaskPoint& at) const {
+  const std::vector<TaskData>& tasks = problem_->tasks;
+  const PreparedData& inputs = *tasks[0].inputs;
+  if (!prepared_->layout.has_value()) {
+    std::vector<ModelFunction> functions;
+    for (size_t t = 0; t < tasks.size(); ++t) {
+      const auto row = static_cast<Index>(t);
+      const Vector weights = at.weights.row(row).cwiseProduct(prepared_->scales.row(row));
+      functions.push_back(MakeKernelFunction(inputs, tasks[t].rows, problem_->kernels, weights,
+                                             at.dual[t], at.biases[t].chosen));
+    }
+    return MergeOutputs(functions, inputs);
+  }
+  const ColumnLayout& layout = *prepared_->layout;
+  const std::vector<Index> places = layout.Inputs(inputs);
+  const auto outputs = static_cast<Index>(tasks.size());
+  ModelFunction function;
+  function.bias.resize(outputs);
+  FeatureTerm term;
+  term.family.kind = FeatureFamilyKind::kColumns;
+  for (const PreparedBlock& block : inputs.blocks) {
+    term.num_inputs += block.values.cols();
+  }
+  std::vector<std::pair<Index, size_t>> selected;  // place of the input, column of the layout
+  for (size_t c = 0; c < places.size(); ++c) {
+    if ((at.weights.col(layout.block_of[c]).array() > 0).any()) {
+      selected.emplace_back(places[c], c);
+    }
+  }
+  std::sort(selected.begin(), selected.end());
+  term.coefficients = Matrix::Zero(static_cast<Index>(selected.size()), outputs);
+  for (const auto& [place, column] : selected) {
+    term.groups.push_back({static_cast<double>(place)});
+  }
+  for (size_t t = 0; t < tasks.size(); ++t) {
+    const auto output = static_cast<Index>(t);
+    function.bias(output) = at.biases[t].chosen;
+    term.outputs.push_back(static_cast<int>(t));
+    const auto& kernels = static_cast<const ColumnKernels&>(*prepared_->problem.tasks[t].blocks);
+    for (size_t j = 0; j < selected.size(); ++j) {
+      const auto column = static_cast<Index>(selected[j].second);
+      const Index block = layout.block_of[selected[j].second];
+      term.coefficients(static_cast<Index>(j), output) =
+          at.weights(output, block) * std::sqrt(prepared_->scales(output, block)) *
+          DotOfRows(kernels.Columns({column}).col(0), at.dual[t]);
+    }
+  }
+  if (!selected.empty()) {
+    function.terms.push_back(std::make_shared<const FeatureTerm>(std::move(term)));
+  }
+  return function;
+}
+
+TrainedPoint SparseMultitaskSvmLearner::PointAt(const MultitaskPoint& at,
+                                                const std::vector<Vector>& lower_dual) const {
+  TrainedPoint point;
+  point.function = FunctionAt(at);
+  Vector lower(problem_->num_rows());
+  Index begin = 0;
+  for (size_t t = 0; t < at.dual.size(); ++t) {
+    point.witness.tasks.push_back({at.dual[t], Vector::Constant(1, at.biases[t].chosen)});
+    lower.segment(begin, lower_dual[t].size()) = lower_dual[t];
+    begin += lower_dual[t].size();
+    point.summary.num_support_vectors += (at.dual[t].array() != 0).count();
+  }
+  point.witness.arrays = {{"weights", at.weights}, {"lower_dual", std::move(lower)}};
+  point.summary.SetKernels(problem_->kernels);
+  point.summary.kernel_weights = at.weights.transpose();
+  const Matrix norms = at.Norms();
+  point.summary.tables = TablesOf(*problem_, norms, prepared_->problem.norm.JointNorms(norms));
+  return point;
+}
+
+absl::StatusOr<TrainedPoint> SparseMultitaskSvmLearner::ConstantModel(RunContext& context) {
+  MultitaskPoint at;
+  const auto kernels = static_cast<Index>(problem_->kernels.size());
+  const auto tasks = static_cast<Index>(problem_->tasks.size());
+  at.weights = at.energies = Matrix::Zero(tasks, kernels);
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, MakeLoss(LossKind::kHinge));
+  TrainedPoint point;
+  point.function.bias.resize(tasks);
+  for (Index t = 0; t < tasks; ++t) {
+    const TaskData& task = problem_->tasks[static_cast<size_t>(t)];
+    const Vector zeros = Vector::Zero(task.targets.rows());
+    MERCER_ASSIGN_OR_RETURN(const BiasInterval bias,
+                            loss->ExactBias(task.targets.col(0), task.costs, zeros, context));
+    point.function.bias(t) = bias.chosen;
+    point.witness.tasks.push_back({zeros, Vector::Constant(1, bias.chosen)});
+  }
+  point.witness.arrays = {{"weights", at.weights},
+                          {"lower_dual", Vector::Zero(problem_->num_rows())}};
+  point.summary.SetKernels(problem_->kernels);
+  point.summary.kernel_weights = at.weights.transpose();
+  point.summary.tables = TablesOf(*problem_, at.weights, Vector::Zero(kernels));
+  return point;
+}
+
+void SparseMultitaskSvmLearner::SaveParts(ByteWriter& writer) const {
+  if (state_.begun) {
+    solver_->Save(writer);
+  }
+}
+
+absl::Status SparseMultitaskSvmLearner::LoadParts(ByteReader& reader, RunContext& context) {
+  solver_ = nullptr;
+  if (!state_.begun) {
+    return absl::OkStatus();
+  }
+  MERCER_RETURN_IF_ERROR(Prepare(context));
+  std::unique_ptr<MultitaskSolver> solver = MakeSolver();
+  MERCER_RETURN_IF_ERROR(OfPart(solver->Load(reader, context)));
+  solver_ = std::move(solver);
+  return absl::OkStatus();
+}
+
+}  // namespace mercer::sparse_multitask_svm

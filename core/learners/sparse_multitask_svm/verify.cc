@@ -1,0 +1,164 @@
+#include "core/learners/sparse_multitask_svm/verify.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/base/process/row_vectors.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/kernels/gram/kernel_family.h"
+#include "core/learners/sparse_multitask_svm/problem.h"
+#include "core/objectives/loss.h"
+#include "core/training/contract/single_task.h"
+#include "core/training/run/verification.h"
+
+namespace mercer::sparse_multitask_svm {
+namespace {
+
+absl::Status Mismatch() {
+  return WithReason(absl::FailedPreconditionError("the witness is not of these rows and kernels"),
+                    "WITNESS_MISMATCH");
+}
+
+// What the blocks say of a dual of one task.
+struct BlockSums {
+  Vector energies;
+  Vector scores;  // of the weights
+  double scale = 0;
+};
+
+// Of columns, one row after the other: sums of a_i x_i, then what they give at every row.
+absl::StatusOr<BlockSums> SumColumns(const ColumnLayout& layout, const Vector& scales,
+                                     const TaskData& task, const Vector& weights,
+                                     const Vector& dual, RunContext& context) {
+  const auto value = [&](Index i, size_t c) {
+    const auto& [block, column] = layout.columns[c];
+    return task.inputs->blocks[static_cast<size_t>(block)].values.view()(
+        task.rows[static_cast<size_t>(i)], column);
+  };
+  const size_t columns = layout.columns.size();
+  Vector sums = Vector::Zero(static_cast<Index>(columns));
+  for (Index i = 0; i < dual.size(); ++i) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    for (size_t c = 0; dual(i) != 0 && c < columns; ++c) {
+      sums(static_cast<Index>(c)) += dual(i) * value(i, c);
+    }
+  }
+  BlockSums found{Vector::Zero(weights.size()), Vector::Zero(dual.size())};
+  for (size_t c = 0; c < columns; ++c) {
+    const Index k = layout.block_of[c];
+    double& sum = sums(static_cast<Index>(c));
+    found.energies(k) += scales(k) * sum * sum;
+    sum *= scales(k) * weights(k);
+  }
+  for (Index i = 0; i < dual.size(); ++i) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    double size = 0;
+    for (size_t c = 0; c < columns; ++c) {
+      const double term = sums(static_cast<Index>(c)) * value(i, c);
+      found.scores(i) += term;
+      size += std::abs(term);
+    }
+    found.scale = std::max(found.scale, size);
+  }
+  return found;
+}
+
+absl::StatusOr<BlockSums> SumKernels(const KernelFamily& family, const Vector& weights,
+                                     const Vector& dual, RunContext& context) {
+  Matrix energies(weights.size(), 1);
+  MERCER_RETURN_IF_ERROR(family.QuadraticForms(dual, {}, energies, context));
+  Matrix scores(dual.size(), 1);
+  MERCER_RETURN_IF_ERROR(family.CombinedProduct(weights, dual, scores, context));
+  MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(family, weights, context));
+  return BlockSums{energies.col(0).cwiseMax(0.0), scores.col(0), largest * AbsoluteSumOfRows(dual)};
+}
+
+// |v|_exponent of numbers >= 0, whose powers do not overflow.
+double PowerNorm(const Vector& values, double exponent) {
+  const double largest = values.maxCoeff();
+  if (!(largest > 0) || std::isinf(exponent)) {
+    return std::max(largest, 0.0);
+  }
+  return largest * std::pow((values / largest).array().pow(exponent).sum(), 1 / exponent);
+}
+
+double Conjugate(double exponent) { return exponent == 1 ? kInfinity : exponent / (exponent - 1); }
+
+double MixedNormOf(const Matrix& values, double outer, double inner) {
+  Vector of_blocks(values.cols());
+  for (Index k = 0; k < values.cols(); ++k) {
+    of_blocks(k) = PowerNorm(values.col(k), inner);
+  }
+  return PowerNorm(of_blocks, outer);
+}
+
+}  // namespace
+
+absl::StatusOr<Verification> Verify(const SparseMultitaskSvmOptions& options,
+                                    const TrainingProblem& problem, const Witness& witness,
+                                    RunContext& context) {
+  const auto tasks = static_cast<Index>(problem.tasks.size());
+  const auto kernels = static_cast<Index>(problem.kernels.size());
+  const Matrix* weights = witness.FindArray("weights");
+  const Matrix* lower = witness.FindArray("lower_dual");
+  if (weights == nullptr || lower == nullptr || weights->rows() != tasks ||
+      weights->cols() != kernels || !weights->allFinite() || !(weights->array() >= 0).all() ||
+      lower->rows() != problem.num_rows() || lower->cols() != 1 || !lower->allFinite()) {
+    return Mismatch();
+  }
+  MERCER_ASSIGN_OR_RETURN(const std::optional<ColumnLayout> layout, FindColumns(problem));
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, MakeLoss(LossKind::kHinge));
+  Matrix norms(tasks, kernels);
+  Matrix roots(tasks, kernels);
+  double risk = 0;
+  double linear = 0;
+  Verification verified;
+  verified.values.resize(problem.num_rows(), 1);
+  Index begin = 0;
+  for (Index t = 0; t < tasks; ++t) {
+    const TaskData& task = problem.tasks[static_cast<size_t>(t)];
+    const TaskWitness& own = witness.tasks[static_cast<size_t>(t)];
+    const Index rows = task.targets.rows();
+    const Vector costs = options.C * task.costs;
+    const Vector of_task = weights->row(t);
+    const Vector dual = own.dual.col(0);
+    Vector feasible = lower->col(0).segment(begin, rows);
+    loss->RepairDual(task.targets.col(0), costs, /*balanced=*/true, feasible);
+    std::unique_ptr<KernelFamily> family;
+    Vector scales;
+    if (layout.has_value()) {
+      MERCER_ASSIGN_OR_RETURN(scales, ScalesOfColumns(*layout, task, problem.kernels, context));
+    } else {
+      MERCER_ASSIGN_OR_RETURN(
+          family, MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
+    }
+    const auto sums_of = [&](const Vector& of) {
+      return layout.has_value() ? SumColumns(*layout, scales, task, of_task, of, context)
+                                : SumKernels(*family, of_task, of, context);
+    };
+    MERCER_ASSIGN_OR_RETURN(const BlockSums at, sums_of(dual));
+    MERCER_ASSIGN_OR_RETURN(const BlockSums below, sums_of(feasible));
+    norms.row(t) = (of_task.array() * at.energies.array().sqrt()).transpose();
+    roots.row(t) = below.energies.cwiseSqrt().transpose();
+    risk += loss->TotalValue(task.targets.col(0), costs, at.scores, own.bias(0));
+    linear += loss->DualValue(task.targets.col(0), costs, feasible);
+    verified.values.col(0).segment(begin, rows) = at.scores.array() + own.bias(0);
+    verified.scale = std::max(verified.scale, at.scale + std::abs(own.bias(0)));
+    begin += rows;
+  }
+  const double norm = MixedNormOf(norms, options.p, options.q);
+  const double dual_norm = MixedNormOf(roots, Conjugate(options.p), Conjugate(options.q));
+  const bool plain = options.form == Form::kPlain;
+  const double primal = risk + (plain ? norm : 0.5 * norm * norm);
+  const double bound = plain ? linear / std::max(dual_norm, 1.0)
+                             : BestValueOnRay(linear, dual_norm * dual_norm, 1.0);
+  verified.certificate = MakeGapCertificate(primal, bound);
+  return verified;
+}
+
+}  // namespace mercer::sparse_multitask_svm
