@@ -6,91 +6,188 @@
 #include "core/base/status/status_macros.h"
 
 namespace mercer {
+namespace {
+
+constexpr double kConvexShare = 0.1;  // of the measure asked for: the gap of a convex problem
+
+}  // namespace
 
 absl::Status ReweightedSolver::Start(RunContext& context) {
-  penalty_.reset();
-  steps_.clear();
-  stationarity_ = kInfinity;
-  iterations_ = 0;
-  convex_ = nullptr;
-  stop_ = MultitaskStop::kRunning;
   // Refuses what Make refuses before anything is solved.
   const double smoothing = options_.smoothing > 0 ? options_.smoothing : 1.0;
-  const TaskNormForm form = problem_.norm.form();
-  MERCER_RETURN_IF_ERROR(ConcaveTaskNorm::Make(form, options_.p, smoothing).status());
-  MERCER_ASSIGN_OR_RETURN(problem_.norm, TaskNorm::Make(form, 1, 2));
-  return Begin({}, context);
+  MERCER_RETURN_IF_ERROR(
+      ConcaveTaskNorm::Make(problem_.norm.form(), options_.p, smoothing).status());
+  state_ = {};
+  steps_.clear();
+  MERCER_RETURN_IF_ERROR(MakeNorm());
+  MERCER_RETURN_IF_ERROR(Begin(context));
+  return Touch(context).status();
 }
 
-absl::Status ReweightedSolver::Begin(std::vector<Index> blocks, RunContext& context) {
-  iterations_ = iterations();
-  convex_ = std::make_unique<WorkingSetSolver>(problem_, options_.relative_gap, std::move(blocks));
+int64_t ReweightedSolver::iterations() const {
+  return state_.iterations + (convex_ != nullptr ? convex_->iterations() : 0);
+}
+
+absl::Status ReweightedSolver::MakeNorm() {
+  const TaskNormForm form = problem_.norm.form();
+  penalty_.reset();
+  if (state_.smoothing > 0) {
+    MERCER_ASSIGN_OR_RETURN(penalty_, ConcaveTaskNorm::Make(form, options_.p, state_.smoothing));
+  }
+  if (state_.touched.size() > 0) {
+    problem_.norm = penalty_->Majorizer(state_.touched);
+    return absl::OkStatus();
+  }
+  MERCER_ASSIGN_OR_RETURN(problem_.norm, TaskNorm::Make(form, 1, 2));
+  return absl::OkStatus();
+}
+
+absl::Status ReweightedSolver::Begin(RunContext& context) {
+  std::vector<Index> selected;
+  for (Index k = 0; k < state_.touched.size(); ++k) {
+    if (state_.touched(k) > 0) {
+      selected.push_back(k);
+    }
+  }
+  convex_ =
+      std::make_unique<WorkingSetSolver>(problem_, options_.relative_gap, std::move(selected));
   return convex_->Start(context);
+}
+
+void ReweightedSolver::SetRelativeGap(double stationarity) {
+  if (stationarity < options_.stationarity && state_.stop == MultitaskStop::kRelativeGap &&
+      state_.stationarity > stationarity && state_.touched.size() > 0) {
+    state_.stop = MultitaskStop::kRunning;
+  }
+  options_.stationarity = stationarity;
+  options_.relative_gap = kConvexShare * stationarity;
+  if (convex_ != nullptr) {
+    convex_->SetRelativeGap(options_.relative_gap);
+  }
 }
 
 absl::Status ReweightedSolver::Step(RunContext& context) {
   if (done()) {
     return absl::OkStatus();
   }
+  if (convex_ == nullptr) {
+    return Begin(context);
+  }
   if (!convex_->done()) {
+    const double before = convex_->best().primal;
     MERCER_RETURN_IF_ERROR(convex_->Step(context));
+    // Later solutions are better than what their solvers begin with.
+    if (state_.steps == 0 && convex_->best().primal < before) {
+      MERCER_RETURN_IF_ERROR(Touch(context).status());
+    }
   }
   return convex_->done() ? EndStep(context) : absl::OkStatus();
 }
 
-absl::Status ReweightedSolver::Run(RunContext& context) {
-  while (!done()) {
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    MERCER_RETURN_IF_ERROR(Step(context));
+absl::StatusOr<ReweightedStep> ReweightedSolver::Touch(RunContext& context) {
+  const MultitaskBest& best = convex_->best();
+  MERCER_ASSIGN_OR_RETURN(point_, EvaluateMultitask(problem_, best.dual, best.weights, context));
+  ReweightedStep step{.convex_objective = best.primal,
+                      .risk = point_.risk,
+                      .joint_norms = problem_.norm.JointNorms(point_.Norms()),
+                      .block_weights = problem_.norm.BlockWeights(problem_.num_blocks())};
+  state_.best_smoothing = state_.smoothing;
+  const double largest = step.joint_norms.maxCoeff();
+  if (state_.smoothing == 0 && largest > 0) {
+    state_.best_smoothing =
+        options_.smoothing > 0 ? options_.smoothing : options_.smoothing_share * largest;
+  }
+  step.objective = point_.risk;
+  if (state_.best_smoothing > 0) {
+    MERCER_ASSIGN_OR_RETURN(
+        const ConcaveTaskNorm penalty,
+        ConcaveTaskNorm::Make(problem_.norm.form(), options_.p, state_.best_smoothing));
+    step.objective += penalty.Penalty(step.joint_norms);
+    // Whatever dual there is bounds the problem that touches; that of this function is as good as
+    // any.
+    const TaskNorm touching = penalty.Majorizer(step.joint_norms);
+    point_.primal = point_.risk + touching.Penalty(point_.Norms());
+    point_.dual_value = touching.DualValue(point_.linear, touching.DualNorm(point_.energies));
+  }
+  state_.touching = point_.primal;
+  state_.best.primal = step.objective;
+  state_.best.dual = point_.dual;
+  state_.best.weights = point_.weights;
+  state_.best.lower = step.objective - (point_.primal - point_.dual_value);
+  state_.best.lower_dual = point_.dual;
+  state_.stationarity = state_.best.RelativeGap();
+  return step;
+}
+
+// The dual that a function comes with belongs to the problem before the one that touches there. How
+// much more the function costs than the optimum of the latter is known when that is solved.
+bool ReweightedSolver::IsStationary() {
+  MultitaskBest& best = state_.best;
+  const double lower = best.primal - (state_.touching - convex_->best().lower);
+  if (state_.touched.size() == 0 || !(lower > best.lower)) {
+    return false;
+  }
+  best.lower = lower;
+  best.lower_dual = convex_->best().lower_dual;
+  state_.stationarity = best.RelativeGap();
+  return state_.stationarity < options_.stationarity;
+}
+
+absl::Status ReweightedSolver::EndStep(RunContext& context) {
+  if (IsStationary()) {
+    state_.iterations += convex_->iterations();
+    convex_ = nullptr;
+    state_.stop = MultitaskStop::kRelativeGap;
+    return absl::OkStatus();
+  }
+  const double gap = convex_->best().RelativeGap();
+  MERCER_ASSIGN_OR_RETURN(ReweightedStep step, Touch(context));
+  state_.iterations += convex_->iterations();
+  convex_ = nullptr;
+  ++state_.steps;
+  state_.smoothing = state_.best_smoothing;
+  const double before = state_.objective;
+  state_.objective = step.objective;
+  const bool is_zero = !(step.joint_norms.maxCoeff() > 0);
+  if (!is_zero) {
+    state_.touched = step.joint_norms;
+    MERCER_RETURN_IF_ERROR(MakeNorm());
+  }
+  steps_.push_back(std::move(step));
+  // The first step has solved another problem, whose objective says nothing of this one. The
+  // function 0 touches its own bound.
+  const double decrease = state_.steps > 1 ? before - state_.objective : kInfinity;
+  if (is_zero || state_.stationarity < options_.stationarity ||
+      decrease <= std::max(options_.relative_decrease, 2 * gap) * state_.objective) {
+    state_.stop = MultitaskStop::kRelativeGap;
+  } else if (state_.steps >= options_.max_steps) {
+    state_.stop = MultitaskStop::kIterationLimit;
   }
   return absl::OkStatus();
 }
 
-absl::Status ReweightedSolver::EndStep(RunContext& context) {
-  const MultitaskBest& best = convex_->best();
-  ReweightedStep step;
-  step.convex_objective = best.primal;
-  step.block_weights = problem_.norm.BlockWeights(problem_.num_blocks());
-  const double gap = best.RelativeGap();
-  MERCER_ASSIGN_OR_RETURN(point_, EvaluateMultitask(problem_, best.dual, best.weights, context));
-  step.joint_norms = problem_.norm.JointNorms(point_.Norms());
-  const double largest = step.joint_norms.maxCoeff();
-  if (!penalty_.has_value() && largest > 0) {
-    const double smoothing =
-        options_.smoothing > 0 ? options_.smoothing : options_.smoothing_share * largest;
-    MERCER_ASSIGN_OR_RETURN(penalty_,
-                            ConcaveTaskNorm::Make(problem_.norm.form(), options_.p, smoothing));
+void ReweightedSolver::Save(ByteWriter& writer) const {
+  WriteFields(state_, writer, problem_);
+  writer.WriteBool(convex_ != nullptr);
+  if (convex_ != nullptr) {
+    convex_->Save(writer);
   }
-  step.risk = point_.risk;
-  step.objective = point_.risk;
-  if (!(largest > 0)) {
-    // The function 0 touches its own bound: a stationary point.
-    stationarity_ = std::max(gap, 0.0);
-    stop_ = MultitaskStop::kRelativeGap;
-    steps_.push_back(std::move(step));
-    return absl::OkStatus();
+}
+
+absl::Status ReweightedSolver::Load(ByteReader& reader, RunContext& context) {
+  State read;
+  const bool fits = ReadFields(reader, read, problem_);
+  const bool solving = reader.ReadBool();
+  if (!fits || !reader.ok()) {
+    return absl::InvalidArgumentError("not a state of the reweighted solver");
   }
-  step.objective += penalty_->Penalty(step.joint_norms);
-  problem_.norm = penalty_->Majorizer(step.joint_norms);
-  // Whatever dual there is bounds the next problem; that of this function is as good as any.
-  MERCER_ASSIGN_OR_RETURN(point_, EvaluateMultitask(problem_, best.dual, best.weights, context));
-  stationarity_ = (point_.primal - point_.dual_value) / step.objective;
-  const double before = steps_.empty() ? kInfinity : steps_.back().objective;
-  const double objective = step.objective;
-  std::vector<Index> selected;
-  for (Index k = 0; k < step.joint_norms.size(); ++k) {
-    if (step.joint_norms(k) > 0) {
-      selected.push_back(k);
-    }
-  }
-  steps_.push_back(std::move(step));
-  // The first step has solved another problem, whose objective says nothing of this one.
-  if (before - objective <= std::max(options_.relative_decrease, 2 * gap) * objective) {
-    stop_ = MultitaskStop::kRelativeGap;
-  } else if (static_cast<int64_t>(steps_.size()) >= options_.max_steps) {
-    stop_ = MultitaskStop::kIterationLimit;
-  } else {
-    return Begin(std::move(selected), context);
+  state_ = std::move(read);
+  steps_.clear();
+  convex_ = nullptr;
+  MERCER_RETURN_IF_ERROR(MakeNorm());
+  if (solving) {
+    convex_ = std::make_unique<WorkingSetSolver>(problem_, options_.relative_gap);
+    return convex_->Load(reader, context);
   }
   return absl::OkStatus();
 }

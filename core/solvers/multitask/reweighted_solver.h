@@ -10,17 +10,23 @@
 //              that are selected and those that violate.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
+#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
 #include "core/objectives/task_norm.h"
 #include "core/solvers/multitask/multitask_problem.h"
+#include "core/solvers/multitask/multitask_solver.h"
 #include "core/solvers/multitask/working_set_solver.h"
 
 namespace mercer {
@@ -30,9 +36,12 @@ struct ReweightedOptions {
   // Against the largest joint norm of the solution of p = 1; 0: `smoothing` is given.
   double smoothing_share = 1e-3;
   double smoothing = 0;
-  double relative_decrease = 1e-4;  // of risk and penalty, at which a run ends
-  double relative_gap = 1e-5;       // of the convex problems
-  int64_t max_steps = 30;           // convex problems
+  // What ends a run: so small a measure of stationarity (0: none), or so small a decrease of risk
+  // and penalty.
+  double stationarity = 0;
+  double relative_decrease = 1e-4;
+  double relative_gap = 1e-5;  // of the convex problems
+  int64_t max_steps = 30;      // convex problems
 };
 
 // A solution of a convex problem.
@@ -44,44 +53,87 @@ struct ReweightedStep {
   Vector block_weights;  // of the convex problem
 };
 
-class ReweightedSolver {
+// Of the best function that it tells, primal is risk and penalty, and lower is that less the gap of
+// the convex problem that touches there: no bound of the optimum, which nothing bounds, but so that
+// their relative gap is the measure of stationarity.
+class ReweightedSolver : public MultitaskSolver {
  public:
   // The norm of the problem says the form alone.
   ReweightedSolver(MultitaskProblem problem, const ReweightedOptions& options)
       : problem_(std::move(problem)), options_(options) {}
 
   // Errors: kInvalidArgument, kCancelled.
-  absl::Status Start(RunContext& context);
-  // An iteration of a convex problem. Errors: kCancelled, after which Start must follow.
-  absl::Status Step(RunContext& context);
-  absl::Status Run(RunContext& context);
+  absl::Status Start(RunContext& context) override;
+  // An iteration of a convex problem. Errors: kCancelled, after which Start or Load must follow.
+  absl::Status Step(RunContext& context) override;
+  // The measure of stationarity at which a run ends.
+  void SetRelativeGap(double stationarity) override;
 
-  bool done() const { return stop_ != MultitaskStop::kRunning; }
-  MultitaskStop stop() const { return stop_; }
+  MultitaskStop stop() const override { return state_.stop; }
+  const MultitaskBest& best() const override { return state_.best; }
+  int64_t iterations() const override;
+  double NextCost() const override { return convex_ != nullptr ? convex_->NextCost() : 0; }
+  // Since the run began, or was restored.
   const std::vector<ReweightedStep>& steps() const { return steps_; }
   // The function of the last step, and what the problem that touches there says of it.
   const MultitaskPoint& point() const { return point_; }
+  // Known when p = 1 is solved, unless its solution is 0.
   const std::optional<ConcaveTaskNorm>& penalty() const { return penalty_; }
+  // That of the best function; of the function 0 before there is a penalty the smoothing is 0, and
+  // its bounds are those of p = 1, at whose optimum it is stationary here as well.
+  double smoothing() const { return state_.best_smoothing; }
   // The gap of the convex problem that touches at the function, as a share of risk and penalty: 0
   // at stationary points alone.
-  double stationarity() const { return stationarity_; }
-  int64_t iterations() const {
-    return iterations_ + (convex_ != nullptr ? convex_->iterations() : 0);
-  }
+  double stationarity() const { return state_.stationarity; }
+
+  void Save(ByteWriter& writer) const override;
+  absl::Status Load(ByteReader& reader, RunContext& context) override;
 
  private:
-  absl::Status Begin(std::vector<Index> blocks, RunContext& context);
+  struct State {
+    double smoothing = 0;  // of the penalty; 0 until it is known
+    Vector touched;        // joint norms where the convex problem touches; of the first one, none
+    int64_t steps = 0;
+    int64_t iterations = 0;  // of convex problems that are solved
+    double objective = kInfinity;
+    double stationarity = kInfinity;
+    double touching =
+        kInfinity;  // objective of the best function in the problem that touches there
+    MultitaskStop stop = MultitaskStop::kRunning;
+    MultitaskBest best;
+    double best_smoothing = 0;
+
+    static void VisitFields(auto& visit, auto& self, const MultitaskProblem& of) {
+      visit(NotNegative(self.smoothing), SizedOrEmpty(self.touched, of.num_blocks()), self.steps,
+            self.iterations, self.objective, self.stationarity, self.touching,
+            UpTo(self.stop, MultitaskStop::kIterationLimit), Nested(self.best, NoSizes()),
+            NotNegative(self.best_smoothing));
+      visit.Require([&] {
+        return std::isfinite(self.smoothing) && std::isfinite(self.best_smoothing) &&
+               self.touched.allFinite() && (self.touched.array() >= 0).all() &&
+               (self.touched.size() == 0 || self.smoothing > 0) && !std::isnan(self.objective) &&
+               !std::isnan(self.stationarity) && !std::isnan(self.touching) && self.best.Fits(of);
+      });
+    }
+  };
+
+  // Makes the penalty, if it is known, and the norm of the convex problem of the state.
+  absl::Status MakeNorm();
+  absl::Status Begin(RunContext& context);
+  // Takes the best function so far of the convex problem for that of this one.
+  absl::StatusOr<ReweightedStep> Touch(RunContext& context);
+  // Whether the dual of the solved problem shows that the function where it touches is as nearly
+  // stationary as was asked for.
+  bool IsStationary();
   absl::Status EndStep(RunContext& context);
 
   MultitaskProblem problem_;
-  const ReweightedOptions options_;
-  std::optional<ConcaveTaskNorm> penalty_;  // known from the first step on
+  ReweightedOptions options_;
+  std::optional<ConcaveTaskNorm> penalty_;
   std::unique_ptr<WorkingSetSolver> convex_;
   std::vector<ReweightedStep> steps_;
   MultitaskPoint point_;
-  double stationarity_ = kInfinity;
-  int64_t iterations_ = 0;
-  MultitaskStop stop_ = MultitaskStop::kRunning;
+  State state_;
 };
 
 }  // namespace mercer

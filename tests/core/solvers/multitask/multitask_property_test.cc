@@ -381,7 +381,8 @@ TEST(MultitaskPropertyTest, RestoredRunsGoOnWithTheSameBits) {
       [&] {
         return std::make_unique<AlternationSolver>(
             problem, AlternationOptions{TaskWeightRule::kNewton, 1e-4, 20});
-      }};
+      },
+      [&] { return std::make_unique<ReweightedSolver>(problem, ReweightedOptions{.p = 0.5}); }};
   for (const auto& make : makers) {
     RunContext context;
     const std::unique_ptr<MultitaskSolver> whole = make();
