@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/numeric/index_range.h"
+#include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
 #include "core/solvers/multitask/column_kernels.h"
 
@@ -19,6 +20,7 @@ constexpr double kFirstTolerance = 1e-3;
 constexpr double kLeastTolerance = 1e-14;
 constexpr double kToleranceOfGap = 0.1;  // the last tolerance
 constexpr double kClearlyBelow = 0.9;    // energies of blocks that leave, against the level
+constexpr double kRoundings[] = {1, 1e-1, 1e-2, 1e-3};
 constexpr int64_t kMostSolves = 100;
 constexpr int64_t kMostShrinking = 20;  // solves after which no block leaves
 
@@ -35,6 +37,24 @@ std::vector<Index> LargestOf(const Vector& values, std::vector<Index> places, In
 Vector RatiosOf(const MultitaskProblem& problem, const Matrix& energies) {
   const Vector beta = problem.norm.BlockWeights(problem.num_blocks());
   return energies.colwise().sum().transpose().array() / beta.array().square();
+}
+
+// With 0 in place of the dual variables that are small, against the mean of their task, where the
+// margin is beyond 1.
+std::vector<Vector> RoundedDuals(const MultitaskProblem& problem, const MultitaskPoint& point,
+                                 double factor) {
+  std::vector<Vector> duals = point.dual;
+  for (size_t t = 0; t < duals.size(); ++t) {
+    Vector& dual = duals[t];
+    const double small = factor * AbsoluteSumOfRows(dual) / static_cast<double>(dual.size());
+    for (Index i = 0; i < dual.size(); ++i) {
+      const double value = point.scores[t](i) + point.biases[t].chosen;
+      if (std::abs(dual(i)) < small * (problem.tasks[t].targets(i) * value - 1)) {
+        dual(i) = 0;
+      }
+    }
+  }
+  return duals;
 }
 
 }  // namespace
@@ -144,9 +164,26 @@ absl::Status WorkingSetSolver::Bound(RunContext& context) {
   state_.best.Improve(point);
   if (state_.best.RelativeGap() <= relative_gap_) {
     state_.stop = MultitaskStop::kRelativeGap;
-    return absl::OkStatus();
+    return Round(context);
   }
   return Continue(point, weights, context);
+}
+
+absl::Status WorkingSetSolver::Round(RunContext& context) {
+  MultitaskBest& best = state_.best;
+  MERCER_ASSIGN_OR_RETURN(const MultitaskPoint point,
+                          EvaluateMultitask(problem_, best.dual, best.weights, context));
+  for (const double factor : kRoundings) {
+    MERCER_ASSIGN_OR_RETURN(
+        const MultitaskPoint rounded,
+        EvaluateMultitask(problem_, RoundedDuals(problem_, point, factor), best.weights, context));
+    if (MultitaskGap(rounded.primal, best.lower) <= relative_gap_) {
+      best.primal = rounded.primal;
+      best.dual = rounded.dual;
+      break;
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status WorkingSetSolver::Continue(const MultitaskPoint& point, const Vector& weights,

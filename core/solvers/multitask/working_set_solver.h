@@ -70,6 +70,10 @@ class WorkingSetSolver : public MultitaskSolver {
   std::vector<Index> FirstBlocks(const MultitaskPoint& constants) const;
   absl::Status Restart(RunContext& context);
   absl::Status Bound(RunContext& context);
+  // Interior points have no zeros: sets those dual variables of the best function to 0 that the
+  // margins say are 0 at the optimum, as far as the gap asked for allows, so that it needs fewer
+  // rows.
+  absl::Status Round(RunContext& context);
   absl::Status Continue(const MultitaskPoint& point, const Vector& weights, RunContext& context);
   bool CoversAll() const;
 
