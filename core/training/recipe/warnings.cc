@@ -110,6 +110,21 @@ const char* EndedWhere(StopReason reason) {
   return "";
 }
 
+// Where no kernel or feature pays for itself the best function is constant, which is a result and no
+// error.
+void CheckConstantFunction(const Model& model, std::vector<TrainingWarning>& warnings) {
+  const bool ended_early = *EndedWhere(model.stop_reason) != '\0';
+  if (model.coding.kind() == CodingKind::kRegression || ended_early ||
+      !model.function.terms.empty()) {
+    return;
+  }
+  warnings.push_back(
+      {WarningCode::kConstantFunction,
+       "The model uses no column, kernel or feature, so that it always gives the same answer: with "
+       "these options no other function is better on the training rows. Balanced class weights or "
+       "a larger C may change that."});
+}
+
 void CheckGap(const TrainingRecipe& recipe, const Model& model,
               std::vector<TrainingWarning>& warnings) {
   const std::string where = EndedWhere(model.stop_reason);
@@ -386,6 +401,7 @@ std::vector<TrainingWarning> FindWarnings(const TrainingRecipe& recipe, const Da
   CheckIdentifiers(recipe, dataset, warnings);
   CheckValidation(recipe, model, warnings);
   CheckConstantColumns(recipe, dataset, warnings);
+  CheckConstantFunction(model, warnings);
   return warnings;
 }
 

@@ -28,6 +28,7 @@ enum class WarningCode : uint8_t {
   kRareClasses = 9,         // classes of very few rows
   kUnbalancedClasses = 10,  // of two classes, which weigh the same, one has nearly all rows
   kSimilarCategories = 11,  // that differ in blanks around them or in capitals alone
+  kConstantFunction = 12,   // a classifier that uses nothing of its rows: always the same answer
 };
 
 struct TrainingWarning {
