@@ -274,7 +274,10 @@ v1::LearnerDescription DescribeLearner(const LearnerEntry& entry) {
   description.set_regression(entry.regression);
   description.set_uses_kernels(entry.uses_kernels);
   description.set_kernels_optional(entry.uses_kernels);
-  description.set_default_kernels(entry.uses_kernels ? kDefaultKernelsText : "");
+  if (entry.uses_kernels) {
+    description.set_default_kernels(entry.selects_columns ? kKernelsOfColumnsText
+                                                          : kDefaultKernelsText);
+  }
   description.set_several_tasks(entry.several_tasks);
   description.set_needs_other(NeedsOther(entry.name));
   for (const OptionField& field : entry.fields) {

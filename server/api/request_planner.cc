@@ -44,7 +44,7 @@ absl::StatusOr<std::string> RequestPlanner::Complete(std::string_view request,
         static_cast<v1::KernelGrid&>(*reflection.MutableRepeatedMessage(&options, field, i)));
   }
   if (given == 0) {
-    for (const KernelGrid& grid : DefaultKernels(completed.recipe, dataset)) {
+    for (const KernelGrid& grid : DefaultKernels(*entry, completed.recipe, dataset)) {
       reflection.AddMessage(&options, field)->CopyFrom(WriteKernelGrid(grid));
     }
   }

@@ -143,6 +143,8 @@ struct LearnerEntry {
   bool witness_of_rows = true;
   // True when it takes a list of kernels; an empty list means that of default_kernels.h.
   bool uses_kernels = true;
+  // Whether that list is a linear kernel of each column, for learners that select columns.
+  bool selects_columns = false;
   // The path that a request with these options and without a path of its own is given; none, and
   // empty: none.
   std::function<std::optional<DefaultPath>(const OptionValues&)> default_path = {};

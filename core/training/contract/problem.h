@@ -99,8 +99,10 @@ struct ProblemShape {
   Index classes_against_rest = 1;
   // The columns of all sets of columns together, by the distance of a pair that they are for.
   WorkCount pair_columns;
-  Index lone_kernels = 0;      // that share their distance with no other
-  Index unit_diagonals = 0;    // kernels that are brought to unit diagonal, row by row
+  Index lone_kernels = 0;    // that share their distance with no other
+  Index unit_diagonals = 0;  // kernels that are brought to unit diagonal, row by row
+  // All kernels are linear, and no column is read by two of them.
+  bool disjoint_columns = false;
   double relative_gap = 1e-3;  // asked for
 
   // For how many outputs a row has targets: several tasks share the rows out among them.

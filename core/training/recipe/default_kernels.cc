@@ -36,20 +36,16 @@ KernelGrid ScaledLinear() {
   return grid;
 }
 
-}  // namespace
-
-std::vector<KernelGrid> DefaultKernels(const TrainingRecipe& recipe, const Dataset& dataset) {
+Index CountColumns(const TrainingRecipe& recipe, const Dataset& dataset) {
   Index columns = 0;
   for (const FeatureBlock* block : UsedBlocks(recipe, dataset)) {
     columns += PreparedColumns(*block);
   }
-  std::vector<KernelGrid> grids;
-  if (columns > 0) {
-    grids.push_back(OfMultiples(KernelType::kGaussian, recipe.kind));
-  }
-  if (columns > 0 && columns >= dataset.rows) {
-    grids.push_back(ScaledLinear());
-  }
+  return columns;
+}
+
+void AddSquares(const TrainingRecipe& recipe, const Dataset& dataset,
+                std::vector<KernelGrid>& grids) {
   const std::vector<std::string>& blocks = recipe.preprocessing.blocks;
   for (const SquareBlock& square : dataset.squares) {
     if (!blocks.empty() && std::find(blocks.begin(), blocks.end(), square.name) == blocks.end()) {
@@ -63,13 +59,44 @@ std::vector<KernelGrid> DefaultKernels(const TrainingRecipe& recipe, const Datas
     grid.prototype.block = square.name;
     grids.push_back(std::move(grid));
   }
+}
+
+std::vector<KernelGrid> KernelsOfColumns(const TrainingRecipe& recipe, const Dataset& dataset) {
+  std::vector<KernelGrid> grids;
+  if (CountColumns(recipe, dataset) > 0) {
+    KernelGrid& grid = grids.emplace_back();
+    grid.prototype.type = KernelType::kLinear;
+    grid.per_column = true;
+  }
+  AddSquares(recipe, dataset, grids);
   return grids;
+}
+
+}  // namespace
+
+std::vector<KernelGrid> DefaultKernels(const TrainingRecipe& recipe, const Dataset& dataset) {
+  const Index columns = CountColumns(recipe, dataset);
+  std::vector<KernelGrid> grids;
+  if (columns > 0) {
+    grids.push_back(OfMultiples(KernelType::kGaussian, recipe.kind));
+  }
+  if (columns > 0 && columns >= dataset.rows) {
+    grids.push_back(ScaledLinear());
+  }
+  AddSquares(recipe, dataset, grids);
+  return grids;
+}
+
+std::vector<KernelGrid> DefaultKernels(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                                       const Dataset& dataset) {
+  return entry.selects_columns ? KernelsOfColumns(recipe, dataset)
+                               : DefaultKernels(recipe, dataset);
 }
 
 std::vector<KernelGrid> KernelsOrDefault(const LearnerEntry& entry, const TrainingRecipe& recipe,
                                          const Dataset& dataset) {
   const bool open = entry.uses_kernels && recipe.kernels.empty();
-  return open ? DefaultKernels(recipe, dataset) : recipe.kernels;
+  return open ? DefaultKernels(entry, recipe, dataset) : recipe.kernels;
 }
 
 }  // namespace mercer

@@ -23,8 +23,17 @@ inline constexpr char kDefaultKernelsText[] =
 // data set get the same list. Empty when the data set has no column and no square block.
 std::vector<KernelGrid> DefaultKernels(const TrainingRecipe& recipe, const Dataset& dataset);
 
-// The kernels to expand: the recipe's, or the default when the learner takes kernels and the recipe
-// has none.
+// For learners that select columns: a linear kernel of each column, and square blocks as above.
+inline constexpr char kKernelsOfColumnsText[] =
+    "a linear kernel of each column, and of each square block the kernel itself, or "
+    "exp(-d / bandwidth) of its distances d with 0.4, 1 and 2.5 times their median as bandwidths";
+
+// The default list of a learner that takes kernels.
+std::vector<KernelGrid> DefaultKernels(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                                       const Dataset& dataset);
+
+// The kernels to expand: the recipe's, or the learner's default list when it takes kernels and the
+// recipe has none.
 std::vector<KernelGrid> KernelsOrDefault(const LearnerEntry& entry, const TrainingRecipe& recipe,
                                          const Dataset& dataset);
 

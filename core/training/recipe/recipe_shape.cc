@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
 
 #include "core/base/process/paced_check.h"
 #include "core/base/status/byte_count.h"
@@ -130,6 +132,31 @@ void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
   }
 }
 
+// By the names of columns: those of two blocks that are called alike count as one.
+bool AreDisjointColumns(const std::vector<KernelGrid>& grids, const TrainingRecipe& recipe,
+                        const Dataset& dataset) {
+  std::set<std::string_view> seen;
+  const auto is_new = [&](const std::string& name) { return seen.insert(name).second; };
+  for (const KernelGrid& grid : grids) {
+    const KernelSpec& kernel = grid.prototype;
+    if (kernel.type != KernelType::kLinear || kernel.normalization.unit_diagonal) {
+      return false;
+    }
+    if (!std::all_of(kernel.columns.begin(), kernel.columns.end(), is_new)) {
+      return false;
+    }
+    for (const FeatureBlock* block : UsedBlocks(recipe, dataset)) {
+      const bool reads_all =
+          kernel.columns.empty() && (kernel.block.empty() || kernel.block == block->name);
+      if (reads_all && !std::all_of(block->columns.begin(), block->columns.end(),
+                                    [&](const ColumnSchema& one) { return is_new(one.name); })) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 // Counts the outputs and the rows of the largest sub-problem.
 absl::Status CountOutputs(const LearnerEntry& entry, const TrainingRecipe& recipe,
                           const RoleColumn& target, const RunContext& context,
@@ -227,7 +254,9 @@ absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const Trai
   CountColumns(recipe, dataset, scratch, shape);
   shape.relative_gap = recipe.limits.relative_gap;
   if (entry.uses_kernels) {
-    CountKernels(KernelsOrDefault(entry, recipe, dataset), dataset, shape);
+    const std::vector<KernelGrid> grids = KernelsOrDefault(entry, recipe, dataset);
+    CountKernels(grids, dataset, shape);
+    shape.disjoint_columns = AreDisjointColumns(grids, recipe, dataset);
   }
   MERCER_RETURN_IF_ERROR(CountOutputs(entry, recipe, *target, context, shape));
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* tasks, FindTaskColumn(entry, recipe, dataset));

@@ -130,14 +130,19 @@ TEST_F(DefaultKernelsApiTest, EveryLearnerThatTakesKernelsTrainsWithoutThem) {
     ASSERT_TRUE(job.ok()) << job.status();
     const auto kernels = StoredKernels(job->request());
     ASSERT_EQ(kernels.size(), 1U);
-    EXPECT_EQ(kernels[0].rule(), v1::BANDWIDTH_RULE_MEDIAN_MULTIPLES);
-    EXPECT_THAT(kernels[0].bandwidths(), ElementsAre(0.4, 1.0, 2.5));
+    EXPECT_EQ(kernels[0].per_column(), entry->selects_columns);
+    if (entry->selects_columns) {
+      EXPECT_EQ(kernels[0].type(), v1::KERNEL_TYPE_LINEAR);
+    } else {
+      EXPECT_EQ(kernels[0].rule(), v1::BANDWIDTH_RULE_MEDIAN_MULTIPLES);
+      EXPECT_THAT(kernels[0].bandwidths(), ElementsAre(0.4, 1.0, 2.5));
+    }
     jobs_->WaitUntilIdle();
     v1::GetModelRequest get;
     get.set_name(request.model());
     const auto model = ModelHandlers(context_, *cache_).GetModel(get);
     ASSERT_TRUE(model.ok()) << model.status();
-    EXPECT_EQ(model->kernel_weights().kernels_size(), 3);
+    EXPECT_EQ(model->kernel_weights().kernels_size(), entry->selects_columns ? 2 : 3);
     EXPECT_EQ(StoredKernels(model->lineage().request()).size(), 1U);
   }
 }
