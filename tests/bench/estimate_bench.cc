@@ -151,6 +151,8 @@ std::vector<Setting> Settings(Index largest, const std::string& wanted) {
     settings.push_back({"mixed_norm_mkl", rows, 10, 2, 10, 100, 0.1});
     settings.push_back({"mixed_norm_mkl", rows, 10, 2, 50, 10, 0.5});
     settings.push_back({"mixed_norm_mkl", rows, 10, 0, 10, 1, 0.5});
+    settings.push_back({"sparse_multitask_svm", rows, 10, 2, 10, 1, 0.5});
+    settings.push_back({"sparse_multitask_svm", rows, 10, 2, 10, 100, 0.1});
     AddInfiniteKernels(rows, settings);
   }
   settings.erase(std::remove_if(settings.begin(), settings.end(),

@@ -26,6 +26,7 @@ NAMES = {
     ("ikl", "classification"): "IKLClassifier",
     ("mixed_norm_mkl", "classification"): "MixedNormMKLClassifier",
     ("mixed_norm_mkl", "regression"): "MixedNormMKLRegressor",
+    ("sparse_multitask_svm", "classification"): "SparseMultiTaskSVM",
 }
 ONLY = {"classification": "Regression only", "regression": "Classification only"}  # what the other kind leaves out
 BASES = {"classification": "KernelClassifier", "regression": "KernelRegressor"}

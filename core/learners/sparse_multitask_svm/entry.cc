@@ -12,33 +12,61 @@
 namespace mercer::sparse_multitask_svm {
 namespace {
 
+// Whether the interior point solves it, for which columns are columns and no kernel matrix is formed.
+bool IsByColumns(const SparseMultitaskSvmOptions& options, const ProblemShape& shape) {
+  return shape.disjoint_columns && options.p <= 1 && options.q == 2 &&
+         (options.method == Method::kAuto || options.method == Method::kInteriorPoint);
+}
+
 // Kernels of all tasks together are as large as one of all rows at most; of columns, them and the
-// working ones; systems of a task's rows and of the blocks that work; vectors and tables.
-size_t EstimateMemory(const SparseMultitaskSvmOptions& /*options*/, const ProblemShape& shape) {
+// working ones; systems of a task's rows, or of columns that are fewer than a quarter of them, and
+// of the blocks that work; vectors and tables.
+size_t EstimateMemory(const SparseMultitaskSvmOptions& options, const ProblemShape& shape) {
   constexpr Index kVectors = 60;
-  constexpr Index kWorking = 400;
+  constexpr Index kRowsOfColumn = 4;
+  constexpr Index kLeastBlocks = 400;  // that work
+  const bool by_columns = IsByColumns(options, shape);
   const ByteCount rows(shape.rows);
   const ByteCount number(sizeof(double));
-  const ByteCount blocks(std::min<Index>(shape.kernels, kWorking + shape.rows));
-  return (LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape) +
-          number * (rows * (ByteCount(shape.columns) + ByteCount(3) * blocks + rows +
-                            ByteCount(kVectors)) +
-                    ByteCount(3) * blocks * blocks +
+  const ByteCount columns(shape.columns);
+  const ByteCount blocks = std::min(ByteCount(shape.kernels), ByteCount(kLeastBlocks) + rows);
+  const ByteCount system = by_columns ? std::min(rows, ByteCount(kRowsOfColumn) * columns) : rows;
+  ByteCount kernels(0);
+  if (!by_columns) {
+    kernels = LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape);
+  }
+  return (kernels +
+          number * (rows * (ByteCount(by_columns ? 3 : 1) * columns + ByteCount(3) * blocks +
+                            system + ByteCount(kVectors)) +
+                    (ByteCount(3) + ByteCount(shape.tasks)) * blocks * blocks +
                     ByteCount(8) * ByteCount(shape.tasks) * ByteCount(shape.kernels)) +
           ByteCount(4) * TableBytes(shape))
       .value();
 }
 
-// About 40 iterations on as many blocks as half the rows of a task.
-LearnerWork EstimateWork(const SparseMultitaskSvmOptions& /*options*/, const ProblemShape& shape) {
-  constexpr double kIterations = 40;
+// About 40 iterations on as many blocks as half the rows of a task, and fewer on what is left of
+// them for each further convex problem.
+LearnerWork EstimateWork(const SparseMultitaskSvmOptions& options, const ProblemShape& shape) {
+  const double iterations = options.p < 1 ? 160 : 40;
   const auto tasks = static_cast<double>(std::max<Index>(shape.tasks, 1));
   const double rows = static_cast<double>(shape.rows) / tasks;
   const double blocks = std::min(static_cast<double>(shape.kernels), std::max(200.0, rows));
   LearnerWork work{KernelSumWork(shape), KernelSumWork(shape)};
   work.training[WorkKind::kFactorOperations] +=
-      kIterations * (tasks * rows * (rows * (2 * blocks + rows / 3) + 2 * blocks * blocks) +
-                     blocks * blocks * blocks / 3);
+      iterations * (tasks * rows * (rows * (2 * blocks + rows / 3) + 2 * blocks * blocks) +
+                    blocks * blocks * blocks / 3);
+  if (IsByColumns(options, shape)) {
+    work = LearnerWork();
+    const double columns =
+        std::min(static_cast<double>(shape.columns), std::max(200.0, 0.5 * rows));
+    const double system = std::min(rows, 4 * columns);
+    work.training[WorkKind::kFactorOperations] =
+        iterations * (tasks * rows * (system * (2 * columns + system / 3) + columns * columns) +
+                      columns * columns * columns / 3) +
+        30 * static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
+    work.verification[WorkKind::kFactorOperations] =
+        10 * static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
+  }
   return work;
 }
 
@@ -65,7 +93,8 @@ LearnerEntry Entry() {
            "it is a machine with group selection. Source: Flamary, Rakotomamonjy, Gasso, Canu: "
            "Selection de variables pour l'apprentissage simultane de taches. CAp 2009, 109-120.",
        .way_to_linear_memory = "sparse_multitask_svm with linear kernels of columns",
-       .several_tasks = true},
+       .several_tasks = true,
+       .selects_columns = true},
       {.verify = Verify,
        .estimate_memory = EstimateMemory,
        .estimate_work = EstimateWork,

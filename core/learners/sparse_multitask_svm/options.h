@@ -2,19 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/base/status/options.h"
 
 namespace mercer::sparse_multitask_svm {
 
 enum class Form { kSquared, kPlain };
-enum class Method { kAuto, kInteriorPoint, kClosedForm, kReducedGradient };
+enum class Method { kAuto, kInteriorPoint, kNewton, kClosedForm, kReducedGradient };
 
 struct SparseMultitaskSvmOptions {
   double C = 1.0;
   Form form = Form::kSquared;
   double p = 1.0;
   double q = 2.0;
+  std::vector<double> block_weights;
+  double smoothing = 1e-3;
   bool allow_one_class = false;
   Method method = Method::kAuto;
   int64_t max_steps = 0;

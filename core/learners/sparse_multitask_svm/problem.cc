@@ -17,6 +17,8 @@
 namespace mercer::sparse_multitask_svm {
 namespace {
 
+constexpr double kMaxRisk = 1e120;  // energies are its square and more
+
 // The columns of the layout at the rows of a task.
 absl::StatusOr<Matrix> GatherColumns(const ColumnLayout& layout, const TaskData& task,
                                      RunContext& context) {
@@ -98,26 +100,52 @@ absl::StatusOr<Vector> ScalesOfColumns(const ColumnLayout& layout, const TaskDat
   return ScalesOf(values, layout, kernels);
 }
 
-absl::StatusOr<TaskNorm> NormOf(const SparseMultitaskSvmOptions& options) {
+absl::Status CheckOptions(const SparseMultitaskSvmOptions& options,
+                          const TrainingProblem& problem) {
   FieldViolations violations;
-  const bool joint = options.p == 1 && options.q == 2;
-  violations.Check(options.form == Form::kSquared || joint, "form", "plain is for p=1 and q=2");
-  violations.Check(options.method != Method::kInteriorPoint || joint, "method",
-                   "interior_point is for p=1 and q=2");
-  violations.Check(
-      options.method != Method::kReducedGradient || (joint && options.form == Form::kSquared),
-      "method", "reduced_gradient is for p=1, q=2 and form=squared");
-  MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  return TaskNorm::Make(
-      options.form == Form::kPlain ? TaskNormForm::kPlain : TaskNormForm::kSquared, options.p,
-      options.q);
+  const bool selects = options.p <= 1 && options.q == 2;
+  const bool joint = options.p == 1 && options.q == 2 && options.form == Form::kSquared;
+  const size_t kernels = problem.kernels.size();
+  violations.Check(options.p >= 1 || options.q == 2, "p", "below 1 it is for q=2");
+  violations.Check(options.form == Form::kSquared || selects, "form",
+                   "plain is for p at most 1 and q=2");
+  switch (options.method) {
+    case Method::kAuto:
+      break;
+    case Method::kInteriorPoint:
+      violations.Check(selects, "method", "interior_point is for p at most 1 and q=2");
+      break;
+    case Method::kClosedForm:
+      violations.Check(options.p >= 1, "method", "closed_form is for p from 1 on");
+      break;
+    case Method::kNewton:
+      violations.Check(joint, "method", "newton is for p=1, q=2 and form=squared");
+      break;
+    case Method::kReducedGradient:
+      violations.Check(joint, "method", "reduced_gradient is for p=1, q=2 and form=squared");
+      break;
+  }
+  if (!options.block_weights.empty()) {
+    violations.Check(options.p >= 1, "block_weights", "is for p from 1 on");
+    violations.Check(options.block_weights.size() == kernels, "block_weights",
+                     absl::StrCat("must have one factor for each of the ", kernels,
+                                  " kernels, has ", options.block_weights.size()));
+  }
+  double costs = 0;
+  for (const TaskData& task : problem.tasks) {
+    costs += SumOfRows(task.costs);
+  }
+  violations.Check(options.C * costs <= kMaxRisk, "C",
+                   absl::StrCat("is ", options.C, ", too large: sums of squares overflow"));
+  return violations.ToStatus();
 }
 
-Method ChosenMethod(const SparseMultitaskSvmOptions& options) {
-  if (options.method != Method::kAuto) {
-    return options.method;
-  }
-  return options.p == 1 && options.q == 2 ? Method::kInteriorPoint : Method::kClosedForm;
+absl::StatusOr<TaskNorm> NormOf(const SparseMultitaskSvmOptions& options) {
+  const std::vector<double>& factors = options.block_weights;
+  Vector weights = Eigen::Map<const Vector>(factors.data(), static_cast<Index>(factors.size()));
+  return TaskNorm::Make(
+      options.form == Form::kPlain ? TaskNormForm::kPlain : TaskNormForm::kSquared,
+      std::max(options.p, 1.0), options.q, std::move(weights));
 }
 
 absl::StatusOr<PreparedProblem> PrepareProblem(const SparseMultitaskSvmOptions& options,

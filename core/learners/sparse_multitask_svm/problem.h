@@ -34,9 +34,12 @@ absl::StatusOr<std::optional<ColumnLayout>> FindColumns(const TrainingProblem& p
 absl::StatusOr<Vector> ScalesOfColumns(const ColumnLayout& layout, const TaskData& task,
                                        const std::vector<KernelSpec>& kernels, RunContext& context);
 
-// Errors: kInvalidArgument naming the field.
+// Whether the options go together and fit the problem, whose rows have been checked. Errors:
+// kInvalidArgument naming the field.
+absl::Status CheckOptions(const SparseMultitaskSvmOptions& options, const TrainingProblem& problem);
+
+// The penalty, or for p below 1 that of the first convex problem. Errors: kInvalidArgument.
 absl::StatusOr<TaskNorm> NormOf(const SparseMultitaskSvmOptions& options);
-Method ChosenMethod(const SparseMultitaskSvmOptions& options);
 
 // Kernels at the rows of the tasks, and the rest. Errors: those of NormOf and of kernels;
 // kCancelled.

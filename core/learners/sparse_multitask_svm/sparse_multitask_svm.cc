@@ -10,6 +10,7 @@
 #include "core/learners/sparse_multitask_svm/tables.h"
 #include "core/solvers/multitask/alternation_solver.h"
 #include "core/solvers/multitask/column_kernels.h"
+#include "core/solvers/multitask/reweighted_solver.h"
 #include "core/solvers/multitask/working_set_solver.h"
 #include "core/training/contract/single_task.h"
 #include "core/training/terms/feature_term.h"
@@ -22,12 +23,24 @@ constexpr double kShareOfTarget = 0.5;    // the solver's gap, of that asked for
 
 }  // namespace
 
-absl::Status SparseMultitaskSvmLearner::Begin(const WarmStart* /*warm_start*/) {
+// Of a related problem's solution the blocks that it has selected: those that the solver begins
+// with.
+absl::Status SparseMultitaskSvmLearner::Begin(const WarmStart* warm_start) {
   MERCER_RETURN_IF_ERROR(CheckRowsAndKernels(*problem_));
-  MERCER_RETURN_IF_ERROR(NormOf(options_).status());
+  MERCER_RETURN_IF_ERROR(CheckOptions(options_, *problem_));
   for (const TaskData& task : problem_->tasks) {
     if (!options_.allow_one_class) {
       MERCER_RETURN_IF_ERROR(InTask(task, CheckBothClasses(task.targets, task.costs)));
+    }
+  }
+  const Matrix* weights = warm_start != nullptr && warm_start->point != nullptr
+                              ? warm_start->point->witness.FindArray("weights")
+                              : nullptr;
+  if (weights != nullptr && weights->cols() == static_cast<Index>(problem_->kernels.size())) {
+    for (Index k = 0; k < weights->cols(); ++k) {
+      if ((weights->col(k).array() > 0).any()) {
+        state_.first_blocks.push_back(k);
+      }
     }
   }
   prepared_ = nullptr;
@@ -36,16 +49,38 @@ absl::Status SparseMultitaskSvmLearner::Begin(const WarmStart* /*warm_start*/) {
 }
 
 std::unique_ptr<MultitaskSolver> SparseMultitaskSvmLearner::MakeSolver() const {
-  constexpr int64_t kMostSteps = 2000;
+  constexpr int64_t kMostConvexProblems = 100;
+  constexpr int64_t kMostWeights = 2000;
   const double gap = kShareOfTarget * target_;
-  const Method method = ChosenMethod(options_);
-  if (method == Method::kInteriorPoint) {
-    return std::make_unique<WorkingSetSolver>(prepared_->problem, gap);
+  const bool concave = options_.p < 1;
+  const int64_t most_steps = options_.max_steps > 0 ? options_.max_steps
+                             : concave              ? kMostConvexProblems
+                                                    : kMostWeights;
+  if (concave) {
+    return std::make_unique<ReweightedSolver>(
+        prepared_->problem, ReweightedOptions{.p = options_.p,
+                                              .smoothing_share = options_.smoothing,
+                                              .stationarity = gap,
+                                              .relative_decrease = 0,
+                                              .relative_gap = 0.1 * gap,
+                                              .max_steps = most_steps});
   }
-  AlternationOptions options{.relative_gap = gap,
-                             .max_steps = options_.max_steps > 0 ? options_.max_steps : kMostSteps};
-  options.rule = method == Method::kReducedGradient ? TaskWeightRule::kReducedGradient
-                                                    : TaskWeightRule::kClosedForm;
+  AlternationOptions options{.relative_gap = gap, .max_steps = most_steps};
+  switch (options_.method) {
+    case Method::kNewton:
+      options.rule = TaskWeightRule::kNewton;
+      break;
+    case Method::kReducedGradient:
+      options.rule = TaskWeightRule::kReducedGradient;
+      break;
+    case Method::kClosedForm:
+      break;
+    case Method::kAuto:
+    case Method::kInteriorPoint:
+      if (prepared_->problem.norm.is_joint()) {
+        return std::make_unique<WorkingSetSolver>(prepared_->problem, gap, state_.first_blocks);
+      }
+  }
   return std::make_unique<AlternationSolver>(prepared_->problem, options);
 }
 
@@ -106,7 +141,12 @@ absl::StatusOr<TrainedPoint> SparseMultitaskSvmLearner::CurrentModel(RunContext&
   const MultitaskBest& best = solver_->best();
   MERCER_ASSIGN_OR_RETURN(const MultitaskPoint at,
                           EvaluateMultitask(prepared_->problem, best.dual, best.weights, context));
-  return PointAt(at, best.lower_dual);
+  TrainedPoint point = PointAt(at, best.lower_dual);
+  if (options_.p < 1) {
+    const auto& solver = static_cast<const ReweightedSolver&>(*solver_);
+    point.witness.values = {{"smoothing", solver.smoothing()}};
+  }
+  return point;
 }
 
 // Of columns the sums of the rows, of other kernels the rows that count.
@@ -201,6 +241,9 @@ absl::StatusOr<TrainedPoint> SparseMultitaskSvmLearner::ConstantModel(RunContext
   }
   point.witness.arrays = {{"weights", at.weights},
                           {"lower_dual", Vector::Zero(problem_->num_rows())}};
+  if (options_.p < 1) {
+    point.witness.values = {{"smoothing", 0.0}};
+  }
   point.summary.SetKernels(problem_->kernels);
   point.summary.kernel_weights = at.weights.transpose();
   point.summary.tables = TablesOf(*problem_, at.weights, Vector::Zero(kernels));

@@ -5,12 +5,16 @@
 // Source       Flamary, Rakotomamonjy, Gasso, Canu: Selection de variables pour l'apprentissage
 //              simultane de taches. CAp 2009, 109-120; docs/mathematics/sparse_multitask_svm.md.
 // Notation     d, w_tk -> weights (tasks x blocks); alpha -> dual (signed); s -> energies.
-// Method       p = 1, q = 2: joint interior point on a working set (working_set_solver.h); else
-//              machines and weights in turn (alternation_solver.h). Linear kernels of columns that
-//              no two share are solved and predicted as columns.
+//              p < 1 and q = 2: the penalty 1/2 S^2, or S, of S = sum_k (|f_.k| + e)^p - e^p.
+// Method       p = 1, q = 2: joint interior point on a working set (working_set_solver.h); p < 1: a
+//              few of these problems in turn (reweighted_solver.h); else machines and weights in
+//              turn (alternation_solver.h). Linear kernels of columns that no two share are solved
+//              and predicted as columns.
 // Differences  (1) ends by the duality gap of the whole problem; (2) the other entries of
 //              docs/mathematics/sparse_multitask_svm.md, section 6.
 // Guarantees   primal and dual of a report are bounds of the whole problem, all blocks included.
+//              For p < 1 their difference is the gap of the convex problem that touches at the
+//              function, 0 at stationary points alone, and dual is no bound.
 // Cost         Columns: memory of the columns; 10 to 100 factorisations of the order of the rows of
 //              a task, or of the working columns. Kernels: those of a family per task.
 // Verified by  tests/core/learners/sparse_multitask_svm: fixtures of an independent cone solver.
@@ -19,6 +23,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/learners/sparse_multitask_svm/options.h"
 #include "core/learners/sparse_multitask_svm/problem.h"
@@ -30,11 +35,13 @@ namespace mercer::sparse_multitask_svm {
 LearnerEntry Entry();
 
 struct SparseMultitaskSvmState {
+  std::vector<Index> first_blocks;  // of a warm start, ascending
   bool begun = false;
   std::optional<StopReason> stop;
 
-  static void VisitFields(auto& visit, auto& self, const StateSizes& /*of*/) {
-    visit(self.begun, UpTo(self.stop, StopReason::kObjectiveZero));
+  static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
+    visit(self.first_blocks, self.begun, UpTo(self.stop, StopReason::kObjectiveZero));
+    visit.Require([&] { return AreAscending(self.first_blocks, of.kernels); });
   }
 };
 

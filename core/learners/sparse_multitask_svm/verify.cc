@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/process/row_sums.h"
 #include "core/base/process/row_vectors.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
@@ -14,6 +15,7 @@
 #include "core/learners/sparse_multitask_svm/problem.h"
 #include "core/objectives/loss.h"
 #include "core/training/contract/single_task.h"
+#include "core/training/run/kernel_point_bounds.h"
 #include "core/training/run/verification.h"
 
 namespace mercer::sparse_multitask_svm {
@@ -41,13 +43,17 @@ absl::StatusOr<BlockSums> SumColumns(const ColumnLayout& layout, const Vector& s
         task.rows[static_cast<size_t>(i)], column);
   };
   const size_t columns = layout.columns.size();
-  Vector sums = Vector::Zero(static_cast<Index>(columns));
-  for (Index i = 0; i < dual.size(); ++i) {
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    for (size_t c = 0; dual(i) != 0 && c < columns; ++c) {
-      sums(static_cast<Index>(c)) += dual(i) * value(i, c);
-    }
-  }
+  constexpr Index kPiece = 64;
+  MERCER_ASSIGN_OR_RETURN(
+      Vector sums,
+      SumOverRows(dual.size(), kPiece, Vector(Vector::Zero(static_cast<Index>(columns))), context,
+                  [&](Index first, Index end, Vector& sum) {
+                    for (Index i = first; i < end; ++i) {
+                      for (size_t c = 0; dual(i) != 0 && c < columns; ++c) {
+                        sum(static_cast<Index>(c)) += dual(i) * value(i, c);
+                      }
+                    }
+                  }));
   BlockSums found{Vector::Zero(weights.size()), Vector::Zero(dual.size())};
   for (size_t c = 0; c < columns; ++c) {
     const Index k = layout.block_of[c];
@@ -68,10 +74,12 @@ absl::StatusOr<BlockSums> SumColumns(const ColumnLayout& layout, const Vector& s
   return found;
 }
 
-absl::StatusOr<BlockSums> SumKernels(const KernelFamily& family, const Vector& weights,
+absl::StatusOr<BlockSums> SumKernels(const KernelFamily& family,
+                                     const std::vector<KernelSpec>& kernels, const Vector& weights,
                                      const Vector& dual, RunContext& context) {
   Matrix energies(weights.size(), 1);
   MERCER_RETURN_IF_ERROR(family.QuadraticForms(dual, {}, energies, context));
+  MERCER_RETURN_IF_ERROR(CheckEnergies(family, kernels, dual, energies, context));
   Matrix scores(dual.size(), 1);
   MERCER_RETURN_IF_ERROR(family.CombinedProduct(weights, dual, scores, context));
   MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(family, weights, context));
@@ -89,12 +97,61 @@ double PowerNorm(const Vector& values, double exponent) {
 
 double Conjugate(double exponent) { return exponent == 1 ? kInfinity : exponent / (exponent - 1); }
 
-double MixedNormOf(const Matrix& values, double outer, double inner) {
+Vector NormsOfBlocks(const Matrix& values, double exponent) {
   Vector of_blocks(values.cols());
   for (Index k = 0; k < values.cols(); ++k) {
-    of_blocks(k) = PowerNorm(values.col(k), inner);
+    of_blocks(k) = PowerNorm(values.col(k), exponent);
   }
-  return PowerNorm(of_blocks, outer);
+  return of_blocks;
+}
+
+// What a point is bounded by: the penalty of its function, that of the convex problem (the same for
+// p >= 1), and the factors of that problem.
+struct Penalty {
+  double value = 0;
+  double convex = 0;
+  Vector factors;
+};
+
+Penalty ConvexPenalty(const SparseMultitaskSvmOptions& options, const Vector& joint) {
+  Penalty penalty;
+  penalty.factors = Vector::Ones(joint.size());
+  for (size_t k = 0; k < options.block_weights.size(); ++k) {
+    penalty.factors(static_cast<Index>(k)) = options.block_weights[k];
+  }
+  const double norm = PowerNorm(joint.cwiseProduct(penalty.factors), std::max(options.p, 1.0));
+  penalty.value = options.form == Form::kPlain ? norm : 0.5 * norm * norm;
+  penalty.convex = penalty.value;
+  return penalty;
+}
+
+// S = sum_k (v_k + e)^p - e^p, and the slopes of its terms at v; half the square lies below that of
+// sum_k slope_k u_k divided by the root of theta = sum_k slope_k v_k / S.
+Penalty ConcavePenalty(const SparseMultitaskSvmOptions& options, const Vector& joint,
+                       double smoothing) {
+  Penalty penalty;
+  penalty.factors.resize(joint.size());
+  const auto p = static_cast<long double>(options.p);
+  const auto e = static_cast<long double>(smoothing);
+  long double sum = 0;
+  long double linear = 0;
+  for (Index k = 0; k < joint.size(); ++k) {
+    const auto v = static_cast<long double>(joint(k));
+    const long double slope = p * std::pow(v + e, p - 1);
+    sum += std::pow(v + e, p) - std::pow(e, p);
+    linear += slope * v;
+    penalty.factors(k) = static_cast<double>(slope);
+  }
+  if (options.form == Form::kPlain) {
+    penalty.value = static_cast<double>(sum);
+    penalty.convex = static_cast<double>(linear);
+    return penalty;
+  }
+  const long double theta = sum > 0 ? linear / sum : 1;
+  penalty.factors /= static_cast<double>(std::sqrt(theta));
+  penalty.value = static_cast<double>(sum * sum / 2);
+  penalty.convex = static_cast<double>(linear * linear / theta / 2);
+  return penalty;
 }
 
 }  // namespace
@@ -109,6 +166,10 @@ absl::StatusOr<Verification> Verify(const SparseMultitaskSvmOptions& options,
   if (weights == nullptr || lower == nullptr || weights->rows() != tasks ||
       weights->cols() != kernels || !weights->allFinite() || !(weights->array() >= 0).all() ||
       lower->rows() != problem.num_rows() || lower->cols() != 1 || !lower->allFinite()) {
+    return Mismatch();
+  }
+  const double* smoothing = witness.FindValue("smoothing");
+  if (options.p < 1 && (smoothing == nullptr || !(*smoothing >= 0) || std::isinf(*smoothing))) {
     return Mismatch();
   }
   MERCER_ASSIGN_OR_RETURN(const std::optional<ColumnLayout> layout, FindColumns(problem));
@@ -139,25 +200,44 @@ absl::StatusOr<Verification> Verify(const SparseMultitaskSvmOptions& options,
     }
     const auto sums_of = [&](const Vector& of) {
       return layout.has_value() ? SumColumns(*layout, scales, task, of_task, of, context)
-                                : SumKernels(*family, of_task, of, context);
+                                : SumKernels(*family, problem.kernels, of_task, of, context);
     };
     MERCER_ASSIGN_OR_RETURN(const BlockSums at, sums_of(dual));
     MERCER_ASSIGN_OR_RETURN(const BlockSums below, sums_of(feasible));
     norms.row(t) = (of_task.array() * at.energies.array().sqrt()).transpose();
     roots.row(t) = below.energies.cwiseSqrt().transpose();
-    risk += loss->TotalValue(task.targets.col(0), costs, at.scores, own.bias(0));
-    linear += loss->DualValue(task.targets.col(0), costs, feasible);
+    MERCER_ASSIGN_OR_RETURN(
+        const double risk_of_task,
+        loss->TotalValue(task.targets.col(0), costs, at.scores, own.bias(0), context));
+    MERCER_ASSIGN_OR_RETURN(const double linear_of_task,
+                            loss->DualValue(task.targets.col(0), costs, feasible, context));
+    risk += risk_of_task;
+    linear += linear_of_task;
     verified.values.col(0).segment(begin, rows) = at.scores.array() + own.bias(0);
     verified.scale = std::max(verified.scale, at.scale + std::abs(own.bias(0)));
     begin += rows;
   }
-  const double norm = MixedNormOf(norms, options.p, options.q);
-  const double dual_norm = MixedNormOf(roots, Conjugate(options.p), Conjugate(options.q));
-  const bool plain = options.form == Form::kPlain;
-  const double primal = risk + (plain ? norm : 0.5 * norm * norm);
-  const double bound = plain ? linear / std::max(dual_norm, 1.0)
-                             : BestValueOnRay(linear, dual_norm * dual_norm, 1.0);
-  verified.certificate = MakeGapCertificate(primal, bound);
+  // For p < 1 the convex problem is that of p = 1 that touches at the function. Of the function 0
+  // where nothing was learned it is p = 1 itself: optimal there, it is stationary for p as well.
+  const Vector joint = NormsOfBlocks(norms, options.q);
+  const bool concave = options.p < 1 && *smoothing > 0;
+  if (options.p < 1 && !concave && joint.maxCoeff() > 0) {
+    return Mismatch();
+  }
+  const Penalty penalty =
+      concave ? ConcavePenalty(options, joint, *smoothing) : ConvexPenalty(options, joint);
+  const double dual_norm =
+      PowerNorm(NormsOfBlocks(roots, Conjugate(options.q)).cwiseQuotient(penalty.factors),
+                Conjugate(std::max(options.p, 1.0)));
+  const double bound = options.form == Form::kPlain
+                           ? linear / std::max(dual_norm, 1.0)
+                           : BestValueOnRay(linear, dual_norm * dual_norm, 1.0);
+  const double primal = risk + penalty.value;
+  const double gap = risk + penalty.convex - bound;
+  verified.certificate = MakeGapCertificate(primal, concave ? primal - gap : bound);
+  if (options.p < 1) {
+    verified.certificate.kind = CertificateKind::kStationarity;
+  }
   return verified;
 }
 

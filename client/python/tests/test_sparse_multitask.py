@@ -1,0 +1,54 @@
+"""Machines of several tasks that share which columns they use."""
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from mercer.estimators import SparseMultiTaskSVM
+
+NAMES = ["ann", "bob", "eve"]
+
+
+@pytest.fixture(scope="module")
+def sessions():
+    """Ten columns of which two tell the classes apart, for bob the second one the other way round."""
+    random = np.random.default_rng(3)
+    subjects = np.repeat(NAMES, [60, 80, 50])
+    labels = np.where(random.random(len(subjects)) < 0.5, "no", "yes")
+    features = random.normal(size=(len(subjects), 10))
+    signs = np.where(labels == "yes", 1.0, -1.0)
+    features[:, 0] += signs
+    features[:, 1] += np.where(subjects == "bob", -signs, signs)
+    return features, labels, subjects
+
+
+def test_few_columns_are_selected_for_all_tasks(sessions):
+    features, labels, subjects = sessions
+    machine = SparseMultiTaskSVM(p=0.5, C=0.2).fit(features, labels, tasks=subjects)
+    assert machine.model_.tasks == ("ann", "bob", "eve")
+    blocks = machine.model_.tables["blocks"]
+    selected = set(np.flatnonzero(blocks["selected"]))
+    assert selected == {0, 1}
+    norms = machine.model_.tables["block_norms"]
+    assert norms.shape == (10, 3)
+    np.testing.assert_allclose(np.linalg.norm(norms, axis=1), blocks["norm"], atol=1e-12)
+    assert machine.score(features, labels, tasks=subjects) > 0.85
+
+
+def test_exponents_of_two_are_machines_of_their_own(sessions):
+    features, labels, subjects = sessions
+    ours = SparseMultiTaskSVM(p=2.0, scaling="none", tol=1e-8).fit(features, labels, tasks=subjects)
+    for name in NAMES:
+        rows = subjects == name
+        theirs = SVC(kernel="linear", C=1.0, tol=1e-8).fit(features[rows], labels[rows])
+        found = ours.decision_function(features[rows], tasks=subjects[rows])
+        np.testing.assert_allclose(found, theirs.decision_function(features[rows]), atol=2e-3)
+
+
+def test_a_task_of_one_class_is_named(sessions):
+    features, labels, subjects = sessions
+    alone = np.where(subjects == "eve", "yes", labels)
+    with pytest.raises(ValueError, match="task 'eve'.*both classes"):
+        SparseMultiTaskSVM().fit(features, alone, tasks=subjects)
+    machine = SparseMultiTaskSVM(allow_one_class=True).fit(features, alone, tasks=subjects)
+    assert set(machine.predict(features[:5], tasks=["eve"] * 5)) == {"yes"}

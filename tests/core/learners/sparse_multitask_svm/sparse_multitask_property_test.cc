@@ -1,0 +1,262 @@
+// What is true of jointly sparse machines of several tasks, by whole runs.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "core/base/numeric/index_range.h"
+#include "core/base/status/errors.h"
+#include "core/learners/registry.h"
+#include "core/training/model/predictor.h"
+#include "core/training/recipe/warnings.h"
+#include "core/training/run/verification.h"
+#include "tests/core/learners/sparse_multitask_svm/sparse_multitask_problems.h"
+#include "tests/support/toy_data.h"
+
+namespace mercer::sparse_multitask_svm {
+namespace {
+
+// Three tasks of which two columns of many tell the classes apart.
+struct Toy {
+  std::vector<Matrix> inputs;
+  std::vector<Vector> targets;
+};
+
+Toy MakeToy(uint64_t seed, Index rows, Index columns) {
+  Toy toy;
+  for (uint64_t t = 0; t < 3; ++t) {
+    const Index own = rows + 7 * static_cast<Index>(t);
+    Matrix inputs = NormalMatrix(own, columns, seed + 10 * t);
+    Vector targets(own);
+    for (Index i = 0; i < own; ++i) {
+      targets(i) = i % 3 == 0 ? 1 : -1;
+      inputs(i, 0) += targets(i);
+      inputs(i, 1) += t == 1 ? -targets(i) : targets(i);
+    }
+    toy.inputs.push_back(std::move(inputs));
+    toy.targets.push_back(std::move(targets));
+  }
+  return toy;
+}
+
+TrainingProblem ToyProblem(uint64_t seed, Index rows, Index columns) {
+  const Toy toy = MakeToy(seed, rows, columns);
+  return ColumnProblem(toy.inputs, IndexRange(0, columns), toy.targets);
+}
+
+Index CountSelected(const ModelSummary& summary) {
+  return static_cast<Index>(summary.tables.at(0).values.col(2).sum());
+}
+
+TEST(SparseMultitaskPropertyTest, EveryMethodHasTheSameSolution) {
+  const TrainingProblem problem = ToyProblem(1, 40, 12);
+  const TrainingOutcome first = MustTrain(problem, {}, 1e-8);
+  EXPECT_LT(CountSelected(first.point.summary), BlockNorms(first.point.summary).size());
+  for (const char* method : {"newton", "closed_form", "reduced_gradient"}) {
+    const double gap = method == std::string("newton") ? 1e-8 : 1e-3;
+    const TrainingOutcome other = MustTrain(problem, {{"method", std::string(method)}}, gap);
+    EXPECT_EQ(other.stop_reason, StopReason::kConverged) << method;
+    EXPECT_NEAR(other.certificate.primal, first.certificate.primal,
+                2 * gap * first.certificate.primal)
+        << method;
+    EXPECT_LE(other.certificate.dual, first.certificate.primal * (1 + 1e-9)) << method;
+  }
+}
+
+// The same products as linear kernels of columns, and as kernels of another type.
+TEST(SparseMultitaskPropertyTest, ColumnsAndTheirKernelsHaveTheSameSolution) {
+  const TrainingProblem columns = ToyProblem(2, 40, 6);
+  TrainingProblem kernels = columns;
+  for (KernelSpec& kernel : kernels.kernels) {
+    kernel.type = KernelType::kPolynomial;
+    kernel.degree = 1;
+    kernel.scale = 1;
+    kernel.offset = 0;
+  }
+  const TrainingOutcome by_columns = MustTrain(columns, {}, 1e-8);
+  const TrainingOutcome by_kernels = MustTrain(kernels, {}, 1e-8);
+  EXPECT_NEAR(by_columns.certificate.primal, by_kernels.certificate.primal,
+              2e-8 * by_columns.certificate.primal);
+  const PreparedData& rows = *columns.tasks[0].inputs;
+  EXPECT_LE((ValuesOf(by_columns.point.function, rows) - ValuesOf(by_kernels.point.function, rows))
+                .cwiseAbs()
+                .maxCoeff(),
+            1e-3);
+}
+
+// p = q = 2 are machines that know nothing of each other, on the sum of the blocks.
+TEST(SparseMultitaskPropertyTest, TasksAreSeparateForExponentsOfTwo) {
+  const TrainingProblem problem = ToyProblem(3, 40, 5);
+  const TrainingOutcome together = MustTrain(problem, {{"p", 2.0}}, 1e-7);
+  double sum = 0;
+  for (size_t t = 0; t < problem.tasks.size(); ++t) {
+    sum += MustTrain(OneTask(problem, t), {}, 1e-7, "svm").certificate.primal;
+  }
+  EXPECT_NEAR(together.certificate.primal, sum, 1e-6 * sum);
+}
+
+// One task and one block: a support vector machine; p = 1 of one task: lp_mkl at p = 1.
+TEST(SparseMultitaskPropertyTest, OneTaskIsAMachineOfItsOwn) {
+  TrainingProblem one = OneTask(ToyProblem(4, 50, 6), 1);
+  const TrainingOutcome mkl = MustTrain(one, {{"p", 1.0}}, 1e-6, "lp_mkl");
+  const TrainingOutcome own = MustTrain(one, {}, 1e-6);
+  EXPECT_NEAR(own.certificate.primal, mkl.certificate.primal, 3e-6 * mkl.certificate.primal);
+  one.kernels = {one.kernels[0]};
+  const TrainingOutcome svm = MustTrain(one, {}, 1e-8, "svm");
+  const TrainingOutcome single = MustTrain(one, {}, 1e-8);
+  EXPECT_NEAR(single.certificate.primal, svm.certificate.primal, 2e-8 * svm.certificate.primal);
+}
+
+TEST(SparseMultitaskPropertyTest, SquaredAndPlainFormsMeetWhereTheirCostsDo) {
+  const TrainingProblem problem = ToyProblem(5, 40, 10);
+  const TrainingOutcome squared = MustTrain(problem, {{"C", 0.5}}, 1e-9);
+  const double omega = BlockNorms(squared.point.summary).sum();
+  const TrainingOutcome plain =
+      MustTrain(problem, {{"C", 0.5 / omega}, {"form", std::string("plain")}}, 1e-9);
+  EXPECT_LE(
+      (BlockNorms(squared.point.summary) - BlockNorms(plain.point.summary)).cwiseAbs().maxCoeff(),
+      1e-3 * omega);
+}
+
+TEST(SparseMultitaskPropertyTest, SmallerExponentsSelectFewerBlocks) {
+  const TrainingProblem problem = ToyProblem(6, 40, 30);
+  for (const char* form : {"squared", "plain"}) {
+    const OptionValues common = {{"form", std::string(form)}};
+    OptionValues concave = common;
+    concave["p"] = 0.5;
+    const TrainingOutcome convex = MustTrain(problem, common, 1e-4);
+    const TrainingOutcome fewer = MustTrain(problem, concave, 1e-4);
+    EXPECT_EQ(fewer.certificate.kind, CertificateKind::kStationarity);
+    EXPECT_LE(fewer.certificate.accuracy, 1e-4) << form;
+    EXPECT_LT(CountSelected(fewer.point.summary), CountSelected(convex.point.summary)) << form;
+    EXPECT_GE(CountSelected(fewer.point.summary), 1) << form;
+  }
+}
+
+// The plain form has costs up to which no block is selected; that is told, and no error.
+TEST(SparseMultitaskPropertyTest, TheFunctionZeroIsAResultThatIsTold) {
+  const Dataset data = SubjectData(60, 3, 1);
+  TrainingRecipe recipe;
+  recipe.learner = "sparse_multitask_svm";
+  for (const double p : {1.0, 0.5}) {
+    recipe.options = {{"C", 1e-3}, {"form", std::string("plain")}, {"p", p}};
+    const absl::StatusOr<TrainedModel> trained = TrainRecipe(recipe, data);
+    ASSERT_TRUE(trained.ok()) << trained.status();
+    EXPECT_EQ(trained->model.stop_reason, StopReason::kConverged);
+    EXPECT_TRUE(trained->model.function.terms.empty());
+    EXPECT_EQ(CountSelected(trained->model.summary), 0);
+    EXPECT_LE(trained->model.certificate.accuracy, 1e-3);
+    const std::vector<TrainingWarning> warnings = FindWarnings(recipe, data, trained->model);
+    EXPECT_TRUE(std::any_of(warnings.begin(), warnings.end(), [](const TrainingWarning& warning) {
+      return warning.code == WarningCode::kConstantFunction;
+    }));
+  }
+}
+
+TEST(SparseMultitaskPropertyTest, WithoutKernelsEveryColumnIsABlock) {
+  const Dataset data = SubjectData(120, 9, 2);
+  TrainingRecipe recipe;
+  recipe.learner = "sparse_multitask_svm";
+  recipe.options = {{"p", 0.5}, {"C", 0.3}};
+  const absl::StatusOr<TrainedModel> trained = TrainRecipe(recipe, data);
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  const ModelTable& blocks = trained->model.summary.tables.at(0);
+  EXPECT_EQ(blocks.name, "blocks");
+  EXPECT_EQ(blocks.rows,
+            (std::vector<std::string>{"x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9"}));
+  EXPECT_EQ(blocks.values(0, 2), 1);
+  EXPECT_EQ(blocks.values(1, 2), 1);
+  const ModelTable& norms = trained->model.summary.tables.at(1);
+  EXPECT_EQ(norms.values.cols(), 3);
+  for (Index k = 0; k < 9; ++k) {
+    EXPECT_NEAR(norms.values.row(k).norm(), blocks.values(k, 0), 1e-12);
+  }
+  const absl::StatusOr<Model> read = LoadModel(SaveModel(trained->model));
+  ASSERT_TRUE(read.ok()) << read.status();
+  const Dataset rows = SubjectData(90, 9, 3);
+  RunContext context;
+  const auto predict = [&](const Model& model) {
+    return Predictor::Make(std::make_shared<const Model>(model))
+        .value()
+        ->Predict(rows, {}, context)
+        .value();
+  };
+  const Prediction prediction = predict(*read);
+  EXPECT_EQ(prediction.decision_values, predict(trained->model).decision_values);
+  double right = 0;
+  for (Index i = 0; i < 90; ++i) {
+    right += (prediction.decision_values(i, 0) > 0) == (i / 3 % 2 == 1) ? 1 : 0;
+  }
+  EXPECT_GE(right, 80);
+}
+
+TEST(SparseMultitaskPropertyTest, AWarmStartHasTheSameOptimum) {
+  TrainingProblem problem = ToyProblem(7, 30, 240);
+  problem.relative_gap = 1e-6;
+  const TrainingOutcome before = MustTrain(problem, {{"C", 0.2}}, 1e-6);
+  const TrainingOutcome cold = MustTrain(problem, {{"C", 0.5}}, 1e-6);
+  const LearnerEntry& entry = *FindLearner("sparse_multitask_svm");
+  const std::unique_ptr<Learner> learner = entry.create({{"C", 0.5}}).value();
+  const WarmStart warm{&before.point, &problem};
+  ASSERT_TRUE(learner->Start(problem, &warm).ok());
+  RunContext context;
+  StepReport report;
+  for (int step = 0; step < 10000 && !(report.has_model && report.accuracy <= 1e-6); ++step) {
+    report = learner->Step(context, 1e-6).value();
+  }
+  EXPECT_NEAR(report.primal, cold.certificate.primal, 2e-6 * cold.certificate.primal);
+}
+
+TEST(SparseMultitaskPropertyTest, TheVerifierSeesWhatIsSpoiled) {
+  const TrainingProblem problem = ToyProblem(8, 30, 8);
+  const LearnerEntry& entry = *FindLearner("sparse_multitask_svm");
+  for (const double p : {1.0, 0.5}) {
+    const OptionValues options = {{"p", p}};
+    const TrainingOutcome outcome = MustTrain(problem, options, 1e-6);
+    RunContext context;
+    const auto verify = [&](const Witness& witness) {
+      return VerifyWitness(entry, options, problem, witness, context);
+    };
+    Witness spoiled = outcome.point.witness;
+    spoiled.tasks[1].dual *= 2;
+    EXPECT_GT(verify(spoiled)->accuracy, 1e-3);
+    spoiled = outcome.point.witness;
+    for (auto& [name, values] : spoiled.arrays) {
+      if (name == "lower_dual") {
+        values *= 0.5;
+      }
+    }
+    EXPECT_GT(verify(spoiled)->accuracy, 1e-3);
+    spoiled = outcome.point.witness;
+    for (auto& [name, values] : spoiled.arrays) {
+      values(0, 0) = name == "weights" ? -1 : values(0, 0);
+    }
+    EXPECT_EQ(GetReason(verify(spoiled).status()), "WITNESS_MISMATCH");
+    spoiled = outcome.point.witness;
+    spoiled.arrays.clear();
+    EXPECT_EQ(GetReason(verify(spoiled).status()), "WITNESS_MISMATCH");
+    spoiled = outcome.point.witness;
+    spoiled.values = {};
+    EXPECT_EQ(verify(spoiled).ok(), p == 1.0);
+  }
+}
+
+// Copies of one task have its solution, with sqrt(T) times its norms.
+TEST(SparseMultitaskPropertyTest, CopiesOfATaskHaveItsSolution) {
+  const Toy toy = MakeToy(9, 30, 8);
+  const Matrix& x = toy.inputs[0];
+  const Vector& y = toy.targets[0];
+  const TrainingProblem one = ColumnProblem({x}, IndexRange(0, 8), {y});
+  const TrainingProblem three = ColumnProblem({x, x, x}, IndexRange(0, 8), {y, y, y});
+  const TrainingOutcome alone = MustTrain(one, {}, 1e-9);
+  const TrainingOutcome copies = MustTrain(three, {}, 1e-9);
+  EXPECT_NEAR(copies.certificate.primal, 3 * alone.certificate.primal,
+              1e-8 * copies.certificate.primal);
+  const Vector norms = std::sqrt(3.0) * BlockNorms(alone.point.summary);
+  EXPECT_LE((BlockNorms(copies.point.summary) - norms).cwiseAbs().maxCoeff(), 1e-3);
+}
+
+}  // namespace
+}  // namespace mercer::sparse_multitask_svm
