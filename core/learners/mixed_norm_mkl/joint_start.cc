@@ -32,7 +32,7 @@ absl::Status JointStart::Step(double relative_gap, RunContext& context) {
 
 absl::StatusOr<BestPair> JointStart::Pair(RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(const MultitaskPoint point,
-                          EvaluateMultitask(problem_, best().dual, best().weights, context));
+                          EvaluateFunction(problem_, best().dual, best().weights, context));
   BestPair pair;
   pair.weights = best().weights.row(0);
   pair.dual = best().dual[0];

@@ -86,21 +86,30 @@ double MultitaskGap(double primal, double dual_value) {
   return (primal - dual_value) / std::max({std::abs(primal), std::abs(dual_value), 1e-300});
 }
 
-absl::StatusOr<MultitaskPoint> EvaluateMultitask(const MultitaskProblem& problem,
-                                                 std::vector<Vector> duals, Matrix weights,
-                                                 RunContext& context) {
+namespace {
+
+// With the energies of these blocks, all if there are none.
+absl::StatusOr<MultitaskPoint> PointAmong(const MultitaskProblem& problem,
+                                          const std::vector<Index>& blocks,
+                                          std::vector<Vector> duals, Matrix weights,
+                                          RunContext& context) {
   MultitaskPoint point;
   point.dual = std::move(duals);
   point.weights = std::move(weights);
-  point.energies.resize(problem.num_tasks(), problem.num_blocks());
+  point.energies = Matrix::Zero(problem.num_tasks(), problem.num_blocks());
   point.risk = 0;
   for (Index t = 0; t < problem.num_tasks(); ++t) {
     const MultitaskTask& task = problem.tasks[static_cast<size_t>(t)];
     Vector& dual = point.dual[static_cast<size_t>(t)];
     problem.loss->RepairDual(task.targets, task.costs, /*balanced=*/true, dual);
-    Matrix energies(problem.num_blocks(), 1);
-    MERCER_RETURN_IF_ERROR(task.blocks->QuadraticForms(dual, {}, energies, context));
-    point.energies.row(t) = energies.col(0).cwiseMax(0.0).transpose();
+    Matrix energies(blocks.empty() ? problem.num_blocks() : static_cast<Index>(blocks.size()), 1);
+    MERCER_RETURN_IF_ERROR(task.blocks->QuadraticForms(dual, blocks, energies, context));
+    energies = energies.cwiseMax(0.0);
+    if (blocks.empty()) {
+      point.energies.row(t) = energies.transpose();
+    } else {
+      point.energies(t, blocks) = energies.transpose();
+    }
     Matrix scores = Matrix::Zero(dual.size(), 1);
     if ((point.weights.row(t).array() > 0).any()) {
       const Vector of_task = point.weights.row(t);
@@ -120,8 +129,33 @@ absl::StatusOr<MultitaskPoint> EvaluateMultitask(const MultitaskProblem& problem
     point.scores.emplace_back(scores.col(0));
   }
   point.primal = point.risk + problem.norm.Penalty(point.Norms());
+  return point;
+}
+
+}  // namespace
+
+absl::StatusOr<MultitaskPoint> EvaluateMultitask(const MultitaskProblem& problem,
+                                                 std::vector<Vector> duals, Matrix weights,
+                                                 RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(MultitaskPoint point,
+                          PointAmong(problem, {}, std::move(duals), std::move(weights), context));
   point.dual_value = problem.norm.DualValue(point.linear, problem.norm.DualNorm(point.energies));
   return point;
+}
+
+absl::StatusOr<MultitaskPoint> EvaluateFunction(const MultitaskProblem& problem,
+                                                std::vector<Vector> duals, Matrix weights,
+                                                RunContext& context) {
+  std::vector<Index> used;
+  for (Index k = 0; k < weights.cols(); ++k) {
+    if ((weights.col(k).array() > 0).any()) {
+      used.push_back(k);
+    }
+  }
+  if (used.empty()) {
+    used.push_back(0);  // none would be all
+  }
+  return PointAmong(problem, used, std::move(duals), std::move(weights), context);
 }
 
 }  // namespace mercer

@@ -72,5 +72,10 @@ double MultitaskGap(double primal, double dual_value);
 absl::StatusOr<MultitaskPoint> EvaluateMultitask(const MultitaskProblem& problem,
                                                  std::vector<Vector> duals, Matrix weights,
                                                  RunContext& context);
+// The function alone, by the blocks that have a weight: energies of all others are 0, and the dual
+// value is that of none.
+absl::StatusOr<MultitaskPoint> EvaluateFunction(const MultitaskProblem& problem,
+                                                std::vector<Vector> duals, Matrix weights,
+                                                RunContext& context);
 
 }  // namespace mercer

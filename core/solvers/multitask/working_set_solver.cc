@@ -172,11 +172,11 @@ absl::Status WorkingSetSolver::Bound(RunContext& context) {
 absl::Status WorkingSetSolver::Round(RunContext& context) {
   MultitaskBest& best = state_.best;
   MERCER_ASSIGN_OR_RETURN(const MultitaskPoint point,
-                          EvaluateMultitask(problem_, best.dual, best.weights, context));
+                          EvaluateFunction(problem_, best.dual, best.weights, context));
   for (const double factor : kRoundings) {
     MERCER_ASSIGN_OR_RETURN(
         const MultitaskPoint rounded,
-        EvaluateMultitask(problem_, RoundedDuals(problem_, point, factor), best.weights, context));
+        EvaluateFunction(problem_, RoundedDuals(problem_, point, factor), best.weights, context));
     if (MultitaskGap(rounded.primal, best.lower) <= relative_gap_) {
       best.primal = rounded.primal;
       best.dual = rounded.dual;

@@ -27,11 +27,12 @@ class GramFamily final : public KernelFamily {
   Index size() const override { return grams_[0].rows(); }
   Index num_kernels() const override { return static_cast<Index>(grams_.size()); }
   const Vector& scales() const override { return scales_; }
-  absl::Status QuadraticForms(ConstMatrixRef a, absl::Span<const Index>, MatrixRef out,
+  absl::Status QuadraticForms(ConstMatrixRef a, absl::Span<const Index> kernels, MatrixRef out,
                               RunContext& context) const override {
-    for (Index k = 0; k < num_kernels(); ++k) {
+    for (Index k = 0; k < out.rows(); ++k) {
+      const Matrix& of_kernel = gram(kernels.empty() ? k : kernels[static_cast<size_t>(k)]);
       for (Index j = 0; j < a.cols(); ++j) {
-        out(k, j) = a.col(j).dot(gram(k) * a.col(j));
+        out(k, j) = a.col(j).dot(of_kernel * a.col(j));
       }
     }
     return context.CheckCancelled();
