@@ -10,6 +10,7 @@ from mercer.estimators.infinite_features import InfiniteFeaturesClassifier, Infi
 from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.lp_mkl import LpMKLClassifier, LpMKLRegressor
 from mercer.estimators.mixed_norm_mkl import MixedNormMKLClassifier, MixedNormMKLRegressor
+from mercer.estimators.sparse_multitask_svm import SparseMultiTaskSVM
 from mercer.estimators.svm import KernelSVC, KernelSVR
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "LpMKLRegressor",
     "MixedNormMKLClassifier",
     "MixedNormMKLRegressor",
+    "SparseMultiTaskSVM",
 ]
