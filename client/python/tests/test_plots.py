@@ -198,6 +198,15 @@ def test_groups_without_matplotlib(monkeypatch, capsys):
     assert capsys.readouterr().out.endswith("    2 more, 1 of them selected\n2 more groups · 1 of 2 selected\n")
 
 
+def test_a_table_of_rows_in_groups_without_matplotlib(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    told = ModelTable("n", "title", "kernels", "outputs", NAMES, ("one",), np.array([WEIGHTS]).T, "cm", "bars", GROUPS)
+    assert plots.ModelTableDisplay(told).plot().ax_ is None
+    shown = capsys.readouterr().out
+    plots.KernelWeightsDisplay(NAMES, WEIGHTS, GROUPS).plot()
+    assert shown == "title, in cm\n" + capsys.readouterr().out
+
+
 def table(drawing, values, rows=("x1", "x2"), columns=("ann", "bob"), unit="cm"):
     return ModelTable("name", "what it says", "variables", "tasks", rows, columns, np.array(values), unit, drawing)
 

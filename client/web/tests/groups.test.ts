@@ -22,17 +22,17 @@ function model(tables: ModelTable[]): Model {
 
 test('kernels stand in their groups, both the largest first', () => {
   const groups = kernelGroups(model([]), 0);
-  assert.deepEqual(groups.map(({ label, value, norm }) => [label, value, norm]), [['images', 0.7, undefined], ['words', 0.3, undefined], ['no group', 0, undefined]]);
+  assert.deepEqual(groups.map(({ label, value, norm }) => [label, value, norm]), [['images', 0.7, undefined], ['words', 0.3, undefined], ['without group', 0, undefined]]);
   assert.deepEqual(groups[0]?.rows.map(({ title, value }) => [title, value]), [['wide', 0.5], ['linear', 0.2], ['huge', 0]]);
   assert.equal(groups[0]?.rows[1]?.label, 'all columns · linear');
   assert.equal(selectedWords(groups[0]?.rows ?? []), '2 of 3 selected');
-  assert.deepEqual(kernelGroups(model([]), 1).map(({ label }) => label), ['words', 'images', 'no group']);
+  assert.deepEqual(kernelGroups(model([]), 1).map(({ label }) => label), ['words', 'images', 'without group']);
   assert.deepEqual(kernelGroups({ name: 'none' } as Model, 0), []);
 });
 
 test('norms are those that a table tells of all kernels, for all outputs or for this one', () => {
   const shared = kernelGroups(model([normsTable()]), 1);
-  assert.deepEqual(shared.map(({ label, norm }) => [label, norm]), [['words', 3], ['images', 5], ['no group', 2]]);
+  assert.deepEqual(shared.map(({ label, norm }) => [label, norm]), [['words', 3], ['images', 5], ['without group', 2]]);
   const own = kernelGroups(model([normsTable(1), normsTable(2)]), 1);
   assert.deepEqual(own.map(({ norm }) => norm), [5, 11, 4]);
   assert.deepEqual(kernelGroups(model([{ ...normsTable(), rows: ['one'] }]), 0).map(({ norm }) => norm), [undefined, undefined, undefined]);

@@ -40,7 +40,7 @@ test('kernels with names and groups of their own', () => {
   assert.deepEqual(groupingsOf(weights), ['group', 'kernel', 'column', 'family']);
   assert.deepEqual(groupingsOf(WEIGHTS), ['kernel', 'column', 'family']);
   assert.deepEqual(weightBars(weights, 0, 'kernel').map(({ label }) => label), ['age · linear', 'shape(bandwidth=0.5, columns=age)', 'hue']);
-  assert.deepEqual(weightBars(weights, 0, 'group').map(({ label, value }) => [label, value]), [['no group', 4], ['shape', 2], ['colour', 1]]);
+  assert.deepEqual(weightBars(weights, 0, 'group').map(({ label, value }) => [label, value]), [['without group', 4], ['shape', 2], ['colour', 1]]);
   assert.deepEqual(weightBars(weights, 0, 'column').map(({ label, value }) => [label, value]), [['age', 6], ['hue', 1]]);
 });
 

@@ -222,10 +222,11 @@ class KernelWeightsDisplay:
         ax.invert_yaxis()
         return self
 
-    def _plot_groups(self, ax: Any, most: Optional[int]) -> KernelWeightsDisplay:
+    def _plot_groups(self, ax: Any, most: Optional[int], heading: str = "") -> KernelWeightsDisplay:
         picture = GroupBars(self.groups, self.names, self.weights, self.norms, most)
         ax = _axes(ax, height=max(2.0, 1.0 + BAR_INCHES * picture.height))
         if ax is None:
+            print(heading, end="\n" if heading else "")
             picture.print()
             return self
         self.ax_, self.figure_ = ax, ax.figure
@@ -329,7 +330,8 @@ class ModelTableDisplay:
 
     def _plot_groups(self, ax: Any, most: Optional[int]) -> ModelTableDisplay:
         table = self.table
-        display = KernelWeightsDisplay(table.rows, table.values[:, 0], table.row_groups).plot(ax, most=most)
+        display = KernelWeightsDisplay(table.rows, table.values[:, 0], table.row_groups)
+        display._plot_groups(ax, most, _heading(table))
         if display.ax_ is not None:
             self.ax_, self.figure_, self.marks_ = display.ax_, display.figure_, [display.bars_]
             self.ax_.set(title=table.title, xlabel=table.unit)
@@ -383,8 +385,12 @@ class ModelTableDisplay:
             ax.set_yticks(np.arange(len(self.table.rows)), [shorten(n) for n in self.table.rows], parse_math=False)
 
 
+def _heading(table: ModelTable) -> str:
+    return f"{table.title}, in {table.unit}" if table.unit else table.title
+
+
 def _print_table(table: ModelTable, order: Any) -> None:
-    print(f"{table.title}, in {table.unit}" if table.unit else table.title)
+    print(_heading(table))
     names = [shorten(table.rows[i]) for i in order]
     if table.drawing == "bars" and len(table.columns) == 1:
         _print_bars(names, table.values[order, 0])

@@ -32,7 +32,7 @@ export function rowGroups(rows: readonly GroupRow[], groups: readonly string[]):
   const found = new Map<string, RowGroup>();
   rows.forEach((row, index) => {
     const name = groups[index] ?? '';
-    const group = found.get(name) ?? { label: name || 'no group', value: 0, rows: [] };
+    const group = found.get(name) ?? { label: name || 'without group', value: 0, rows: [] };
     group.value += row.value;
     if (row.norm !== undefined) group.norm = (group.norm ?? 0) + row.norm;
     group.rows.push(row);

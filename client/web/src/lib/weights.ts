@@ -66,7 +66,7 @@ export interface WeightBar {
 
 function groupOf(name: string, group: string, grouping: Grouping): string {
   if (grouping === 'kernel') return kernelLabel(name);
-  if (grouping === 'group') return group || 'no group';
+  if (grouping === 'group') return group || 'without group';
   const { family, columns, block } = parseKernelName(name);
   if (grouping === 'family') return family.replaceAll('_', ' ');
   // What a kernel with a name of its own reads is not said.
