@@ -6,6 +6,7 @@
 #include "client/cpp/cli/filter_picture.h"
 #include "client/cpp/cli/model_text.h"
 #include "client/cpp/cli/model_versions.h"
+#include "client/cpp/cli/table_text.h"
 #include "client/cpp/cli/text.h"
 #include "core/base/status/status_macros.h"
 
@@ -26,6 +27,7 @@ struct ShowFlags {
   std::string as_of;
   std::string picture;
   int kernels = 20;
+  int output = 0;
   bool full = false;
 };
 
@@ -104,10 +106,16 @@ absl::StatusOr<ExitCode> Show(Session& session, const ShowFlags& flags) {
       model.clear_preprocessing();
     }
   }
+  const int outputs = CountOutputsOfTables(model);
+  if (flags.output > outputs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--output: must be 1 to ", outputs, ", is ", flags.output));
+  }
   if (session.json()) {
     session.PrintJson(model);
   } else {
-    session.out() << FormatModel(model, session.terminal(), flags.kernels) << std::flush;
+    session.out() << FormatModel(model, session.terminal(), flags.kernels, flags.output)
+                  << std::flush;
   }
   return ExitCode::kOk;
 }
@@ -165,6 +173,11 @@ void AddModelCommands(CommandLine& line) {
   show->add_option(
           "--kernels", shown->kernels,
           "Rows to show of weights and other tables, the largest, of curves the first; 0: all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  show->add_option("--output", shown->output,
+                   "Of several outputs the weights and tables of this one, from 1; 0: means over "
+                   "all, and the tables of the first")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   CLI::Option* full =

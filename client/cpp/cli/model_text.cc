@@ -200,7 +200,8 @@ std::string FormatWarnings(const google::protobuf::RepeatedPtrField<v1::Warning>
   return text;
 }
 
-std::string FormatModel(const v1::Model& model, const Terminal& terminal, int max_rows) {
+std::string FormatModel(const v1::Model& model, const Terminal& terminal, int max_rows,
+                        int output) {
   const v1::TrainRequest& request = model.lineage().request();
   std::string data = absl::StrJoin(
       request.data(), ", ",
@@ -223,7 +224,7 @@ std::string FormatModel(const v1::Model& model, const Terminal& terminal, int ma
       Line("description", Wrapped(model.description(), terminal)));
   absl::StrAppend(&text, FormatCertificate(model.certificate()), FormatMetrics(model.metrics()),
                   FormatWarnings(model.warnings(), terminal));
-  return text + FormatTables(model, terminal, max_rows);
+  return text + FormatTables(model, terminal, max_rows, output);
 }
 
 }  // namespace mercer::client

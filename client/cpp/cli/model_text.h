@@ -11,7 +11,8 @@ namespace mercer::client {
 
 // Where the model comes from, its options, certificate, metrics and tables, of each at most
 // `max_rows` rows (0: all).
-std::string FormatModel(const v1::Model& model, const Terminal& terminal, int max_rows);
+std::string FormatModel(const v1::Model& model, const Terminal& terminal, int max_rows,
+                        int output = 0);
 
 std::string FormatCertificate(const v1::Certificate& certificate);
 // A line for each thing that the user should know, and for each decision of the server.

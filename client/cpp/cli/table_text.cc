@@ -309,6 +309,51 @@ bool IsToldByGroups(const v1::ModelTable& table, const v1::ModelTable& kernels) 
   return of_groups || HasNormsOfKernels(table, kernels);
 }
 
+// Of outputs that are learnt apart each table is of one, whose number, from 1, stands behind a dot
+// of the name; 0: the table is of all.
+int OutputOf(const v1::ModelTable& table) {
+  const size_t dot = table.name().rfind('.');
+  int number = 0;
+  return dot != std::string::npos && absl::SimpleAtoi(table.name().substr(dot + 1), &number)
+             ? std::max(number, 0)
+             : 0;
+}
+
+bool HasColumnOfEachOutput(const v1::ModelTable& table, int num_outputs) {
+  return num_outputs > 1 && table.column_axis() == "outputs" && NumColumns(table) == num_outputs;
+}
+
+// The column of that output, from 1, alone.
+v1::ModelTable ColumnOf(const v1::ModelTable& table, int output) {
+  v1::ModelTable column = table;
+  const std::string name = output <= table.columns_size() ? table.columns(output - 1) : "";
+  const bool is_number = name.empty() || name == absl::StrCat(output);
+  column.set_title(
+      absl::StrCat(table.title(), ", output ", output, is_number ? "" : " (" + name + ")"));
+  column.clear_columns();
+  column.add_columns(name);
+  column.mutable_values()->clear_values();
+  column.mutable_values()->set_columns(1);
+  for (int row = 0; row < table.rows_size(); ++row) {
+    column.mutable_values()->add_values(ValueAt(table, static_cast<size_t>(row), output - 1));
+  }
+  return column;
+}
+
+// The tables of all outputs together and those of one.
+std::vector<v1::ModelTable> TablesOfOutput(const std::vector<v1::ModelTable>& tables, int output,
+                                           int num_outputs) {
+  std::vector<v1::ModelTable> kept;
+  for (const v1::ModelTable& table : tables) {
+    if (HasColumnOfEachOutput(table, num_outputs)) {
+      kept.push_back(ColumnOf(table, output));
+    } else if (OutputOf(table) == 0 || OutputOf(table) == output) {
+      kept.push_back(table);
+    }
+  }
+  return kept;
+}
+
 bool HasTable(const v1::Model& model, const std::string& name) {
   return std::any_of(model.tables().begin(), model.tables().end(),
                      [&](const v1::ModelTable& table) { return table.name() == name; });
@@ -348,20 +393,44 @@ std::string FormatTable(const v1::ModelTable& table, const Terminal& terminal, i
              : FormatNumbers(table, order, shown, terminal);
 }
 
-std::string FormatTables(const v1::Model& model, const Terminal& terminal, int most) {
-  const std::vector<v1::ModelTable> tables = TablesOf(model);
+int CountOutputsOfTables(const v1::Model& model) {
+  int most = 1;
+  for (const v1::ModelTable& table : TablesOf(model)) {
+    most = std::max(most, OutputOf(table));
+    if (table.column_axis() == "outputs") {
+      most = std::max(most, static_cast<int>(NumColumns(table)));
+    }
+  }
+  return most;
+}
+
+std::string FormatTables(const v1::Model& model, const Terminal& terminal, int most, int output) {
+  std::vector<v1::ModelTable> tables = TablesOf(model);
+  const int num_outputs = CountOutputsOfTables(model);
+  if (output > 0) {
+    tables = TablesOfOutput(tables, output, num_outputs);
+  }
   const auto kernels = std::find_if(tables.begin(), tables.end(), [](const v1::ModelTable& table) {
     return table.name() == "kernel_weights" && HasGroupsOfBars(table);
   });
   const std::vector<double> norms =
       kernels == tables.end() ? std::vector<double>() : NormsOfKernels(tables, *kernels);
   std::string text;
+  bool has_others = output > 0 && num_outputs > 1;
   for (auto table = tables.begin(); table != tables.end(); ++table) {
     if (table == kernels) {
       absl::StrAppend(&text, FormatGroupsOfBars(*table, norms, terminal, most));
-    } else if (norms.empty() || !IsToldByGroups(*table, *kernels)) {
+    } else if (!norms.empty() && IsToldByGroups(*table, *kernels)) {
+      has_others = has_others || OutputOf(*table) > 1;
+    } else if (output == 0 && OutputOf(*table) > 1) {
+      has_others = true;  // the first stands for them
+    } else {
       absl::StrAppend(&text, FormatTable(*table, terminal, most));
     }
+  }
+  if (has_others) {
+    absl::StrAppend(&text, "tables of each of ", num_outputs, " outputs: --output 1 to ",
+                    num_outputs, "\n");
   }
   return text;
 }

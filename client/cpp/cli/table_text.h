@@ -19,9 +19,16 @@ std::vector<v1::ModelTable> TablesOf(const v1::Model& model);
 // groups stand below them (group_text.h).
 std::string FormatTable(const v1::ModelTable& table, const Terminal& terminal, int most);
 
+// How many outputs the model's tables are of: each has a column of its own, or a table whose name
+// ends with its number.
+int CountOutputsOfTables(const v1::Model& model);
+
 // All tables of a model. Where its kernels are in groups and tables tell the norms of their
 // functions, in a column "norm" over all "kernels", those stand beside the weights, and these
-// tables and those over the "groups" are left out.
-std::string FormatTables(const v1::Model& model, const Terminal& terminal, int most);
+// tables and those over the "groups" are left out. Of the tables that each output has of its own
+// those of `output`, from 1, and of columns for all outputs its column; 0: means over the outputs,
+// and the tables of the first. The last line says that there are others.
+std::string FormatTables(const v1::Model& model, const Terminal& terminal, int most,
+                         int output = 0);
 
 }  // namespace mercer::client

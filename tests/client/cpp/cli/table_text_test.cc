@@ -178,6 +178,38 @@ TEST(TableTextTest, NormsThatATableTellsStandBesideKernelsInGroups) {
   EXPECT_EQ(means.find("told of"), std::string::npos) << means;
 }
 
+TEST(TableTextTest, TablesOfOutputsAreCountedAndShownOneByOne) {
+  v1::Model model = ModelWithGroups(3);
+  const std::string others = "tables of each of 3 outputs: --output 1 to 3\n";
+  EXPECT_EQ(CountOutputsOfTables(model), 3);
+  const std::string means = FormatTables(model, {.width = 60}, 0);
+  EXPECT_TRUE(means.ends_with(others)) << means;
+  model.mutable_kernel_weights()->mutable_weights()->set_values(2, 0.25);  // of the kernel a
+  const std::string third = FormatTables(model, {.width = 60}, 0, 3);
+  EXPECT_EQ(third.find("kernel weights, output 3\n"), 0u) << third;
+  EXPECT_NE(third.find("● a                     ████     0.25     norm 0.75\n"), std::string::npos)
+      << third;
+  EXPECT_TRUE(third.ends_with(others)) << third;
+
+  model.mutable_kernel_weights()->clear_groups();
+  const std::string first = FormatTables(model, {.width = 60}, 0);
+  EXPECT_NE(first.find("0.25"), std::string::npos) << first;
+  const auto count = [&](const std::string& text, const std::string& part) {
+    size_t found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+      ++found;
+    }
+    return found;
+  };
+  EXPECT_EQ(count(first, "told of kernels"), 1u) << first;
+  EXPECT_EQ(count(first, "told of groups"), 1u) << first;
+  EXPECT_TRUE(first.ends_with(others)) << first;
+  EXPECT_EQ(count(FormatTables(model, {.width = 60}, 0, 2), "told of kernels"), 1u);
+
+  EXPECT_EQ(CountOutputsOfTables(ModelWithGroups(1)), 1);
+  EXPECT_EQ(FormatTables(ModelWithGroups(1), {.width = 60}, 0).find("--output"), std::string::npos);
+}
+
 TEST(TableTextTest, TablesThatNoPictureShowsStandForThemselves) {
   v1::Model model = ModelWithGroups(1);
   model.mutable_kernel_weights()->clear_groups();
