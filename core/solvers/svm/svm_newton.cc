@@ -62,6 +62,18 @@ double SvmNewtonSolver::StepUnit(const Vector& dual) const {
   return std::min(CostUnit(), ReachOf(dual) / box_.score_unit);
 }
 
+// Coefficients of a start say how large those of the solution may be only after they have been
+// brought to the best multiple along their ray, (targets'dual - epsilon |dual|_1) / dual'K dual
+// where the box lets them; one that is no better than 0 says nothing.
+double SvmNewtonSolver::StartUnit(const Vector& dual, const Vector& scores) const {
+  const double linear = box_.targets.dot(dual) - box_.epsilon * dual.lpNorm<1>();
+  const double multiple = linear > 0 ? linear / dual.dot(scores) : kInfinity;
+  // A square that has underflowed, or that rounding has made negative, bounds nothing.
+  return multiple > 0 && multiple < kInfinity
+             ? std::min(CostUnit(), std::max(multiple, 1.0) * ReachOf(dual) / box_.score_unit)
+             : CostUnit();
+}
+
 absl::Status SvmNewtonSolver::Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
                                     RunContext& context) {
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
@@ -75,7 +87,7 @@ absl::Status SvmNewtonSolver::Start(const SvmProblem& problem, const SvmWarmStar
   MERCER_RETURN_IF_ERROR(Multiply(state.center, state.center_scores, context));
   state.dual = state.eta = state.center;
   state.dual_scores = state.scores = state.center_scores;
-  const double unit = StepUnit(state.center);
+  const double unit = StartUnit(state.center, state.center_scores);
   state.step = warm_start.proximal_step > 0 ? std::max(warm_start.proximal_step, kLeastStep * unit)
                                             : 0.1 * unit;
   MERCER_ASSIGN_OR_RETURN(certificate_, Certify(state, context));

@@ -95,8 +95,10 @@ class SvmNewtonSolver : public SvmSolver {
 
   absl::Status SetProblem(const SvmProblem& problem);
   double CostUnit() const;
-  // What the least and the first proximal step are in proportion to, at a centre.
+  // What the least proximal step is in proportion to, at a centre.
   double StepUnit(const Vector& dual) const;
+  // The same of the first step, at a start with these scores.
+  double StartUnit(const Vector& dual, const Vector& scores) const;
   ProximalModel Model(const State& state) const { return {box_, state.center, state.step}; }
   absl::Status Multiply(const Vector& dual, Vector& scores, RunContext& context) const;
   absl::Status MakePoint(State& next, RunContext& context) const;

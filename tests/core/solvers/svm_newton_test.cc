@@ -73,6 +73,30 @@ TEST_P(SvmNewtonTest, ReachesTheOptimumOfSmo) {
   }
 }
 
+// The coefficients of a start say nothing of the solution's when they are a small multiple of it.
+TEST_P(SvmNewtonTest, ATinyStartTakesFewMoreStepsThanNone) {
+  const auto [kind, cost] = GetParam();
+  const Instance instance = MakeInstance(100, kind, cost, 1);
+  const DenseKernelOperator kernel(instance.gram);
+  RunContext context;
+  const auto run = [&](SvmNewtonSolver& solver, const Vector& start) {
+    EXPECT_TRUE(solver.Start(instance.problem, {.dual = start}, context).ok());
+    EXPECT_TRUE(solver.Run(context).ok());
+    EXPECT_EQ(static_cast<int>(solver.stop()), static_cast<int>(SvmStop::kRelativeGap))
+        << solver.certificate().RelativeGap();
+    return solver.iterations();
+  };
+  SvmNewtonSolver cold(kernel, 1e-6);
+  const int64_t without = run(cold, {});
+  for (const double size : {1e-6, 1e-9, 1e-30, 1e-200}) {
+    SvmNewtonSolver warm(kernel, 1e-6);
+    EXPECT_LE(run(warm, size * cold.dual()), without + 3) << size;
+  }
+  // A start that points away from the solution is no better than 0.
+  SvmNewtonSolver away(kernel, 1e-6);
+  EXPECT_LE(run(away, -1e-9 * cold.dual()), without + 3);
+}
+
 INSTANTIATE_TEST_SUITE_P(Losses, SvmNewtonTest,
                          testing::Combine(testing::Values(LossKind::kHinge,
                                                           LossKind::kEpsilonInsensitive),
