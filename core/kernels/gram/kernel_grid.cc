@@ -254,6 +254,26 @@ absl::Status CheckGrid(size_t g, const KernelGrid& grid, const PreparedData& dat
   return violations.ToStatus();
 }
 
+// Of unnamed kernels that are alike all but the first get a name: what they are, and their place in
+// the list, from 1, or the next number that makes no other kernel's name.
+void NameEqualKernels(std::vector<KernelSpec>& kernels) {
+  HashSet<std::string> names;
+  std::vector<size_t> repeated;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const bool is_new = names.insert(KernelName(kernels[k])).second;
+    if (!is_new && kernels[k].labels.name.empty()) {
+      repeated.push_back(k);
+    }
+  }
+  for (const size_t k : repeated) {
+    std::string name;
+    for (size_t number = k + 1; name.empty() || !names.insert(name).second; ++number) {
+      name = absl::StrCat(std::string(KernelTypeName(kernels[k].type)), " ", number);
+    }
+    kernels[k].labels.name = std::move(name);
+  }
+}
+
 // A name that was given to a kernel is that of no other kernel. `grid_of`: of each kernel.
 void CheckNames(const std::vector<KernelSpec>& kernels, const std::vector<size_t>& grid_of,
                 FieldViolations& violations) {
@@ -341,6 +361,7 @@ absl::StatusOr<std::vector<KernelSpec>> ExpandKernels(const std::vector<KernelGr
       kernel.block = square->name;
     }
   }
+  NameEqualKernels(kernels);
   return kernels;
 }
 

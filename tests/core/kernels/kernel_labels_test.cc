@@ -90,8 +90,18 @@ TEST(KernelLabelsTest, NoTwoKernelsHaveOneName) {
       NamesOf({NamedGaussians("hue", {1, 2}), NamedGaussians("hue", {4, 8})}),
       ElementsAre("hue(bandwidth=1)", "hue(bandwidth=2)", "hue(bandwidth=4)", "hue(bandwidth=8)"));
   EXPECT_THAT(NamesOf({NamedGaussians("a", {1}), NamedGaussians("b", {1})}), ElementsAre("a", "b"));
-  // As before there were names.
-  EXPECT_EQ(NamesOf({NamedGaussians("", {1}), NamedGaussians("", {1})}).size(), 2U);
+}
+
+TEST(KernelLabelsTest, EqualKernelsWithoutNamesAreToldApartByTheirPlace) {
+  const std::string described = "gaussian(bandwidth=1, block=x)";
+  EXPECT_THAT(NamesOf({NamedGaussians("", {1}), NamedGaussians("", {1, 2, 1})}),
+              ElementsAre(described, "gaussian 2", "gaussian(bandwidth=2, block=x)", "gaussian 4"));
+  EXPECT_THAT(NamesOf({NamedGaussians("", {1}), NamedGaussians("gaussian 3", {2}),
+                       NamedGaussians("", {1})}),
+              ElementsAre(described, "gaussian 3", "gaussian 4"));
+  KernelGrid other = NamedGaussians("", {1});
+  other.prototype.labels.group = "other";
+  EXPECT_THAT(NamesOf({NamedGaussians("", {1}), other}), ElementsAre(described, "gaussian 2"));
 }
 
 TEST(KernelLabelsTest, LabelsAreShortTextsWithoutControlCharacters) {
