@@ -89,7 +89,7 @@ absl::Status MixedNormMklLearner::MergeJointStart(RunContext& context) {
 // The run is not over before the SVM at the weights is.
 StepReport MixedNormMklLearner::JointReport() const {
   StepReport report;
-  report.stage = "interior point";
+  report.stage = "solve";
   report.primal = state_.best.upper;
   report.dual = state_.best.lower;
   report.has_model = state_.best.has_function();
