@@ -10,10 +10,6 @@
 namespace mercer::mixed_norm_mkl {
 namespace {
 
-// From so many kernels of a group on a run begins with the joint interior point
-// (tests/bench/mixed_norm_bench.cc); for at most so many rows, whose square and cube it takes.
-constexpr double kManyOfGroup = 300;
-constexpr Index kMostJointRows = 5000;
 constexpr double kJointGap = 0.5;       // of the target
 constexpr double kGapAfterJoint = 0.2;  // of the SVM at its weights, of the target
 
@@ -32,8 +28,8 @@ absl::StatusOr<bool> MixedNormMklLearner::BeginsJointly() const {
     MERCER_RETURN_IF_ERROR(violations.ToStatus());
     return HasJointProblem();
   }
-  return MayTurnJoint() &&
-         norm_->SumsOf(Vector::Ones(state_.mkl.weights.size())).maxCoeff() > kManyOfGroup;
+  return MayTurnJoint() && norm_->SumsOf(Vector::Ones(state_.mkl.weights.size())).maxCoeff() >
+                               static_cast<double>(kManyOfGroup);
 }
 
 // Where Newton's steps end above the gap the other way is left.

@@ -23,6 +23,11 @@
 
 namespace mercer::mixed_norm_mkl {
 
+// From so many kernels of a group on a run begins with it (tests/bench/mixed_norm_bench.cc); for at
+// most so many rows, whose square and cube it takes.
+inline constexpr Index kManyOfGroup = 300;
+inline constexpr Index kMostJointRows = 5000;
+
 // Not thread-safe.
 class JointStart {
  public:

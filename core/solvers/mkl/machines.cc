@@ -14,7 +14,6 @@ namespace {
 // What machines are stepped at a time, in pairs of rows: some milliseconds for each of them and
 // thread, or a step of one that is larger.
 constexpr Index kPairsAtOnce = 2'000'000;
-constexpr size_t kHessiansAtOnce = 16;
 
 // Some rows and columns of a formed kernel.
 class KernelOfRows final : public KernelOperator {

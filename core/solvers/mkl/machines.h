@@ -6,6 +6,7 @@
 // a single machine; a bias, and the balance of the dual, is each machine's own.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,6 +27,9 @@ namespace mercer {
 
 // The rows of the kernels that the samples of one machine are, ascending.
 using MachineRows = std::vector<Index>;
+
+// Of how many machines Hessians, and the products that they are made of, are held at a time.
+inline constexpr size_t kHessiansAtOnce = 16;
 
 // What a machine has found, as functions of all machines side by side. Of several, each function is
 // the multiple that is best for its machine; of a single one it is the dual as it is, and

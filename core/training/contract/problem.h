@@ -97,6 +97,9 @@ struct ProblemShape {
   Index tasks = 1;               // that share the rows out among them
   // Classes that are each told from all the others; 1 of two classes, of pairs of them, and of numbers.
   Index classes_against_rest = 1;
+  // The rows of each class, where pairs of classes are learnt in one run; else empty. Of a part of
+  // the rows those of the largest classes, which make the machines of pairs largest.
+  std::vector<Index> rows_of_classes;
   // The columns of all sets of columns together, by the distance of a pair that they are for.
   WorkCount pair_columns;
   Index lone_kernels = 0;    // that share their distance with no other

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/base/process/paced_check.h"
 #include "core/base/status/byte_count.h"
@@ -183,14 +184,20 @@ absl::Status CountOutputs(const LearnerEntry& entry, const TrainingRecipe& recip
   shape.outputs = classes;
   if (recipe.coding == CodingChoice::kOneVsOne) {
     shape.outputs = classes * (classes - 1) / 2;
-    if (HasOneRun(entry, recipe)) {
-      return absl::OkStatus();
-    }
     std::vector<Index> sizes;
     for (const auto& [label, count] : counts) {
       sizes.push_back(count);
     }
     std::sort(sizes.rbegin(), sizes.rend());
+    if (HasOneRun(entry, recipe)) {
+      Index left = shape.rows;
+      for (Index& size : sizes) {
+        size = std::min(size, left);
+        left -= size;
+      }
+      shape.rows_of_classes = std::move(sizes);
+      return absl::OkStatus();
+    }
     shape.rows = std::min(shape.rows, sizes[0] + sizes[1]);
   }
   return absl::OkStatus();
