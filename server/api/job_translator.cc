@@ -41,6 +41,7 @@ void WriteProgress(const JobEvent& event, v1::TrainingProgress* progress) {
     progress->set_relative_gap(report.accuracy);
   }
   progress->set_active_kernels(report.active_kernels);
+  progress->set_active_groups(report.active_groups);
   progress->set_support_vectors(report.support_vectors);
   progress->set_inner_iterations(report.inner_iterations);
   progress->set_has_model(report.has_model);

@@ -1,5 +1,6 @@
 #include "server/jobs/job_event.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/cord.h"
@@ -14,8 +15,12 @@ namespace {
 constexpr uint8_t kFormat = 1;
 constexpr uint8_t kTracedFormat = 2;  // the same with a trace, after the message
 constexpr uint8_t kStageFormat = 3;   // the first with the share of the stage, at the end
+constexpr uint8_t kGroupsFormat = 4;  // and behind it the groups; a share below 0 is none
 
 uint8_t FormatOf(const JobEvent& event) {
+  if (event.kind == JobEventKind::kProgress && event.report.active_groups > 0) {
+    return kGroupsFormat;
+  }
   if (event.kind == JobEventKind::kProgress && event.report.stage_fraction.has_value()) {
     return kStageFormat;
   }
@@ -45,8 +50,11 @@ std::string EncodeJobEvent(const JobEvent& event) {
     writer.WriteString(event.phase);
     WriteFields(event.report, writer);
     writer.WriteDouble(event.elapsed_seconds);
-    if (format == kStageFormat) {
-      writer.WriteDouble(*event.report.stage_fraction);
+    if (format >= kStageFormat) {
+      writer.WriteDouble(event.report.stage_fraction.value_or(-1.0));
+    }
+    if (format == kGroupsFormat) {
+      writer.WriteInt64(event.report.active_groups);
     }
   }
   return std::move(writer).Take();
@@ -66,7 +74,7 @@ absl::StatusOr<JobEvent> DecodeJobEvent(const EventRecord& record) {
   if (format == kTracedFormat) {
     event.trace_id = reader.ReadString();
   }
-  if (format < kFormat || format > kStageFormat || !IsKind(kind) || !IsState(state)) {
+  if (format < kFormat || format > kGroupsFormat || !IsKind(kind) || !IsState(state)) {
     reader.Fail();
   } else {
     event.kind = static_cast<JobEventKind>(kind);
@@ -76,8 +84,12 @@ absl::StatusOr<JobEvent> DecodeJobEvent(const EventRecord& record) {
     event.phase = reader.ReadString();
     ReadFields(reader, event.report);
     event.elapsed_seconds = reader.ReadDouble();
-    if (format == kStageFormat) {
-      event.report.stage_fraction = reader.ReadDouble();
+    if (format >= kStageFormat) {
+      const double share = reader.ReadDouble();
+      event.report.stage_fraction = share >= 0 ? std::optional<double>(share) : std::nullopt;
+    }
+    if (format == kGroupsFormat) {
+      event.report.active_groups = reader.ReadInt64();
     }
   }
   if (!reader.AtEnd()) {

@@ -58,6 +58,16 @@ void AddStage(const v1::TrainingProgress& progress, std::vector<std::string>& pa
   }
 }
 
+// "31 kernels in 5 groups"
+void AddKernels(const v1::TrainingProgress& progress, std::vector<std::string>& parts) {
+  if (progress.active_kernels() > 0) {
+    parts.push_back(absl::StrCat(progress.active_kernels(), " kernels",
+                                 progress.active_groups() > 0
+                                     ? absl::StrCat(" in ", progress.active_groups(), " groups")
+                                     : ""));
+  }
+}
+
 std::string DescribeProgress(const v1::ProgressEvent& event,
                              std::optional<absl::Duration> remaining) {
   const v1::TrainingProgress& progress = event.progress();
@@ -65,9 +75,7 @@ std::string DescribeProgress(const v1::ProgressEvent& event,
   AddStage(progress, parts);
   parts.push_back(absl::StrCat("objective ", Objective(progress)));
   parts.push_back(absl::StrCat("gap ", GapText(progress)));
-  if (progress.active_kernels() > 0) {
-    parts.push_back(absl::StrCat(progress.active_kernels(), " kernels"));
-  }
+  AddKernels(progress, parts);
   AddTimes(progress, remaining, parts);
   return absl::StrCat(progress.phase(), progress.phase().empty() ? "" : ": ",
                       absl::StrJoin(parts, "  "));
@@ -128,9 +136,7 @@ std::string FormatProgressBar(const v1::ProgressEvent& event,
   AddStage(progress, parts);
   parts.push_back(absl::StrCat("gap ", GapText(progress), " → ", FormatGap(target_gap)));
   parts.push_back(absl::StrCat("objective ", Objective(progress)));
-  if (progress.active_kernels() > 0) {
-    parts.push_back(absl::StrCat(progress.active_kernels(), " kernels"));
-  }
+  AddKernels(progress, parts);
   AddTimes(progress, remaining, parts);
   std::string text = absl::StrJoin(parts, "  ");
   const std::string phase = progress.phase().empty() ? "train" : progress.phase();

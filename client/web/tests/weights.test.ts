@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { activeKernels, columnImportance, featureBars, filterValue, groupingsOf, kernelLabel, parseFilter, parseKernelName, weightBars } from '../src/lib/weights.ts';
+import { activeGroups, activeKernels, columnImportance, featureBars, filterValue, groupingsOf, kernelLabel, parseFilter, parseKernelName, weightBars } from '../src/lib/weights.ts';
 
 const WEIGHTS = {
   kernels: ['gaussian(bandwidth=2)', 'gaussian(bandwidth=0.5, columns=age)', 'linear(columns=age)', 'linear(columns=sex)'],
@@ -67,4 +67,7 @@ test('Gabor filters are read from their names', () => {
 test('a kernel is active with a weight for any output', () => {
   assert.equal(activeKernels({ kernels: ['a', 'b', 'c'], weights: { columns: '2', values: [0, 0.5, 0, 0, 1, 0] } }), 2);
   assert.equal(activeKernels(undefined), undefined);
+  const weights = { columns: '2', values: [0, 0.5, 0, 0, 1, 0] };
+  assert.equal(activeGroups({ kernels: ['a', 'b', 'c'], groups: ['hue', 'shape', 'hue'], weights }), 1);
+  assert.equal(activeGroups({ kernels: ['a', 'b', 'c'], weights }), 0);
 });

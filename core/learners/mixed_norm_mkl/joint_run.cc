@@ -6,6 +6,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/learners/mixed_norm_mkl/mixed_norm_mkl.h"
 #include "core/learners/mixed_norm_mkl/problem.h"
+#include "core/learners/mixed_norm_mkl/tables.h"
 
 namespace mercer::mixed_norm_mkl {
 namespace {
@@ -94,6 +95,7 @@ StepReport MixedNormMklLearner::JointReport() const {
     report.primal = std::min(report.primal, best.primal);
     report.dual = std::max(report.dual, best.lower);
     report.active_kernels = (best.weights.array() > 0).count();
+    report.active_groups = CountActiveGroups(problem_->kernels, best.weights.row(0));
     report.has_model = report.has_model || report.active_kernels > 0;
     report.support_vectors = (best.dual[0].array() != 0).count();
     report.inner_iterations = joint_->iterations();

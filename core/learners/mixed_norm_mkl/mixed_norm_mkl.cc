@@ -274,6 +274,7 @@ StepReport MixedNormMklLearner::Report() const {
   report.has_model = state_.best.has_function() || loop_->inner().has_point();
   report.fraction = FractionOfGap(report.accuracy, problem_->relative_gap);
   report.active_kernels = (mkl.weights.array() > 0).count();
+  report.active_groups = CountActiveGroups(problem_->kernels, mkl.weights);
   report.support_vectors = ((mkl.solving ? loop_->inner().dual() : mkl.dual).array() != 0).count();
   report.inner_iterations = loop_->inner().iterations();
   report.stop = state_.stop;

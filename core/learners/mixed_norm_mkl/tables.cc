@@ -62,6 +62,19 @@ std::vector<ModelTable> TablesOf(const TrainingProblem& problem, const Vector& w
   return {std::move(of_groups), std::move(of_kernels)};
 }
 
+Index CountActiveGroups(const std::vector<KernelSpec>& kernels, const Vector& weights) {
+  const KernelGroups groups = GroupsOf(kernels);
+  if (groups.num_groups() == 1 && groups.names[0].empty()) {
+    return 0;
+  }
+  std::vector<bool> active(groups.names.size(), false);
+  for (Index k = 0; k < weights.size(); ++k) {
+    const auto group = static_cast<size_t>(groups.group_of[static_cast<size_t>(k)]);
+    active[group] = active[group] || weights(k) > 0;
+  }
+  return std::count(active.begin(), active.end(), true);
+}
+
 ByteCount TableBytes(const ProblemShape& shape) {
   constexpr size_t kWords = 2000;  // titles and columns
   constexpr size_t kRow = kMaxLabelBytes + 2 * sizeof(std::string) + 5 * sizeof(double);

@@ -5,6 +5,7 @@
 
 #include "core/base/numeric/types.h"
 #include "core/base/status/byte_count.h"
+#include "core/kernels/spec/kernel_spec.h"
 #include "core/training/contract/problem.h"
 #include "core/training/tables/model_table.h"
 
@@ -18,6 +19,9 @@ namespace mercer::mixed_norm_mkl {
 // with a weight, of all machines together.
 std::vector<ModelTable> TablesOf(const TrainingProblem& problem, const Vector& weights,
                                  const Vector& energies);
+
+// The groups of kernels with a weight above 0; 0 when kernels are in no groups.
+Index CountActiveGroups(const std::vector<KernelSpec>& kernels, const Vector& weights);
 
 // Upper bound on the bytes of the tables of all outputs.
 ByteCount TableBytes(const ProblemShape& shape);

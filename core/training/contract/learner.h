@@ -42,6 +42,8 @@ struct StepReport {
   double accuracy = kInfinity;  // the learner's own measure, compared with RunLimits::relative_gap
   // The number of kernels (features) with a weight other than 0; 0 when the learner has none.
   Index active_kernels = 0;
+  // The groups that have such a kernel; 0 when kernels are in no groups.
+  Index active_groups = 0;
   Index support_vectors = 0;   // rows with a coefficient other than 0
   Index inner_iterations = 0;  // of the inner solver, cumulative
   // The steps of learners that this one is made of: several of one that steps others side by side.
@@ -49,7 +51,7 @@ struct StepReport {
   bool has_model = false;  // CurrentModel may be called; of several outputs: each is trained
   std::optional<StopReason> stop;  // set when the learner cannot or need not go on
 
-  // Of a report that is kept, after a whole step.
+  // Of a report that is kept, after a whole step; the groups are those of the next step.
   static void VisitFields(auto& visit, auto& self) {
     visit(self.stage, self.fraction, self.primal, self.dual, self.accuracy, self.active_kernels,
           self.support_vectors, self.inner_iterations, self.has_model,

@@ -400,6 +400,7 @@ class CompositeLearner : public Learner {
       total.dual += report.dual;
       total.accuracy = std::max(total.accuracy, report.accuracy);
       total.active_kernels = std::max(total.active_kernels, report.active_kernels);
+      total.active_groups = std::max(total.active_groups, report.active_groups);
       total.support_vectors = std::max(total.support_vectors, report.support_vectors);
       total.inner_iterations += report.inner_iterations;
       if (IsLive(part)) {

@@ -1,6 +1,7 @@
 #include "server/jobs/job_event.h"
 
 #include <limits>
+#include <optional>
 
 #include "absl/strings/cord.h"
 #include <gtest/gtest.h>
@@ -53,6 +54,18 @@ TEST(JobEventTest, EveryFieldRoundTrips) {
   EXPECT_EQ(read->elapsed_seconds, 3.5);
   EXPECT_EQ(read->report.stage_fraction, std::nullopt);
   EXPECT_FALSE(read->is_terminal());
+}
+
+TEST(JobEventTest, GroupsRoundTripWithAndWithoutTheShareOfAStage) {
+  JobEvent event = MakeProgress();
+  event.report.active_groups = 3;
+  for (const std::optional<double> share : {std::optional<double>(), std::optional(0.25)}) {
+    event.report.stage_fraction = share;
+    const auto read = DecodeJobEvent({17, 2, 40, absl::FromUnixSeconds(5), EncodeJobEvent(event)});
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->report.active_groups, 3);
+    EXPECT_EQ(read->report.stage_fraction, share);
+  }
 }
 
 TEST(JobEventTest, TheShareOfAStageRoundTrips) {

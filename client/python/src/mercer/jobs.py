@@ -51,8 +51,9 @@ class Progress:
         Best bounds of the optimum so far.
     relative_gap : float or None
         The accuracy that is certified so far.
-    active_kernels, support_vectors : int
-        How many have a weight, or a coefficient, other than 0.
+    active_kernels, active_groups, support_vectors : int
+        How many have a weight other than 0, a kernel with one, or a coefficient other than 0. Kernels in no groups: no
+        groups.
     elapsed, remaining : float or None
         Seconds; the remaining ones are an estimate.
     message : object
@@ -74,6 +75,7 @@ class Progress:
     dual: Optional[float] = None
     relative_gap: Optional[float] = None
     active_kernels: int = 0
+    active_groups: int = 0
     support_vectors: int = 0
     elapsed: Optional[float] = None
     remaining: Optional[float] = None
@@ -91,7 +93,7 @@ def read_event(event: Any) -> Progress:
     elif kind == "progress":
         progress = event.progress
         fields = {name: getattr(progress, name) for name in
-                  ("phase", "stage", "fraction", "active_kernels", "support_vectors")}  # fmt: skip
+                  ("phase", "stage", "fraction", "active_kernels", "active_groups", "support_vectors")}  # fmt: skip
         for name in ("primal", "dual", "relative_gap", "stage_fraction"):
             fields[name] = _optional(progress, name)
         for name in ("elapsed", "remaining"):

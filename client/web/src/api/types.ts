@@ -42,6 +42,7 @@ export interface TrainingProgress {
   dual?: Real;
   relativeGap?: Real;
   activeKernels?: Int64;
+  activeGroups?: Int64;
   supportVectors?: Int64;
   innerIterations?: Int64;
   hasModel?: boolean;

@@ -39,13 +39,23 @@ export function kernelLabel(name: string): string {
   return [place, family.replaceAll('_', ' '), parameters].filter(Boolean).join(' · ');
 }
 
-/** Kernels with a weight for any output; undefined: the model has none, or too many to say. */
-export function activeKernels(weights: KernelWeights | undefined): number | undefined {
-  const kernels = weights?.kernels?.length;
-  if (!kernels) return undefined;
+/** Which kernels have a weight for any output. */
+function selected(weights: KernelWeights | undefined): boolean[] {
   const outputs = Number(weights?.weights?.columns ?? 1);
   const values = weights?.weights?.values ?? [];
-  return Array.from({ length: kernels }, (_, kernel) => values.slice(kernel * outputs, (kernel + 1) * outputs).some((value) => Number(value) !== 0)).filter(Boolean).length;
+  return (weights?.kernels ?? []).map((_, kernel) => values.slice(kernel * outputs, (kernel + 1) * outputs).some((value) => Number(value) !== 0));
+}
+
+/** Kernels with a weight for any output; undefined: the model has none, or too many to say. */
+export function activeKernels(weights: KernelWeights | undefined): number | undefined {
+  return weights?.kernels?.length ? selected(weights).filter(Boolean).length : undefined;
+}
+
+/** Groups that have such a kernel; 0: the kernels are in no groups. */
+export function activeGroups(weights: KernelWeights | undefined): number {
+  const groups = weights?.groups ?? [];
+  const chosen = selected(weights);
+  return new Set(groups.filter((_, kernel) => chosen[kernel])).size;
 }
 
 export type Grouping = 'kernel' | 'column' | 'family' | 'group';

@@ -9,7 +9,7 @@ import { formatAgo, formatBytes, formatInteger, formatReal, formatSeconds, idOf,
 import { datasetsOf, fractionOf, secondsOf, standingOf, titleOf } from '../lib/jobs.ts';
 import { headlineMetrics, metricNote, metricText, warningsOf } from '../lib/models.ts';
 import { parseDuration } from '../lib/numbers.ts';
-import { activeKernels } from '../lib/weights.ts';
+import { activeGroups, activeKernels } from '../lib/weights.ts';
 import { isFinal } from '../live/job_store.ts';
 import { Link } from '../router.tsx';
 import { ConfirmDialog, Failure, Loading, Notices, PageHeader, ProgressBar, StateBadge, Tile } from '../ui/parts.tsx';
@@ -156,6 +156,7 @@ function JobTiles({ job, model }: { job: Job; model: Model | undefined }) {
   const [primal, dual] = model ? [model.certificate?.primal, model.certificate?.dual] : [progress?.primal, progress?.dual];
   const supportVectors = model ? model.numSupportVectors : progress?.supportVectors;
   const kernels = model ? activeKernels(model.kernelWeights) : progress?.activeKernels;
+  const groups = model ? activeGroups(model.kernelWeights) : Number(progress?.activeGroups ?? 0);
   return (
     <>
       <StageList job={job.name} now={now} />
@@ -171,7 +172,7 @@ function JobTiles({ job, model }: { job: Job; model: Model | undefined }) {
         ))}
         <Tile label="Objective" value={formatReal(primal, 6)} note={`${phase}optimum at least ${formatReal(dual, 6)}`} />
         <Tile label="Relative gap" value={formatReal(certified ?? progress?.relativeGap, 2)} note={`${certified === undefined ? '' : 'certified, '}wanted ${formatReal(wanted, 2)}`} />
-        <Tile label="Active kernels" value={kernels === undefined ? '–' : formatInteger(kernels)} />
+        <Tile label="Active kernels" value={kernels === undefined ? '–' : formatInteger(kernels)} note={groups > 0 ? `in ${formatInteger(groups)} groups` : undefined} />
         <Tile label="Support vectors" value={supportVectors === undefined ? '–' : formatInteger(supportVectors)} />
         <Tile
           label={running ? 'Running for' : 'Took'}

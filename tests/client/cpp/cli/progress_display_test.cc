@@ -100,6 +100,15 @@ TEST(ProgressDisplayTest, BarFollowsTheShareUntilThereIsAGap) {
             "train ▕██▌       ▏ gap - → 1.0e-03  objective -  12 s");
 }
 
+TEST(ProgressDisplayTest, KernelsInGroupsAreCountedByBoth) {
+  v1::ProgressEvent event = Progress();
+  event.mutable_progress()->set_active_groups(5);
+  EXPECT_NE(FormatEventLine(event, kRemaining).find("  31 kernels in 5 groups  "),
+            std::string::npos);
+  EXPECT_NE(FormatProgressBar(event, kRemaining, 1e-3, {.width = 120}).find("31 kernels in 5"),
+            std::string::npos);
+}
+
 TEST(ProgressDisplayTest, StagesThatKnowTheirEndShowTheirShare) {
   v1::ProgressEvent event = Progress();
   event.mutable_progress()->set_stage("factor");

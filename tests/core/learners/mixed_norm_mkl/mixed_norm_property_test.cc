@@ -1,6 +1,8 @@
 // Properties of the optimum and of runs, on any data.
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -371,6 +373,40 @@ TEST(MixedNormPropertyTest, EveryMethodIsResumedWithTheSameBits) {
       halves = *entry.create(options);
       const absl::Status restored = halves->RestoreState(problem, state, context);
       ASSERT_TRUE(restored.ok()) << method << ": " << restored;
+    }
+  }
+}
+
+// Of the last step, whose kernels are those of the model here: no small weight is taken out.
+TEST(MixedNormReportTest, CountsTheKernelsAndTheGroupsInUse) {
+  const RandomKernels given = MakeRandomKernels(40, 3, {0.25, 1, 4, 16}, 7);
+  for (const char* regularization : {"mixed_norm", "l1"}) {
+    for (const bool grouped : {true, false}) {
+      TrainingProblem problem = GroupedProblem(given.grams, given.groups, given.targets);
+      for (KernelSpec& kernel : problem.kernels) {
+        kernel.labels.group = grouped ? kernel.labels.group : "";
+      }
+      problem.relative_gap = 1e-5;
+      RunContext context;
+      const auto learner = Entry().create({{"C", 50.0},
+                                           {"regularization", std::string(regularization)},
+                                           {"weight_threshold", 0.0}});
+      ASSERT_TRUE(learner.ok() && (*learner)->Start(problem, nullptr).ok());
+      StepReport report;
+      while (!report.stop.has_value() && report.accuracy > 1e-5) {
+        const absl::StatusOr<StepReport> next = (*learner)->Step(context, 1e-5);
+        ASSERT_TRUE(next.ok()) << next.status();
+        report = *next;
+        EXPECT_LE(report.active_groups, grouped ? std::min<Index>(report.active_kernels, 3) : 0);
+      }
+      std::set<std::string> groups;
+      for (size_t k = 0; k < problem.kernels.size(); ++k) {
+        if ((*learner)->CurrentModel(context)->summary.kernel_weights(static_cast<Index>(k), 0) >
+            0) {
+          groups.insert(problem.kernels[k].labels.group);
+        }
+      }
+      EXPECT_EQ(report.active_groups, grouped ? static_cast<Index>(groups.size()) : 0);
     }
   }
 }
