@@ -44,6 +44,8 @@ class WorkingSetSolver : public MultitaskSolver {
   const MultitaskBest& best() const override { return state_.best; }
   double NextCost() const override { return solver_ != nullptr ? solver_->IterationCost() : 0; }
   Index working_blocks() const { return static_cast<Index>(state_.blocks.size()); }
+  // Products with the columns of all blocks: the bounds of constants, and one for every solve.
+  int64_t passes() const { return state_.solves + 1; }
 
   void Save(ByteWriter& writer) const override;
   absl::Status Load(ByteReader& reader, RunContext& context) override;
