@@ -151,14 +151,13 @@ TilePlace PlaceOfTile(Index number) {
   return {row, number - row * (row + 1) / 2};
 }
 
-// The columns of some rows of a chunk.
-using ChunkColumns = std::function<Matrix(Index begin, Index count, Index col, Index cols)>;
-
+// chunk(begin, count, col, cols) is the columns of some rows of a chunk.
+template <typename ChunkColumns>
 absl::StatusOr<Matrix> GramOfPieces(const std::vector<RowPiece>& pieces, Index columns,
                                     const ChunkColumns& chunk, RunContext& context) {
   Matrix gram(columns, columns);
   const AddChunk add = [&](const Tile& tile, Index begin, Index count, MatrixRef sum) {
-    const Matrix of_rows = chunk(begin, count, tile.row, tile.rows);
+    const auto of_rows = chunk(begin, count, tile.row, tile.rows);
     if (tile.row == tile.col) {
       AddGram(of_rows, sum);
     } else {
@@ -223,7 +222,7 @@ absl::StatusOr<Matrix> GramOverRows(const ConstMatrixRef& a, RunContext& context
   return GramOfPieces(
       PiecesOfRows(a.rows()), a.cols(),
       [&](Index begin, Index count, Index col, Index cols) {
-        return Matrix(a.block(begin, col, count, cols));
+        return a.block(begin, col, count, cols);
       },
       context);
 }
