@@ -40,6 +40,24 @@ ClassCosts CostsOfClasses(const MultitaskTask& task) {
   return sums;
 }
 
+// Of the scores, with the best biases.
+absl::Status FindRisk(const MultitaskProblem& problem, MultitaskPoint& point, RunContext& context) {
+  point.risk = 0;
+  point.biases.clear();
+  for (size_t t = 0; t < problem.tasks.size(); ++t) {
+    const MultitaskTask& task = problem.tasks[t];
+    MERCER_ASSIGN_OR_RETURN(
+        const BiasInterval bias,
+        problem.loss->ExactBias(task.targets, task.costs, point.scores[t], context));
+    MERCER_ASSIGN_OR_RETURN(
+        const double risk,
+        problem.loss->TotalValue(task.targets, task.costs, point.scores[t], bias.chosen, context));
+    point.risk += risk;
+    point.biases.push_back(bias);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckMultitaskProblem(const MultitaskProblem& problem) {
@@ -97,7 +115,6 @@ absl::StatusOr<MultitaskPoint> PointAmong(const MultitaskProblem& problem,
   point.dual = std::move(duals);
   point.weights = std::move(weights);
   point.energies = Matrix::Zero(problem.num_tasks(), problem.num_blocks());
-  point.risk = 0;
   for (Index t = 0; t < problem.num_tasks(); ++t) {
     const MultitaskTask& task = problem.tasks[static_cast<size_t>(t)];
     Vector& dual = point.dual[static_cast<size_t>(t)];
@@ -115,19 +132,12 @@ absl::StatusOr<MultitaskPoint> PointAmong(const MultitaskProblem& problem,
       const Vector of_task = point.weights.row(t);
       MERCER_RETURN_IF_ERROR(task.blocks->CombinedProduct(of_task, dual, scores, context));
     }
-    MERCER_ASSIGN_OR_RETURN(
-        const BiasInterval bias,
-        problem.loss->ExactBias(task.targets, task.costs, scores.col(0), context));
-    MERCER_ASSIGN_OR_RETURN(
-        const double risk,
-        problem.loss->TotalValue(task.targets, task.costs, scores.col(0), bias.chosen, context));
     MERCER_ASSIGN_OR_RETURN(const double linear,
                             problem.loss->DualValue(task.targets, task.costs, dual, context));
-    point.risk += risk;
     point.linear += linear;
-    point.biases.push_back(bias);
     point.scores.emplace_back(scores.col(0));
   }
+  MERCER_RETURN_IF_ERROR(FindRisk(problem, point, context));
   point.primal = point.risk + problem.norm.Penalty(point.Norms());
   return point;
 }
@@ -156,6 +166,52 @@ absl::StatusOr<MultitaskPoint> EvaluateFunction(const MultitaskProblem& problem,
     used.push_back(0);  // none would be all
   }
   return PointAmong(problem, used, std::move(duals), std::move(weights), context);
+}
+
+// The primal is convex in the factor: a search by golden sections.
+absl::Status ScaleMultitask(const MultitaskProblem& problem, MultitaskPoint& point,
+                            RunContext& context) {
+  constexpr double kGolden = 0.6180339887498949;
+  constexpr double kSharp = 1e-13;
+  const Matrix norms = point.Norms();
+  MultitaskPoint tried;
+  const auto primal_at = [&](double factor) -> absl::StatusOr<double> {
+    tried.scores.clear();
+    for (const Vector& scores : point.scores) {
+      tried.scores.emplace_back(factor * scores);
+    }
+    MERCER_RETURN_IF_ERROR(FindRisk(problem, tried, context));
+    return tried.risk + problem.norm.Penalty(factor * norms);
+  };
+  double low = 0.5;
+  double high = 1.5;
+  double left = high - kGolden * (high - low);
+  double right = low + kGolden * (high - low);
+  MERCER_ASSIGN_OR_RETURN(double at_left, primal_at(left));
+  MERCER_ASSIGN_OR_RETURN(double at_right, primal_at(right));
+  while (high - low > kSharp) {
+    if (at_left <= at_right) {
+      high = std::exchange(right, left);
+      at_right = at_left;
+      left = high - kGolden * (high - low);
+      MERCER_ASSIGN_OR_RETURN(at_left, primal_at(left));
+    } else {
+      low = std::exchange(left, right);
+      at_left = at_right;
+      right = low + kGolden * (high - low);
+      MERCER_ASSIGN_OR_RETURN(at_right, primal_at(right));
+    }
+  }
+  const double factor = at_left <= at_right ? left : right;
+  MERCER_ASSIGN_OR_RETURN(const double primal, primal_at(factor));
+  if (primal < point.primal) {
+    point.weights *= factor;
+    point.scores = std::move(tried.scores);
+    point.biases = std::move(tried.biases);
+    point.risk = tried.risk;
+    point.primal = primal;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace mercer

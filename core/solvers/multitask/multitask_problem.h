@@ -78,4 +78,9 @@ absl::StatusOr<MultitaskPoint> EvaluateFunction(const MultitaskProblem& problem,
                                                 std::vector<Vector> duals, Matrix weights,
                                                 RunContext& context);
 
+// Multiplies all weights by the number about 1 at which the primal is least: what a margin misses 1
+// by costs as much as its row does, what the function grows by costs little. Errors: kCancelled.
+absl::Status ScaleMultitask(const MultitaskProblem& problem, MultitaskPoint& point,
+                            RunContext& context);
+
 }  // namespace mercer
