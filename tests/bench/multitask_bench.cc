@@ -1,8 +1,8 @@
 // Solvers of problems of several tasks that share their columns, two threads.
 //
 //   multitask_bench sizes [NAME]     the joint interior point on its working set, by size of data
-//   multitask_bench methods          against the reduced gradient and Newton's method on the weights
-//   multitask_bench path             ten costs from 0.1 to 10, one after the other, against one solve
+//   multitask_bench methods          against the reduced gradient and Newton's steps of weights
+//   multitask_bench path             ten costs from 0.1 to 10, each from the last, against one
 //   multitask_bench precision        what gap is reached at the least, by cost and form
 //   multitask_bench recordings FILE  four tasks of 180 rows of a gzipped CSV file with the columns
 //                                    task, recording, features, label (p300_muse.csv.gz)
@@ -176,10 +176,10 @@ MultitaskProblem MakeProblem(const Setting& setting) {
 }
 
 // Until the gap is reached or the time is over.
-bool Solve(MultitaskSolver& solver, RunContext& context, Result& result) {
+bool Finish(MultitaskSolver& solver, RunContext& context, Result& result) {
   const double start = Seconds(CLOCK_MONOTONIC);
   const double processor = Seconds(CLOCK_PROCESS_CPUTIME_ID);
-  bool ok = solver.Start(context).ok();
+  bool ok = true;
   while (ok && !solver.done() && Seconds(CLOCK_MONOTONIC) - start < kMostSeconds) {
     ok = solver.Step(context).ok();
   }
@@ -192,19 +192,17 @@ bool Solve(MultitaskSolver& solver, RunContext& context, Result& result) {
   return ok;
 }
 
-bool SolveOnWorkingSet(const MultitaskProblem& problem, const Setting& setting,
-                       const std::vector<Index>& blocks, RunContext& context, Result& result,
-                       std::vector<Index>& selected) {
-  WorkingSetSolver solver(problem, setting.gap, blocks);
-  const bool ok = Solve(solver, context, result);
+// From where `before` is, where there is one.
+bool SolveOnWorkingSet(WorkingSetSolver& solver, const WorkingSetSolver* before,
+                       RunContext& context, Result& result) {
+  const double start = Seconds(CLOCK_MONOTONIC);
+  const double processor = Seconds(CLOCK_PROCESS_CPUTIME_ID);
+  bool ok = (before != nullptr ? solver.StartFrom(*before, context) : solver.Start(context)).ok();
+  result.seconds += Seconds(CLOCK_MONOTONIC) - start;
+  result.processor += Seconds(CLOCK_PROCESS_CPUTIME_ID) - processor;
+  ok = ok && Finish(solver, context, result);
   result.working = solver.working_blocks();
   result.passes += solver.passes();
-  selected.clear();
-  for (Index k = 0; k < problem.num_blocks(); ++k) {
-    if (solver.best().weights(0, k) > 0) {
-      selected.push_back(k);
-    }
-  }
   return ok;
 }
 
@@ -214,20 +212,22 @@ Result Run(const Setting& setting, Method method) {
   Result result;
   MultitaskProblem problem = MakeProblem(setting);
   RunContext context(CancellationToken(), kThreads, nullptr);
-  std::vector<Index> selected;
   if (method == Method::kWorkingSet) {
-    result.ok = SolveOnWorkingSet(problem, setting, {}, context, result, selected);
+    WorkingSetSolver solver(problem, setting.gap);
+    result.ok = SolveOnWorkingSet(solver, nullptr, context, result);
   } else if (method == Method::kPath) {
     constexpr int kCosts = 10;
     constexpr double kLeastCost = 0.1;
+    std::unique_ptr<WorkingSetSolver> before;
     result.ok = true;
     for (int i = 0; i < kCosts && result.ok; ++i) {
       const double cost = kLeastCost * std::pow(setting.cost / kLeastCost, i / (kCosts - 1.0));
       for (MultitaskTask& task : problem.tasks) {
         task.costs.setConstant(cost);
       }
-      const std::vector<Index> before = selected;
-      result.ok = SolveOnWorkingSet(problem, setting, before, context, result, selected);
+      auto solver = std::make_unique<WorkingSetSolver>(problem, setting.gap);
+      result.ok = SolveOnWorkingSet(*solver, before.get(), context, result);
+      before = std::move(solver);
     }
   } else {
     AlternationOptions options;
@@ -236,7 +236,7 @@ Result Run(const Setting& setting, Method method) {
     options.relative_gap = setting.gap;
     options.max_steps = 1000000;
     AlternationSolver solver(problem, options);
-    result.ok = Solve(solver, context, result);
+    result.ok = solver.Start(context).ok() && Finish(solver, context, result);
     result.working = problem.num_blocks();
     result.passes = solver.iterations();
   }

@@ -122,7 +122,7 @@ ALLOWED = {
     "core/solvers/mkl/weight_hessian.cc": (8, KERNEL),
     "core/solvers/mkl/weight_term.cc": (4, FEATURES),
     "core/solvers/multitask/alternation_solver.cc": (1, FEATURES),
-    "core/solvers/multitask/joint_interior_point.cc": (16, "over features; over rows of systems that one host factors"),
+    "core/solvers/multitask/joint_interior_point.cc": (18, "over features; over rows of systems that one host factors"),
     "core/solvers/multitask/task_system.cc": (2, "over rows of a system that one host factors; " + MATRICES),
     "core/solvers/multitask/working_set_solver.cc": (1, FEATURES),
     "core/solvers/svm/curved_svm.cc": (1, FEATURES),

@@ -1,5 +1,7 @@
 // The linear systems of the joint interior point (joint_interior_point.h).
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "core/base/process/side_by_side.h"
 #include "core/base/status/status_macros.h"
@@ -9,6 +11,7 @@
 namespace mercer {
 namespace {
 
+constexpr Index kTasksAtOnce = 4;         // whose matrices of blocks are held
 constexpr double kReducedJitter = 1e-15;  // of a diagonal of 1
 
 }  // namespace
@@ -18,18 +21,24 @@ absl::Status JointInteriorPoint::Factor(Reduced& reduced, RunContext& context) {
       state_.lower.cwiseQuotient(state_.alpha) + state_.upper.cwiseQuotient(costs_ - state_.alpha);
   const Vector outer = AtBlocks(state_.outer);
   const Vector scaled = state_.shares.cwiseQuotient(outer);
-  MERCER_RETURN_IF_ERROR(SideBySide(num_active(), context, [&](Index t, RunContext& own) {
-    return systems_[static_cast<size_t>(t)].Factor(scaled, Rows(barrier, t), own);
-  }));
   const auto blocks = static_cast<Index>(blocks_.size());
   const Index order = blocks + num_active();
   Matrix& system = reduced.factor;
   system = Matrix::Zero(order, order);
-  for (Index t = 0; t < num_active(); ++t) {
-    const Matrix& bordered = systems_[static_cast<size_t>(t)].bordered();
-    system.topLeftCorner(blocks, blocks) += bordered.topLeftCorner(blocks, blocks);
-    system.row(blocks + t).head(blocks) = bordered.row(blocks).head(blocks);
-    system(blocks + t, blocks + t) = bordered(blocks, blocks);
+  for (Index first = 0; first < num_active(); first += kTasksAtOnce) {
+    const Index count = std::min(kTasksAtOnce, num_active() - first);
+    std::vector<Matrix> bordered(static_cast<size_t>(count));
+    MERCER_RETURN_IF_ERROR(SideBySide(count, context, [&](Index j, RunContext& own) {
+      return systems_[static_cast<size_t>(first + j)].Factor(scaled, Rows(barrier, first + j),
+                                                             bordered[static_cast<size_t>(j)], own);
+    }));
+    for (Index j = 0; j < count; ++j) {
+      const Matrix& of_task = bordered[static_cast<size_t>(j)];
+      const Index row = blocks + first + j;
+      system.topLeftCorner(blocks, blocks) += of_task.topLeftCorner(blocks, blocks);
+      system.row(row).head(blocks) = of_task.row(blocks).head(blocks);
+      system(row, row) = of_task(blocks, blocks);
+    }
   }
   if (has_outer()) {
     Vector divisor = Vector::Ones(order);

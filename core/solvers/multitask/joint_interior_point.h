@@ -49,12 +49,18 @@ class JointInteriorPoint {
   // Errors of both: kCancelled, with the state as it was.
   absl::Status Start(RunContext& context);
   absl::Status Iterate(RunContext& context);
+  // Begins near where another one is, whose problem has the same rows of cost > 0, or else as
+  // Start: at products whose sum is at least `products` of 1'alpha, none much less than the others.
+  // Errors: kCancelled.
+  absl::Status StartFrom(const JointInteriorPoint& other, double products, RunContext& context);
   // Complementarity and residuals, as a share of 1'alpha, at which it stops. One that has stopped
   // for a larger tolerance goes on.
   void SetTolerance(double tolerance);
 
   InteriorPointStop stop() const { return state_.stop; }
   int64_t iterations() const { return state_.iterations; }
+  // The sum of all products that go to 0, as a share of 1'alpha.
+  double products() const;
   const std::vector<Index>& blocks() const { return blocks_; }
   // Signed dual variables of all tasks; not feasible to the last digit.
   std::vector<Vector> Duals() const;
@@ -168,6 +174,7 @@ class JointInteriorPoint {
   double floor() const;
   Vector FloorRoom() const;
   Sizes StateSizes() const;
+  Index num_working() const { return static_cast<Index>(blocks_.size()); }
   Index num_active() const { return static_cast<Index>(tasks_.size()); }
   // The rows of an active task among those of all.
   auto Rows(const Vector& values, Index t) const {
@@ -176,6 +183,8 @@ class JointInteriorPoint {
   }
   Vector Energies() const;
   absl::Status SetPoint(const Vector& alpha, RunContext& context);
+  // Shares, slack and level from those of other blocks, to products of at least `aim`.
+  void TakeBlocks(const JointInteriorPoint& other, double total, double aim, State& next) const;
   Residual FindResidual() const;
   double Complementarity(const State& state) const;
   Errors ErrorsOf(const Residual& residual) const;

@@ -74,9 +74,10 @@ absl::Status TaskSystem::SetPoint(const ConstVectorRef& alpha, RunContext& conte
 }
 
 absl::Status TaskSystem::Factor(const Vector& shares, const ConstVectorRef& barrier,
-                                RunContext& context) {
+                                Matrix& bordered, RunContext& context) {
   barrier_ = barrier;
-  return is_structured() ? FactorColumns(shares, context) : FactorRows(shares, context);
+  return is_structured() ? FactorColumns(shares, bordered, context)
+                         : FactorRows(shares, bordered, context);
 }
 
 // H without the barrier, in the lower triangle.
@@ -101,7 +102,7 @@ absl::Status TaskSystem::FormRows(const Vector& shares, RunContext& context) {
   return absl::OkStatus();
 }
 
-absl::Status TaskSystem::FactorRows(const Vector& shares, RunContext& context) {
+absl::Status TaskSystem::FactorRows(const Vector& shares, Matrix& bordered, RunContext& context) {
   MERCER_RETURN_IF_ERROR(FormRows(shares, context));
   factor_.diagonal() += barrier_;
   scaling_ = factor_.diagonal().cwiseSqrt().cwiseInverse();
@@ -113,11 +114,12 @@ absl::Status TaskSystem::FactorRows(const Vector& shares, RunContext& context) {
   sides.topRows(slopes_.cols()) = slopes_.transpose() * scaling_.asDiagonal();
   sides.bottomRows(1) = labels_.cwiseProduct(scaling_).transpose();
   MERCER_RETURN_IF_ERROR(SubstituteRows(factor_, sides, context));
-  MERCER_ASSIGN_OR_RETURN(bordered_, GramOverRows(sides.transpose(), context));
+  MERCER_ASSIGN_OR_RETURN(bordered, GramOverRows(sides.transpose(), context));
   return absl::OkStatus();
 }
 
-absl::Status TaskSystem::FactorColumns(const Vector& shares, RunContext& context) {
+absl::Status TaskSystem::FactorColumns(const Vector& shares, Matrix& bordered,
+                                       RunContext& context) {
   const Index columns = signed_columns_.cols();
   const Vector roots = barrier_.cwiseSqrt().cwiseInverse();
   Matrix sides(num_rows(), columns + 1);
@@ -144,12 +146,12 @@ absl::Status TaskSystem::FactorColumns(const Vector& shares, RunContext& context
     rows.row(k) += divided(c, k) * gram.row(c);
   }
   rows.bottomRows(1) = gram.bottomRows(1);
-  bordered_ = Matrix::Zero(rows.rows(), rows.rows());
+  bordered = Matrix::Zero(rows.rows(), rows.rows());
   for (Index c = 0; c < columns; ++c) {
     const Index k = place_[static_cast<size_t>(c)];
-    bordered_.col(k) += divided(c, k) * rows.col(c);
+    bordered.col(k) += divided(c, k) * rows.col(c);
   }
-  bordered_.rightCols(1) = rows.rightCols(1);
+  bordered.rightCols(1) = rows.rightCols(1);
   return context.CheckCancelled();
 }
 

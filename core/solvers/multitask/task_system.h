@@ -44,17 +44,16 @@ class TaskSystem {
   const Vector& energies() const { return energies_; }
   const Matrix& slopes() const { return slopes_; }
 
-  // For these d and barrier, at the point.
-  absl::Status Factor(const Vector& shares, const ConstVectorRef& barrier, RunContext& context);
-  // The lower triangle of [G y]'H^-1 [G y].
-  const Matrix& bordered() const { return bordered_; }
+  // For these d and barrier, at the point; `bordered` is the lower triangle of [G y]'H^-1 [G y].
+  absl::Status Factor(const Vector& shares, const ConstVectorRef& barrier, Matrix& bordered,
+                      RunContext& context);
   // x <- H^-1 x.
   absl::Status Solve(Vector& x, RunContext& context) const;
 
  private:
   bool is_structured() const;
-  absl::Status FactorRows(const Vector& shares, RunContext& context);
-  absl::Status FactorColumns(const Vector& shares, RunContext& context);
+  absl::Status FactorRows(const Vector& shares, Matrix& bordered, RunContext& context);
+  absl::Status FactorColumns(const Vector& shares, Matrix& bordered, RunContext& context);
   absl::Status FormRows(const Vector& shares, RunContext& context);
 
   const MultitaskTask& task_;
@@ -73,7 +72,6 @@ class TaskSystem {
   Vector barrier_;
   Matrix factor_;
   Vector scaling_;  // of the rows: 1 / sqrt(H_ii); of the columns: D
-  Matrix bordered_;
 };
 
 }  // namespace mercer

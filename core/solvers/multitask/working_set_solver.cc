@@ -16,13 +16,18 @@ constexpr Index kAllWork = 200;  // so many blocks are all in the working set
 constexpr Index kLeastBlocks = 50;
 constexpr Index kRowsOfFirstColumn = 2;   // for each block of columns of the first working set
 constexpr Index kRowsOfFirstKernel = 10;  // and of kernels, of which an iteration reads all values
-constexpr double kFirstTolerance = 1e-3;
 constexpr double kLeastTolerance = 1e-14;
-constexpr double kToleranceOfGap = 0.1;  // the last tolerance
-constexpr double kClearlyBelow = 0.9;    // energies of blocks that leave, against the level
+constexpr double kToleranceOfGap = 0.1;
+constexpr double kNextPass = 0.3;     // of the products at the last pass
+constexpr double kFirstOfPlain = 10;  // products from which on points say something of the blocks
+constexpr double kNearlyAbove = 0.9;  // energies of blocks that enter on the way, against the level
+constexpr double kClearlyBelow = 0.7;  // of those that leave
+constexpr double kMostProducts = 0.1;  // from where blocks have entered
+constexpr double kOtherCosts = 1e-2;  // products from which the solution of other costs is improved
+constexpr double kNearly = 1e-3;      // products at which a function may be worth the scaling
+constexpr int64_t kMostPasses = 400;
+constexpr int64_t kMostShrinking = 40;  // passes after which no block leaves
 constexpr double kRoundings[] = {1, 1e-1, 1e-2, 1e-3};
-constexpr int64_t kMostSolves = 100;
-constexpr int64_t kMostShrinking = 20;  // solves after which no block leaves
 
 // The largest n entries' places, those of equal entries in their order.
 std::vector<Index> LargestOf(const Vector& values, std::vector<Index> places, Index n) {
@@ -65,12 +70,15 @@ int64_t WorkingSetSolver::iterations() const {
   return state_.iterations + (solver_ != nullptr ? solver_->iterations() : 0);
 }
 
-absl::Status WorkingSetSolver::Start(RunContext& context) {
+absl::Status WorkingSetSolver::Begin(const WorkingSetSolver* other, RunContext& context) {
   MERCER_RETURN_IF_ERROR(CheckMultitaskProblem(problem_));
   if (!problem_.norm.is_joint()) {
     return absl::InvalidArgumentError("the joint interior point is for p = 1 and q = 2");
   }
   state_ = {};
+  if (problem_.norm.form() == TaskNormForm::kPlain) {
+    state_.looked = kFirstOfPlain / kNextPass;
+  }
   solver_ = nullptr;
   MERCER_ASSIGN_OR_RETURN(
       const MultitaskPoint constants,
@@ -81,16 +89,29 @@ absl::Status WorkingSetSolver::Start(RunContext& context) {
     state_.stop = MultitaskStop::kRelativeGap;
     return absl::OkStatus();
   }
-  state_.blocks = first_blocks_.empty() || problem_.num_blocks() <= kAllWork
+  const bool follows = other != nullptr && other->solver_ != nullptr && !other->HasFailed() &&
+                       !other->Selected().empty();
+  state_.blocks = follows && problem_.num_blocks() > kAllWork ? other->Selected()
+                  : first_blocks_.empty() || problem_.num_blocks() <= kAllWork
                       ? FirstBlocks(constants)
                       : first_blocks_;
   std::sort(state_.blocks.begin(), state_.blocks.end());
-  state_.tolerance = CoversAll() ? kToleranceOfGap * relative_gap_ : kFirstTolerance;
+  state_.tolerance = kToleranceOfGap * relative_gap_;
   if (state_.best.RelativeGap() <= relative_gap_) {
     state_.stop = MultitaskStop::kRelativeGap;
     return absl::OkStatus();
   }
-  return Restart(context);
+  return MakeSolver(follows ? other->solver_.get() : nullptr, kOtherCosts, context);
+}
+
+std::vector<Index> WorkingSetSolver::Selected() const {
+  std::vector<Index> selected;
+  for (Index k = 0; k < state_.best.weights.cols(); ++k) {
+    if (state_.best.weights.col(k).maxCoeff() > 0) {
+      selected.push_back(k);
+    }
+  }
+  return selected;
 }
 
 std::vector<Index> WorkingSetSolver::FirstBlocks(const MultitaskPoint& constants) const {
@@ -122,11 +143,16 @@ std::vector<Index> WorkingSetSolver::FirstBlocks(const MultitaskPoint& constants
   return blocks;
 }
 
-absl::Status WorkingSetSolver::Restart(RunContext& context) {
+absl::Status WorkingSetSolver::MakeSolver(const JointInteriorPoint* from, double products,
+                                          RunContext& context) {
   state_.iterations = iterations();
-  solver_ = std::make_unique<JointInteriorPoint>(problem_, state_.blocks);
-  solver_->SetTolerance(state_.tolerance);
-  return solver_->Start(context);
+  auto solver = std::make_unique<JointInteriorPoint>(problem_, state_.blocks);
+  solver->SetTolerance(state_.tolerance);
+  state_.warm = from != nullptr;
+  MERCER_RETURN_IF_ERROR(from != nullptr ? solver->StartFrom(*from, products, context)
+                                         : solver->Start(context));
+  solver_ = std::move(solver);
+  return absl::OkStatus();
 }
 
 void WorkingSetSolver::SetRelativeGap(double relative_gap) {
@@ -146,22 +172,32 @@ absl::Status WorkingSetSolver::Step(RunContext& context) {
     return absl::OkStatus();
   }
   if (solver_ == nullptr) {
-    return Restart(context);  // constants were good enough for the gap asked for before
+    return MakeSolver(nullptr, 0,
+                      context);  // constants were good enough for the gap asked for before
   }
   MERCER_RETURN_IF_ERROR(solver_->Iterate(context));
-  return solver_->stop() == InteriorPointStop::kRunning ? absl::OkStatus() : Bound(context);
+  if (solver_->stop() == InteriorPointStop::kRunning &&
+      solver_->products() > kNextPass * state_.looked) {
+    return absl::OkStatus();
+  }
+  state_.looked = solver_->products();
+  return Bound(context);
 }
 
 // The solution on the working set as a point of the whole problem.
 absl::Status WorkingSetSolver::Bound(RunContext& context) {
-  ++state_.solves;
+  ++state_.passes;
   Vector weights = Vector::Zero(problem_.num_blocks());
   weights(state_.blocks) = solver_->Weights();
   MERCER_ASSIGN_OR_RETURN(
-      const MultitaskPoint point,
+      MultitaskPoint point,
       EvaluateMultitask(problem_, solver_->Duals(),
                         weights.transpose().replicate(problem_.num_tasks(), 1), context));
   state_.best.Improve(point);
+  if (state_.best.RelativeGap() > relative_gap_ && solver_->products() < kNearly) {
+    MERCER_RETURN_IF_ERROR(ScaleMultitask(problem_, point, context));
+    state_.best.Improve(point);
+  }
   if (state_.best.RelativeGap() <= relative_gap_) {
     state_.stop = MultitaskStop::kRelativeGap;
     return Round(context);
@@ -198,46 +234,51 @@ absl::Status WorkingSetSolver::Continue(const MultitaskPoint& point, const Vecto
   for (const Index k : state_.blocks) {
     works[static_cast<size_t>(k)] = true;
   }
+  const bool running = solver_->stop() == InteriorPointStop::kRunning;
+  const double enter = running ? kNearlyAbove : 1;
   std::vector<Index> above;
   for (Index k = 0; k < problem_.num_blocks(); ++k) {
-    if (!works[static_cast<size_t>(k)] && ratios(k) > 1) {
+    if (!works[static_cast<size_t>(k)] && ratios(k) > enter) {
       above.push_back(k);
     }
   }
-  const double last_tolerance = std::max(kToleranceOfGap * relative_gap_, kLeastTolerance);
-  if (state_.solves >= kMostSolves) {
+  if (state_.passes >= kMostPasses) {
     state_.stop = MultitaskStop::kIterationLimit;
     return absl::OkStatus();
   }
   if (above.empty()) {
-    // The same working set, more exactly.
-    if (solver_->stop() != InteriorPointStop::kTolerance ||
-        state_.tolerance <= 1e-3 * last_tolerance) {
-      state_.stop = MultitaskStop::kPrecision;
-      return absl::OkStatus();
-    }
-    state_.tolerance = std::min(0.1 * state_.tolerance, last_tolerance);
-    solver_->SetTolerance(state_.tolerance);
-    return absl::OkStatus();
+    return running ? absl::OkStatus() : GoOn(context);
   }
-  const std::vector<Index> entering =
-      LargestOf(ratios, above, std::max(kLeastBlocks, working_blocks()));
-  const double violation = ratios(entering[0]) - 1;
-  if (violation < 1e-2) {
-    state_.tolerance = std::min(state_.tolerance, 0.3 * state_.best.RelativeGap());
-  } else if (violation < 1e-1) {
-    state_.tolerance = std::min(state_.tolerance, 1e-5);
-  }
-  state_.tolerance = std::max(state_.tolerance, last_tolerance);
-  std::vector<Index> next = entering;
+  std::vector<Index> next = LargestOf(ratios, above, std::max(kLeastBlocks, working_blocks()));
+  const double violation = std::clamp(ratios(next[0]) - 1, 0.0, kMostProducts);
   for (const Index k : state_.blocks) {
-    if (weights(k) > 0 || ratios(k) >= kClearlyBelow || state_.solves > kMostShrinking) {
+    if (weights(k) > 0 || ratios(k) >= kClearlyBelow || state_.passes > kMostShrinking) {
       next.push_back(k);
     }
   }
   std::sort(next.begin(), next.end());
   state_.blocks = std::move(next);
-  return Restart(context);
+  return MakeSolver(HasFailed() ? nullptr : solver_.get(), violation, context);
+}
+
+bool WorkingSetSolver::HasFailed() const {
+  return solver_->stop() == InteriorPointStop::kPrecision ||
+         solver_->stop() == InteriorPointStop::kIterationLimit;
+}
+
+// The same working set, more exactly, or from the beginning where what was before it has spoilt it.
+absl::Status WorkingSetSolver::GoOn(RunContext& context) {
+  if (HasFailed() && state_.warm) {
+    return MakeSolver(nullptr, 0, context);
+  }
+  const double last_tolerance = std::max(kToleranceOfGap * relative_gap_, kLeastTolerance);
+  if (HasFailed() || state_.tolerance <= 1e-3 * last_tolerance) {
+    state_.stop = MultitaskStop::kPrecision;
+    return absl::OkStatus();
+  }
+  state_.tolerance = std::min(0.1 * state_.tolerance, last_tolerance);
+  solver_->SetTolerance(state_.tolerance);
+  return absl::OkStatus();
 }
 
 void WorkingSetSolver::Save(ByteWriter& writer) const {

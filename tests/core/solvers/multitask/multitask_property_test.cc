@@ -331,6 +331,65 @@ TEST(MultitaskPropertyTest, WorkingSetsFindTheOptimumOfAllBlocks) {
   }
 }
 
+// Costs that rise and fall, once with other rows without cost.
+TEST(MultitaskPropertyTest, SolutionsOfOtherCostsAreBeginnings) {
+  const ToyData data = MakeToyData(17, {.columns = 300, .separation = 1});
+  for (const TaskNormForm form : {TaskNormForm::kSquared, TaskNormForm::kPlain}) {
+    MultitaskProblem problem =
+        ColumnProblem(data.inputs, OwnBlocks(300), data.targets, 1, NormOfForm(form));
+    RunContext context;
+    std::unique_ptr<WorkingSetSolver> before;
+    for (const double cost : {0.1, 0.2, 0.5, 1.0, 10.0, 0.3}) {
+      for (MultitaskTask& task : problem.tasks) {
+        task.costs = Vector::Constant(task.targets.size(), cost);
+        task.costs(3) = cost == 1 ? 0 : cost;
+      }
+      WorkingSetSolver alone(problem, 1e-8);
+      ASSERT_TRUE(alone.Start(context).ok());
+      ASSERT_TRUE(alone.Run(context).ok());
+      auto next = std::make_unique<WorkingSetSolver>(problem, 1e-8);
+      ASSERT_TRUE(
+          (before != nullptr ? next->StartFrom(*before, context) : next->Start(context)).ok());
+      ASSERT_TRUE(next->Run(context).ok());
+      EXPECT_EQ(next->stop(), MultitaskStop::kRelativeGap) << next->best().RelativeGap();
+      EXPECT_NEAR(next->best().primal, alone.best().primal, 2e-8 * alone.best().primal);
+      before = std::move(next);
+    }
+  }
+}
+
+TEST(MultitaskPropertyTest, LargeCostsAreSolvedToTheGap) {
+  for (const Index columns : {60, 300}) {  // classes that overlap, and others
+    const ToyData data = MakeToyData(18, {.tasks = 4, .rows = 100, .columns = columns});
+    for (const TaskNormForm form : {TaskNormForm::kSquared, TaskNormForm::kPlain}) {
+      for (const double cost : {1e4, 1e6}) {
+        SCOPED_TRACE(cost);
+        Solve(ColumnProblem(data.inputs, OwnBlocks(columns), data.targets, cost, NormOfForm(form)),
+              1e-6);
+      }
+    }
+  }
+}
+
+TEST(MultitaskPropertyTest, ScalingNeverRaisesThePrimal) {
+  const ToyData data = MakeToyData(19, {});
+  for (const TaskNormForm form : {TaskNormForm::kSquared, TaskNormForm::kPlain}) {
+    const MultitaskProblem problem =
+        ColumnProblem(data.inputs, OwnBlocks(20), data.targets, 1, NormOfForm(form));
+    MultitaskBest best = Solve(problem);
+    const MultitaskPoint solution = PointOf(problem, best);
+    for (const double factor : {0.7, 1.0, 1.3}) {
+      best.weights = factor * solution.weights;
+      MultitaskPoint point = PointOf(problem, best);
+      RunContext context;
+      ASSERT_TRUE(ScaleMultitask(problem, point, context).ok());
+      EXPECT_NEAR(point.primal, solution.primal, 1e-8 * solution.primal);
+      best.weights = point.weights;
+      EXPECT_NEAR(PointOf(problem, best).primal, point.primal, 1e-12 * point.primal);
+    }
+  }
+}
+
 TEST(MultitaskPropertyTest, ThreadsChangeNoBits) {
   const ToyData data = MakeToyData(12, {.tasks = 5, .rows = 50, .columns = 300});
   const MultitaskProblem problem = ColumnProblem(data.inputs, OwnBlocks(300), data.targets, 1,
