@@ -29,14 +29,16 @@ absl::StatusOr<bool> MixedNormMklLearner::BeginsJointly() const {
     MERCER_RETURN_IF_ERROR(violations.ToStatus());
     return HasJointProblem();
   }
-  return MayTurnJoint() && norm_->SumsOf(Vector::Ones(state_.mkl.weights.size())).maxCoeff() >
-                               static_cast<double>(kManyOfGroup);
+  return MayTurnJoint() && norm_->groups().num_groups == 1 &&
+         state_.mkl.weights.size() > kManyOfGroup;
 }
 
-// Where Newton's steps end above the gap the other way is left.
+// Where Newton's steps end above the gap the other way is left. With groups, each of which has to
+// have the norm of the others, working sets grow far beyond the rows.
 bool MixedNormMklLearner::MayTurnJoint() const {
   return options_.method == Method::kAuto && HasJointProblem() && !state_.joint_done &&
-         svm_.targets.size() <= kMostJointRows;
+         svm_.targets.size() <= kMostJointRows &&
+         (norm_->groups().num_groups == 1 || state_.mkl.weights.size() <= kMostInGroups);
 }
 
 void MixedNormMklLearner::MakeJointStart() {

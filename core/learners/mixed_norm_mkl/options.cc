@@ -62,8 +62,8 @@ void AddMethodOptions(OptionSchema<MixedNormMklOptions>& schema) {
        {"simple_mkl", Method::kSimpleMkl}},
       {.meaning =
            "How weights are found, together with the dual or from the solutions of SVMs. auto: "
-           "newton, and interior_point where it applies and a group has more than 300 kernels, of "
-           "at most 5,000 rows, or newton ends above the gap. newton: the saddle point of a "
+           "newton, and interior_point where it applies, on at most 5,000 rows, and more than 300 "
+           "kernels are in one group, or newton ends above the gap. newton: the saddle point of a "
            "second-order model, on the kernels in use and those that would come in. "
            "interior_point: weights and dual at once, for the hinge loss without shared_weights, "
            "and newton from there; time grows with the cube of the rows. closed_form: block "

@@ -78,8 +78,8 @@ TEST(MixedNormManyTest, AFewAtATimeFindTheOptimumOfAll) {
   }
 }
 
-// The default begins with the joint interior point where a group is large, and bounds the optimum
-// that Newton's method does.
+// The default begins with the joint interior point where one group is large; it bounds the optimum
+// that Newton's method does, also with groups.
 TEST(MixedNormManyTest, LargeGroupsBeginWithTheJointProblem) {
   constexpr double kC = 5;
   const RandomKernels given = MakeRandomKernels(60, 2, ManyWidths(400), 15);
@@ -87,7 +87,8 @@ TEST(MixedNormManyTest, LargeGroupsBeginWithTheJointProblem) {
     const std::vector<int> groups =
         one_group ? std::vector<int>(given.groups.size(), 0) : given.groups;
     const TrainingProblem problem = GroupedProblem(given.grams, groups, given.targets);
-    const Fit joint = MustTrain(problem, {{"C", kC}}, 1e-6);
+    const Fit joint =
+        MustTrain(problem, WithMethod(one_group ? "auto" : "interior_point", kC), 1e-6);
     const Fit newton = MustTrain(problem, WithMethod("newton", kC), 1e-4);
     EXPECT_EQ(joint.stop_reason, StopReason::kConverged);
     EXPECT_LE(joint.certificate.dual, newton.certificate.primal);
