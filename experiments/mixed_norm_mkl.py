@@ -6,15 +6,16 @@
 
 DATA is a folder with the files that views.py describes, and says where they come from. Every measurement is written to
 the file of --results at once, and one that stands there is not made again. The tables go to the standard output;
-`gains` makes a second one of the measurements of `accuracy`, `seconds` one of times.
+`gains` makes a second one of the measurements of `accuracy`, `costs` one of those that chose C; `seconds` one of times.
 """
 
 import command_line
 
 import views
-from study_views import PEERS, ViewLaboratory, accuracy, gains, seconds
+from study_views import PEERS, ViewLaboratory, accuracy, costs, gains, seconds
 
-EXPERIMENTS = {"accuracy": accuracy, "gains": gains, "seconds": seconds}
+EXPERIMENTS = {"accuracy": accuracy, "gains": gains, "costs": costs, "seconds": seconds}
+METHODS = ("mercer", *PEERS.values())
 
 if __name__ == "__main__":
-    command_line.run(__doc__, EXPERIMENTS, ViewLaboratory, ("mercer", *PEERS.values()), sources=views.SOURCES)
+    command_line.run(__doc__, EXPERIMENTS, ViewLaboratory, METHODS, sources=views.SOURCES)

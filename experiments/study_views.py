@@ -45,22 +45,28 @@ class ViewLaboratory:
         return self._measurements.measure(key, call)
 
     def mercer(self, name, number, settings):
-        """Accuracy of one training; C is that of the source, or is chosen on a third of the training rows.
-
-        It is chosen among COSTS and, while the largest is the best, ten times more.
-        """
-        rows, test = self.data(name).divisions[number]
-        cost = sets.SOURCES[name].cost or self._chosen_cost(name, number, settings)
+        """Accuracy of one training; C is that of the source, or is chosen on a third of the training rows."""
+        cost = self._cost(name, number, settings)
         if cost is None:
             return None
-        measured = self._train(name, number, {**settings, "C": cost}, rows, test, "all")
+        measured = self._train(name, number, {**settings, "C": cost}, *self.data(name).divisions[number], "all")
         return measured and {**measured, "C": cost}
 
     def timed(self, name, settings):
         """One training of the first division."""
         return self._train(name, 0, settings, *self.data(name).divisions[0], "time")
 
-    def _chosen_cost(self, name, number, settings):
+    def _cost(self, name, number, settings):
+        if sets.SOURCES[name].cost is not None:
+            return sets.SOURCES[name].cost
+        trials = self.trials(name, number, settings)
+        return trials and max(trials, key=trials.get)
+
+    def trials(self, name, number, settings):
+        """Accuracies on a third of the training rows, which is held out, by C.
+
+        They are those of COSTS and, while the largest is the best, of ten times more; None if one was not measured.
+        """
         rows, _ = self.data(name).divisions[number]
         labels, random = self.data(name).labels, np.random.default_rng(1000 + number)
         held = np.concatenate([
@@ -68,16 +74,15 @@ class ViewLaboratory:
             for of_class in (rows[labels[rows] == label] for label in np.unique(labels))
         ])  # fmt: skip
         kept = np.setdiff1d(rows, held)
-        costs, trials = list(COSTS), []
-        while True:
-            trials += [self._train(name, number, {**settings, "C": cost}, kept, held, "held out")
-                       for cost in costs[len(trials):]]  # fmt: skip
-            if None in trials:
+        costs, found = list(COSTS), {}
+        for cost in costs:
+            trial = self._train(name, number, {**settings, "C": cost}, kept, held, "held out")
+            if trial is None:
                 return None
-            best = int(np.argmax([trial["accuracy"] for trial in trials]))
-            if best + 1 < len(costs):
-                return costs[best]
-            costs.append(10 * costs[-1])
+            found[cost] = trial["accuracy"]
+            if cost == costs[-1] == max(found, key=found.get):
+                costs.append(10 * cost)
+        return found
 
     def _train(self, name, number, settings, rows, test, part):
         key = {"method": "mercer", "set": name, "split": number, "threads": self._threads, "part": part, **settings}
@@ -143,12 +148,13 @@ def gains(laboratory, names, numbers, scalings=("trace", "variance")):
                 name, scaling, *_gains(records["mixed norm"], records["l1"]),
                 *_gains(records["mixed norm"], records["uniform sum"]),
             ])  # fmt: skip
-    words = ("points over {}", "gain over {} %", "classes better / equal / worse")
+    words = ("points over {}", "divisions + / = / -", "gain over {} %", "classes + / = / -")
     header = ["data", "normalisation", *(text.format(other) for other in ("l1", "the sum") for text in words)]
     return (
         "Points: accuracies less those of the other method on the same division. Gains: the accuracy of each class\n"
         "over that of the other method, less 1, averaged over the classes whose other accuracy is not 0. Mean and\n"
-        "deviation of the divisions. Classes are counted in every division:\n\n" + markdown(header, lines)
+        "deviation of the divisions. + / = / -: in how many the mixed norm is better, equal and worse; classes are\n"
+        "counted in every division:\n\n" + markdown(header, lines)
     )
 
 
@@ -160,10 +166,32 @@ def _gains(records, others):
         points.append(record["accuracy"] - other["accuracy"])
         mine, its = np.array(record["class_accuracies"]), np.array(other["class_accuracies"])
         means.append(100.0 * float(np.mean(mine[its > 0] / its[its > 0] - 1)))
-        changes.extend(np.sign(mine - its))
+        changes.extend(mine - its)
     if not means:
-        return None, None, None
-    return spread(points), spread(means), " / ".join(str(changes.count(sign)) for sign in (1, 0, -1))
+        return [None] * 4
+    return spread(points), _signs(points), spread(means), _signs(changes)
+
+
+def _signs(differences):
+    return " / ".join(str(np.count_nonzero(np.sign(differences) == sign)) for sign in (1, 0, -1))
+
+
+def costs(laboratory, names, numbers, scalings=("trace", "variance")):
+    """A line for each data set, normalisation and method: accuracy on the rows held out, and how often C was chosen."""
+    lines = []
+    for name in names or [name for name, source in sets.SOURCES.items() if source.cost is None]:
+        for scaling in scalings:
+            for words, method in METHODS.items():
+                divisions = numbers or range(sets.SOURCES[name].divisions)
+                found = [laboratory.trials(name, number, _settings(method, scaling)) for number in divisions]
+                found = [trials for trials in found if trials]
+                chosen = [max(trials, key=trials.get) for trials in found]
+                lines.append([
+                    name, words, scaling, *(spread([trials[cost] for trials in found]) for cost in COSTS),
+                    ", ".join(f"{cost:g}: {chosen.count(cost)}" for cost in sorted(set(chosen))) or None,
+                ])  # fmt: skip
+    header = ["data", "method", "normalisation", *(f"C = {cost:g}" for cost in COSTS), "chosen"]
+    return "Accuracy on the rows held out, and in how many divisions C was chosen:\n\n" + markdown(header, lines)
 
 
 def seconds(laboratory, names, numbers, scalings=("trace", "variance")):

@@ -86,7 +86,7 @@ def test_distances_are_those_of_their_definitions(folder):
 def test_tables_of_tiny_data(client, folder, tmp_path, name):
     path = tmp_path / "results.jsonl"
     peers = study_views.PEERS
-    laboratory = ViewLaboratory(folder, client, Measurements(path), ("mercer", *peers.values()), 1)
+    laboratory = ViewLaboratory(folder, client, Measurements(path), mixed_norm_mkl.METHODS, 1)
     table = study_views.accuracy(laboratory, [name], range(2), scalings=("trace",))
     header, _, *rows = cells(table)
     assert [row[1] for row in rows] == [*study_views.METHODS, *peers]
@@ -100,7 +100,10 @@ def test_tables_of_tiny_data(client, folder, tmp_path, name):
     laboratory = ViewLaboratory(folder, None, Measurements(path), (), 1)
     assert study_views.accuracy(laboratory, [name], range(2), scalings=("trace",)) == table
     _, _, gain = cells(study_views.gains(laboratory, [name], range(2), scalings=("trace",)))
-    assert sum(map(int, gain[4].split(" / "))) == sum(map(int, gain[7].split(" / "))) == 3 * 2
+    assert [sum(map(int, gain[i].split(" / "))) for i in (3, 5, 7, 9)] == [2, 3 * 2, 2, 3 * 2]
+    _, _, *rows = cells(study_views.costs(laboratory, [name], range(2), scalings=("trace",)))
+    chosen = [sum(int(part.split(": ")[1]) for part in row[-1].split(", ")) for row in rows if row[-1] != "-"]
+    assert chosen == ([] if name == "few words" else [2] * 3)
 
 
 @pytest.mark.parametrize(
@@ -129,8 +132,8 @@ def test_gains_are_relative_and_leave_out_classes_without_any_right(folder):
 
     laboratory = Stored(folder, None, Measurements(), (), 1)
     _, _, row = cells(study_views.gains(laboratory, ["words"], [0], scalings=("trace",)))
-    over_l1, over_sum = ["5.00 (1)", "12.50 (1)", "2 / 1 / 0"], ["-10.00 (1)", "0.00 (1)", "1 / 0 / 2"]
-    assert row == ["words", "trace", *over_l1, *over_sum]
+    over_l1 = ["5.00 (1)", "1 / 0 / 0", "12.50 (1)", "2 / 1 / 0"]
+    assert row == ["words", "trace", *over_l1, "-10.00 (1)", "0 / 0 / 1", "0.00 (1)", "1 / 0 / 2"]
 
 
 def test_kernels_of_peers_are_the_best_and_the_average(folder):
