@@ -3,6 +3,7 @@
 import numpy as np
 from measurements import field, markdown, mean, spread, worst
 
+import closed_form
 import view_trainings
 import views as sets
 
@@ -25,7 +26,7 @@ PAPER = {
 class ViewLaboratory:
     """Measures methods on divisions of data sets with several descriptions, unless that was done before.
 
-    Its methods are ``"mercer"`` and those of PEERS.
+    Its methods are ``"mercer"``, those of PEERS, and ``"closed_form"``.
     """
 
     def __init__(self, folder, client, measurements, methods, threads):
@@ -51,6 +52,17 @@ class ViewLaboratory:
             return None
         measured = self._train(name, number, {**settings, "C": cost}, *self.data(name).divisions[number], "all")
         return measured and {**measured, "C": cost}
+
+    def closed_form(self, name, number, settings):
+        """Accuracy and gap of the same training, its C included, by another program."""
+        cost = self._cost(name, number, settings)
+        if cost is None:
+            return None
+        settings, data = {**settings, "C": cost}, self.data(name)
+        return self._measure(
+            {"method": "closed_form", "set": name, "split": number, **settings},
+            lambda: closed_form.train(data, *data.divisions[number], settings, view_trainings.MULTIPLES),
+        )
 
     def timed(self, name, settings):
         """One training of the first division."""
@@ -192,6 +204,28 @@ def costs(laboratory, names, numbers, scalings=("trace", "variance")):
                 ])  # fmt: skip
     header = ["data", "method", "normalisation", *(f"C = {cost:g}" for cost in COSTS), "chosen"]
     return "Accuracy on the rows held out, and in how many divisions C was chosen:\n\n" + markdown(header, lines)
+
+
+def reference(laboratory, names, numbers, scalings=("trace", "variance")):
+    """A line for each data set, normalisation and method: accuracies of the learner and of another program."""
+    lines = []
+    for name in names or sets.SOURCES:
+        for scaling in scalings:
+            for words, method in METHODS.items():
+                settings = _settings(method, scaling)
+                pairs = [
+                    (laboratory.mercer(name, number, settings), laboratory.closed_form(name, number, settings))
+                    for number in numbers or range(sets.SOURCES[name].divisions)
+                ]
+                pairs = [pair for pair in pairs if None not in pair]
+                learner, other = [field([pair[i] for pair in pairs], "accuracy") for i in (0, 1)]
+                lines.append([
+                    name, words, scaling, len(pairs), spread(learner), spread(other),
+                    max((abs(a - b) for a, b in zip(learner, other)), default=None),
+                    worst(field([pair[1] for pair in pairs], "gap")) if method != "sum" else None,
+                ])  # fmt: skip
+    header = ["data", "method", "normalisation", "divisions", "learner", "closed form", "most apart", "its worst gap"]
+    return "Accuracy of the same trainings by another program:\n\n" + markdown(header, lines)
 
 
 def seconds(laboratory, names, numbers, scalings=("trace", "variance")):

@@ -96,6 +96,9 @@ def test_tables_of_tiny_data(client, folder, tmp_path, name):
     assert all(float(row[7]) <= study_views.GAP for row in rows[:3])
     costs = [line for line in path.read_text().splitlines() if '"held out"' in line]
     assert len(costs) == (0 if name == "few words" else 3 * 2 * 2)
+    _, _, *rows = cells(study_views.reference(laboratory, [name], range(2), scalings=("trace",)))
+    assert all(row[3] == "2" and float(row[6]) <= 100 / 9 for row in rows)
+    assert all(float(row[7]) <= study_views.GAP for row in rows[:2])
     # It stands in the file: nothing is measured again, nor is a server asked.
     laboratory = ViewLaboratory(folder, None, Measurements(path), (), 1)
     assert study_views.accuracy(laboratory, [name], range(2), scalings=("trace",)) == table
