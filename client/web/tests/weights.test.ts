@@ -16,6 +16,9 @@ test('names of kernels', () => {
     parameters: 'degree 2, scale 1, offset 0.5',
   });
   assert.equal(parseKernelName('gaussian(bandwidth=1, columns=size (m), block=2)').columns, 'size (m), block=2');
+  assert.equal(kernelLabel('gaussian(bandwidth=2) (3)'), 'all columns · gaussian · width 2, (3)');
+  assert.equal(kernelLabel('linear (2)'), 'all columns · linear · (2)');
+  assert.equal(kernelLabel('hue (2)'), 'hue (2)');
   assert.equal(kernelLabel('gaussian(bandwidth=2.8541829944836365)'), 'all columns · gaussian · width 2.854');
   assert.equal(kernelLabel('chi_square(bandwidth=1, block=words)'), 'block words · chi square · width 1');
 });

@@ -254,8 +254,16 @@ absl::Status CheckGrid(size_t g, const KernelGrid& grid, const PreparedData& dat
   return violations.ToStatus();
 }
 
-// Of unnamed kernels that are alike all but the first get a name: what they are, and their place in
-// the list, from 1, or the next number that makes no other kernel's name.
+// What a repeated kernel is called before its number: what it is, where that may be a name.
+std::string NameOfRepeated(const KernelSpec& kernel) {
+  constexpr size_t kBytesOfNumber = 8;
+  std::string described = DescribeKernel(kernel);
+  return described.size() + kBytesOfNumber <= kMaxLabelBytes && IsLabelText(described)
+             ? described
+             : std::string(KernelTypeName(kernel.type));
+}
+
+// Of unnamed kernels that are alike all but the first get a name, "linear (2)", that no other has.
 void NameEqualKernels(std::vector<KernelSpec>& kernels) {
   HashSet<std::string> names;
   std::vector<size_t> repeated;
@@ -265,12 +273,14 @@ void NameEqualKernels(std::vector<KernelSpec>& kernels) {
       repeated.push_back(k);
     }
   }
+  HashMap<std::string, size_t> numbers;  // the last of each
   for (const size_t k : repeated) {
-    std::string name;
-    for (size_t number = k + 1; name.empty() || !names.insert(name).second; ++number) {
-      name = absl::StrCat(std::string(KernelTypeName(kernels[k].type)), " ", number);
-    }
-    kernels[k].labels.name = std::move(name);
+    const std::string before = NameOfRepeated(kernels[k]);
+    size_t& number = numbers.try_emplace(before, 1).first->second;
+    std::string& name = kernels[k].labels.name;
+    do {
+      name = absl::StrCat(before, " (", ++number, ")");
+    } while (!names.insert(name).second);
   }
 }
 

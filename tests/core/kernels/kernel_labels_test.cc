@@ -92,16 +92,30 @@ TEST(KernelLabelsTest, NoTwoKernelsHaveOneName) {
   EXPECT_THAT(NamesOf({NamedGaussians("a", {1}), NamedGaussians("b", {1})}), ElementsAre("a", "b"));
 }
 
-TEST(KernelLabelsTest, EqualKernelsWithoutNamesAreToldApartByTheirPlace) {
+TEST(KernelLabelsTest, EqualKernelsWithoutNamesAreNumbered) {
   const std::string described = "gaussian(bandwidth=1, block=x)";
   EXPECT_THAT(NamesOf({NamedGaussians("", {1}), NamedGaussians("", {1, 2, 1})}),
-              ElementsAre(described, "gaussian 2", "gaussian(bandwidth=2, block=x)", "gaussian 4"));
-  EXPECT_THAT(NamesOf({NamedGaussians("", {1}), NamedGaussians("gaussian 3", {2}),
+              ElementsAre(described, described + " (2)", "gaussian(bandwidth=2, block=x)",
+                          described + " (3)"));
+  EXPECT_THAT(NamesOf({NamedGaussians("", {1}), NamedGaussians(described + " (2)", {2}),
                        NamedGaussians("", {1})}),
-              ElementsAre(described, "gaussian 3", "gaussian 4"));
+              ElementsAre(described, described + " (2)", described + " (3)"));
   KernelGrid other = NamedGaussians("", {1});
   other.prototype.labels.group = "other";
-  EXPECT_THAT(NamesOf({NamedGaussians("", {1}), other}), ElementsAre(described, "gaussian 2"));
+  EXPECT_THAT(NamesOf({NamedGaussians("", {1}), other}),
+              ElementsAre(described, described + " (2)"));
+}
+
+// A description may name thousands of columns, a name has a hundred bytes.
+TEST(KernelLabelsTest, EqualKernelsOfLongDescriptionsAreNumberedByTheirType) {
+  KernelGrid grid = NamedGaussians("", {1.0 / 3, 1.0 / 3, 1.0 / 7, 1.0 / 7});
+  grid.prototype.columns = {"x1", "x2", "x3"};
+  grid.prototype.normalization = {.unit_diagonal = true, .scaling = KernelScaling::kVariance};
+  const std::vector<std::string> names = NamesOf({grid});
+  ASSERT_EQ(names.size(), 4U);
+  EXPECT_GT(names[0].size() + 8, kMaxLabelBytes);
+  EXPECT_EQ(names[1], "gaussian (2)");
+  EXPECT_EQ(names[3], "gaussian (3)");
 }
 
 TEST(KernelLabelsTest, LabelsAreShortTextsWithoutControlCharacters) {

@@ -3,6 +3,8 @@ import type { FeatureWeights, KernelWeights } from '../api/model_types.ts';
 import { KERNEL_TYPES } from '../form/kernel_form.ts';
 import { formatReal } from './format.ts';
 
+const FAMILIES = new Set(KERNEL_TYPES.map(({ value }) => value.toLowerCase()));
+
 export interface KernelName {
   /** "gaussian" */
   family: string;
@@ -13,9 +15,12 @@ export interface KernelName {
   parameters: string;
 }
 
-/** Reads "gaussian(bandwidth=0.5, columns=age+sex, unit_diagonal)". Names of columns may hold anything but what follows them. */
+/** Reads "gaussian(bandwidth=0.5, columns=age+sex, unit_diagonal)". Names of columns may hold anything but what follows them. Of equal
+ *  kernels all but the first have a number behind them, " (2)". */
 export function parseKernelName(name: string): KernelName {
-  const match = /^([^(]+)(?:\((.*)\))?$/s.exec(name);
+  const numbered = /^(.*) (\(\d+\))$/s.exec(name);
+  const number = numbered && FAMILIES.has((numbered[1] ?? '').split('(')[0] ?? '') ? numbered[2] : undefined;
+  const match = /^([^(]+)(?:\((.*)\))?$/s.exec(number ? (numbered?.[1] ?? '') : name);
   if (!match) return { family: name, columns: '', block: '', parameters: '' };
   const family = match[1] ?? '';
   const rest = match[2] ?? '';
@@ -25,11 +30,10 @@ export function parseKernelName(name: string): KernelName {
   const parameters = (block ? before.slice(0, block.index) : before)
     .split(', ')
     .filter(Boolean)
-    .map((part) => part.replace(/^bandwidth=(.*)$/, (_, width: string) => `width ${formatReal(width)}`).replace('=', ' '));
+    .map((part) => part.replace(/^bandwidth=(.*)$/, (_, width: string) => `width ${formatReal(width)}`).replace('=', ' '))
+    .concat(number ?? []);
   return { family, columns: columns?.[1] ?? '', block: block?.[1] ?? '', parameters: parameters.join(', ') };
 }
-
-const FAMILIES = new Set(KERNEL_TYPES.map(({ value }) => value.toLowerCase()));
 
 /** A name that a user has given is its own label. */
 export function kernelLabel(name: string): string {
