@@ -3,9 +3,11 @@
 //   mixed_norm_bench methods [KERNELS ...]  methods against each other, one group of kernels; 100
 //                                           and 1000 kernels without a number
 //   mixed_norm_bench growth [LARGEST]       the default and simple_mkl with 30 .. 10000 kernels
-//   mixed_norm_bench many [KERNELS]         10000 kernels, of columns, blocks of them and one
-//                                           source, in one group and in several: time and memory
-//                                           against the estimates
+//   mixed_norm_bench many [KERNELS [SETTINGS]]
+//                                           10000 kernels, of columns, blocks of them and one
+//                                           source, in one group and then in several: time and
+//                                           memory against the estimates; the first settings, or
+//                                           all 7
 //   mixed_norm_bench shared [ROWS]          the same of pairs of 3 to 30 classes that share their
 //                                           weights
 //
@@ -326,16 +328,17 @@ void CompareEstimates(const std::vector<Setting>& settings, const WorkCount& rat
   std::printf("\n");
 }
 
-void TrainMany(Index kernels, const WorkCount& rates) {
+void TrainMany(Index kernels, size_t count, const WorkCount& rates) {
   const Index sets = kernels / 10;
-  CompareEstimates({{.rows = 1000, .sets = sets, .columns = 1},
-                    {.rows = 1000, .sets = sets, .columns = 1, .groups = 10},
-                    {.rows = 1000, .sets = sets, .columns = 5},
-                    {.rows = 1000, .sets = sets, .columns = 5, .groups = 10},
-                    {.rows = 1000, .sets = sets, .columns = 5, .groups = sets / 10},
-                    {.rows = 1000, .sets = sets, .columns = 5, .groups = sets},
-                    {.rows = 1000, .sets = 1, .columns = 10, .widths = kernels}},
-                   rates);
+  std::vector<Setting> settings = {{.rows = 1000, .sets = sets, .columns = 1},
+                                   {.rows = 1000, .sets = sets, .columns = 5},
+                                   {.rows = 1000, .sets = 1, .columns = 10, .widths = kernels},
+                                   {.rows = 1000, .sets = sets, .columns = 1, .groups = 10},
+                                   {.rows = 1000, .sets = sets, .columns = 5, .groups = 10},
+                                   {.rows = 1000, .sets = sets, .columns = 5, .groups = sets / 10},
+                                   {.rows = 1000, .sets = sets, .columns = 5, .groups = sets}};
+  settings.resize(std::min(count, settings.size()));
+  CompareEstimates(settings, rates);
 }
 
 void TrainShared(Index rows, const WorkCount& rates) {
@@ -362,7 +365,8 @@ int Run(int argc, char** argv) {
   } else if (what == "growth") {
     Grow(argc > 2 ? std::atol(argv[2]) : 10000, rates);
   } else if (what == "many") {
-    TrainMany(argc > 2 ? std::atol(argv[2]) : 10000, rates);
+    TrainMany(argc > 2 ? std::atol(argv[2]) : 10000,
+              argc > 3 ? static_cast<size_t>(std::atol(argv[3])) : 7, rates);
   } else if (what == "shared") {
     TrainShared(argc > 2 ? std::atol(argv[2]) : 2000, rates);
   } else {
