@@ -18,34 +18,8 @@
 namespace mercer {
 namespace {
 
-std::vector<Index> OwnBlocks(Index columns) {
-  std::vector<Index> blocks;
-  for (Index c = 0; c < columns; ++c) {
-    blocks.push_back(c);
-  }
-  return blocks;
-}
-
 TaskNorm NormOfForm(TaskNormForm form, const Vector& beta = {}) {
   return TaskNorm::Make(form, 1, 2, beta).value();
-}
-
-MultitaskBest Solve(const MultitaskProblem& problem, double gap = 1e-9, int threads = 1) {
-  RunContext context(CancellationToken(), threads, nullptr);
-  WorkingSetSolver solver(problem, gap);
-  EXPECT_EQ(solver.Start(context), absl::OkStatus());
-  EXPECT_EQ(solver.Run(context), absl::OkStatus());
-  EXPECT_LE(solver.best().RelativeGap(), gap) << solver.iterations();
-  return solver.best();
-}
-
-MultitaskPoint PointOf(const MultitaskProblem& problem, const MultitaskBest& best) {
-  RunContext context;
-  return EvaluateMultitask(problem, best.dual, best.weights, context).value();
-}
-
-Vector NormsOf(const MultitaskProblem& problem, const MultitaskBest& best) {
-  return problem.norm.JointNorms(PointOf(problem, best).Norms());
 }
 
 double OmegaOf(const MultitaskProblem& problem, const MultitaskBest& best) {
@@ -57,7 +31,7 @@ TEST(MultitaskPropertyTest, BoundsHoldForAnyDualAndWeights) {
   for (const TaskNormForm form : {TaskNormForm::kSquared, TaskNormForm::kPlain}) {
     const MultitaskProblem problem =
         ColumnProblem(data.inputs, OwnBlocks(20), data.targets, 0.3, NormOfForm(form));
-    const MultitaskBest best = Solve(problem);
+    const MultitaskBest best = SolveJointly(problem);
     for (uint64_t seed = 0; seed < 20; ++seed) {
       const ToyData drawn = MakeToyData(100 + seed, {.columns = 1});
       std::vector<Vector> duals;
@@ -83,7 +57,7 @@ TEST(MultitaskPropertyTest, SelectedBlocksAreAtTheLevel) {
   for (const TaskNormForm form : {TaskNormForm::kSquared, TaskNormForm::kPlain}) {
     const MultitaskProblem problem =
         ColumnProblem(data.inputs, OwnBlocks(60), data.targets, 0.1, NormOfForm(form, beta));
-    const MultitaskBest best = Solve(problem);
+    const MultitaskBest best = SolveJointly(problem);
     const MultitaskPoint point = PointOf(problem, best);
     const Vector ratios =
         point.energies.colwise().sum().transpose().array() / beta.array().square();
@@ -104,71 +78,15 @@ TEST(MultitaskPropertyTest, SelectedBlocksAreAtTheLevel) {
   }
 }
 
-// Blocks of `groups` groups in turn.
-TaskNorm NormOfGroups(Index blocks, Index groups, double floor = 1e-7) {
-  SimplexGroups made{std::vector<Index>(static_cast<size_t>(blocks)), groups};
-  for (Index k = 0; k < blocks; ++k) {
-    made.group_of[static_cast<size_t>(k)] = k % groups;
-  }
-  return TaskNorm::OfGroups(std::make_shared<const MixedNorm>(std::move(made), floor));
-}
-
-// The gap, which Solve checks, is that of the problem: certificates know no solver. In each group
-// blocks with a weight are at its level, and all groups have the same sum of norms.
-TEST(MultitaskPropertyTest, GroupsOfBlocksAreSolvedToTheirGap) {
-  for (const Index tasks : {1, 3}) {
-    const ToyData data = MakeToyData(40, {.tasks = tasks, .columns = 300});
-    for (const Index groups : {1, 2, 7, 40}) {
-      SCOPED_TRACE(groups);
-      const MultitaskProblem problem =
-          ColumnProblem(data.inputs, OwnBlocks(300), data.targets, 0.1, NormOfGroups(300, groups));
-      const MultitaskBest best = Solve(problem, 1e-7);
-      const MixedNorm& norm = *problem.norm.groups();
-      const Vector sums = norm.SumsOf(NormsOf(problem, best));
-      const Vector levels = norm.LargestOf(PointOf(problem, best).energies.colwise().sum());
-      EXPECT_NEAR(sums.maxCoeff(), levels.cwiseSqrt().sum(), 1e-4 * sums.maxCoeff());
-      EXPECT_GT(sums.minCoeff(), (1 - 1e-3) * sums.maxCoeff());
-    }
-  }
-}
-
-TEST(MultitaskPropertyTest, OneGroupIsTheJointNorm) {
-  const ToyData data = MakeToyData(41, {});
-  const MultitaskProblem plain = ColumnProblem(data.inputs, OwnBlocks(20), data.targets, 0.3,
-                                               NormOfForm(TaskNormForm::kSquared));
-  const MultitaskProblem grouped =
-      ColumnProblem(data.inputs, OwnBlocks(20), data.targets, 0.3, NormOfGroups(20, 1));
-  EXPECT_EQ(Solve(plain).dual, Solve(grouped).dual);
-}
-
-// Groups of few columns whose energies the dual can make 0, and copies across groups.
-TEST(MultitaskPropertyTest, GroupsOfLowRankAndCopies) {
-  ToyData data = MakeToyData(42, {.columns = 12});
-  for (Matrix& input : data.inputs) {
-    input.col(1) = input.col(0);
-    input.col(2).setConstant(0.5);
-    input.col(5) = input.col(2);
-    input.col(4) = input.col(0);
-  }
-  for (const double cost : {1e-3, 0.1, 10.0, 1000.0}) {
-    SCOPED_TRACE(cost);
-    for (const double gap : {1e-3, cost > 100 ? 1e-4 : 1e-6}) {
-      Solve(ColumnProblem(data.inputs, OwnBlocks(12), data.targets, cost,
-                          NormOfGroups(12, 3, GroupFloor(gap, 3))),
-            gap);
-    }
-  }
-}
-
 TEST(MultitaskPropertyTest, FormsHaveTheSameSolutionsAtCostsThatBelongTogether) {
   const ToyData data = MakeToyData(3, {});
   const MultitaskProblem squared = ColumnProblem(data.inputs, OwnBlocks(20), data.targets, 1,
                                                  NormOfForm(TaskNormForm::kSquared));
-  const MultitaskBest of_squared = Solve(squared);
+  const MultitaskBest of_squared = SolveJointly(squared);
   const double omega = OmegaOf(squared, of_squared);
   const MultitaskProblem plain = ColumnProblem(data.inputs, OwnBlocks(20), data.targets, 1 / omega,
                                                NormOfForm(TaskNormForm::kPlain));
-  EXPECT_TRUE(NormsOf(plain, Solve(plain)).isApprox(NormsOf(squared, of_squared), 1e-4));
+  EXPECT_TRUE(NormsOf(plain, SolveJointly(plain)).isApprox(NormsOf(squared, of_squared), 1e-4));
 }
 
 // One block and one task: a support vector machine with that kernel over beta^2.
@@ -186,7 +104,7 @@ TEST(MultitaskPropertyTest, OneBlockIsASupportVectorMachine) {
   ASSERT_TRUE(svm.Start({problem.loss, task.targets, task.costs}, {}, context).ok());
   ASSERT_TRUE(svm.Run(context).ok());
   const double objective = svm.certificate().primal;
-  EXPECT_NEAR(Solve(problem).primal, objective, 1e-8 * objective);
+  EXPECT_NEAR(SolveJointly(problem).primal, objective, 1e-8 * objective);
 }
 
 TEST(MultitaskPropertyTest, CopiesOfATaskHaveItsSolution) {
@@ -196,8 +114,8 @@ TEST(MultitaskPropertyTest, CopiesOfATaskHaveItsSolution) {
   const MultitaskProblem three =
       ColumnProblem({data.inputs[0], data.inputs[0], data.inputs[0]}, OwnBlocks(20),
                     {data.targets[0], data.targets[0], data.targets[0]}, 1, norm);
-  const MultitaskBest of_one = Solve(one);
-  const MultitaskBest of_three = Solve(three);
+  const MultitaskBest of_one = SolveJointly(one);
+  const MultitaskBest of_three = SolveJointly(three);
   EXPECT_NEAR(of_three.primal, 3 * of_one.primal, 1e-8 * of_three.primal);
   EXPECT_TRUE(NormsOf(three, of_three).isApprox(std::sqrt(3.0) * NormsOf(one, of_one), 1e-4));
 }
@@ -218,7 +136,7 @@ TEST(MultitaskPropertyTest, ExponentsOfTwoSeparateTheTasks) {
     const MultitaskProblem own =
         ColumnProblem({data.inputs[i]}, std::vector<Index>(20, 0), {data.targets[i]}, 0.5,
                       NormOfForm(TaskNormForm::kSquared));
-    sum += Solve(own).primal;
+    sum += SolveJointly(own).primal;
   }
   EXPECT_NEAR(solver.best().primal, sum, 1e-8 * sum);
 }
@@ -230,8 +148,8 @@ TEST(MultitaskPropertyTest, ScalingBlockWeightsIsScalingCosts) {
                                                   NormOfForm(TaskNormForm::kSquared, beta));
   const MultitaskProblem cheaper = ColumnProblem(data.inputs, OwnBlocks(20), data.targets, 0.25,
                                                  NormOfForm(TaskNormForm::kSquared));
-  const double objective = Solve(weighted).primal;
-  EXPECT_NEAR(Solve(cheaper).primal * 4, objective, 1e-8 * objective);
+  const double objective = SolveJointly(weighted).primal;
+  EXPECT_NEAR(SolveJointly(cheaper).primal * 4, objective, 1e-8 * objective);
 }
 
 TEST(MultitaskPropertyTest, UselessColumnsChangeNothing) {
@@ -245,10 +163,11 @@ TEST(MultitaskPropertyTest, UselessColumnsChangeNothing) {
   }
   for (const TaskNormForm form : {TaskNormForm::kSquared, TaskNormForm::kPlain}) {
     const double before =
-        Solve(ColumnProblem(data.inputs, OwnBlocks(20), data.targets, 0.4, NormOfForm(form)))
+        SolveJointly(ColumnProblem(data.inputs, OwnBlocks(20), data.targets, 0.4, NormOfForm(form)))
             .primal;
     const double after =
-        Solve(ColumnProblem(wider, OwnBlocks(23), data.targets, 0.4, NormOfForm(form))).primal;
+        SolveJointly(ColumnProblem(wider, OwnBlocks(23), data.targets, 0.4, NormOfForm(form)))
+            .primal;
     EXPECT_NEAR(after, before, 1e-8 * before);
   }
 }
@@ -273,8 +192,8 @@ TEST(MultitaskPropertyTest, ColumnsAndGramMatricesAgree) {
       }
       task.blocks = std::make_shared<const GramFamily>(std::move(of_blocks));
     }
-    const double objective = Solve(columns).primal;
-    EXPECT_NEAR(Solve(grams).primal, objective, 1e-8 * objective);
+    const double objective = SolveJointly(columns).primal;
+    EXPECT_NEAR(SolveJointly(grams).primal, objective, 1e-8 * objective);
   }
 }
 
@@ -285,7 +204,7 @@ TEST(MultitaskPropertyTest, PenaltyRisesAndLossFallsWithTheCosts) {
   for (const double cost : {0.01, 0.1, 1.0, 10.0, 1e4}) {
     const MultitaskProblem problem = ColumnProblem(data.inputs, OwnBlocks(20), data.targets, cost,
                                                    NormOfForm(TaskNormForm::kSquared));
-    const MultitaskBest best = Solve(problem, 1e-7);
+    const MultitaskBest best = SolveJointly(problem, 1e-7);
     const double next = PointOf(problem, best).risk / cost;
     EXPECT_GE(OmegaOf(problem, best), omega * (1 - 1e-4));
     EXPECT_LE(next, loss * (1 + 1e-4));
@@ -303,7 +222,7 @@ TEST(MultitaskPropertyTest, TheFunctionZeroIsAResult) {
   for (const double cost : {0.1, 1.0, 100.0}) {
     const MultitaskProblem problem =
         ColumnProblem({inputs}, OwnBlocks(2), {targets}, cost, NormOfForm(TaskNormForm::kSquared));
-    const MultitaskBest best = Solve(problem, 1e-6);
+    const MultitaskBest best = SolveJointly(problem, 1e-6);
     EXPECT_NEAR(best.primal, 4 * cost, 1e-6 * cost);
     EXPECT_LE(NormsOf(problem, best).sum(), 1e-2);
     EXPECT_NEAR(PointOf(problem, best).biases[0].chosen, -1, 1e-2);
@@ -364,8 +283,9 @@ TEST(MultitaskPropertyTest, LargeCostsAreSolvedToTheGap) {
     for (const TaskNormForm form : {TaskNormForm::kSquared, TaskNormForm::kPlain}) {
       for (const double cost : {1e4, 1e6}) {
         SCOPED_TRACE(cost);
-        Solve(ColumnProblem(data.inputs, OwnBlocks(columns), data.targets, cost, NormOfForm(form)),
-              1e-6);
+        SolveJointly(
+            ColumnProblem(data.inputs, OwnBlocks(columns), data.targets, cost, NormOfForm(form)),
+            1e-6);
       }
     }
   }
@@ -376,7 +296,7 @@ TEST(MultitaskPropertyTest, ScalingNeverRaisesThePrimal) {
   for (const TaskNormForm form : {TaskNormForm::kSquared, TaskNormForm::kPlain}) {
     const MultitaskProblem problem =
         ColumnProblem(data.inputs, OwnBlocks(20), data.targets, 1, NormOfForm(form));
-    MultitaskBest best = Solve(problem);
+    MultitaskBest best = SolveJointly(problem);
     const MultitaskPoint solution = PointOf(problem, best);
     for (const double factor : {0.7, 1.0, 1.3}) {
       best.weights = factor * solution.weights;
@@ -394,8 +314,8 @@ TEST(MultitaskPropertyTest, ThreadsChangeNoBits) {
   const ToyData data = MakeToyData(12, {.tasks = 5, .rows = 50, .columns = 300});
   const MultitaskProblem problem = ColumnProblem(data.inputs, OwnBlocks(300), data.targets, 1,
                                                  NormOfForm(TaskNormForm::kSquared));
-  const MultitaskBest one = Solve(problem, 1e-6, 1);
-  const MultitaskBest three = Solve(problem, 1e-6, 3);
+  const MultitaskBest one = SolveJointly(problem, 1e-6, 1);
+  const MultitaskBest three = SolveJointly(problem, 1e-6, 3);
   EXPECT_EQ(one.weights, three.weights);
   EXPECT_EQ(one.dual, three.dual);
   EXPECT_EQ(one.lower, three.lower);

@@ -2,8 +2,11 @@
 
 #include <utility>
 
+#include <gtest/gtest.h>
+
 #include "core/base/numeric/index_range.h"
 #include "core/base/numeric/random.h"
+#include "core/solvers/multitask/working_set_solver.h"
 #include "tests/core/solvers/smo_mkl_problems.h"
 #include "tests/support/json_fixture.h"
 
@@ -94,6 +97,32 @@ ToyData MakeToyData(uint64_t seed, const ToyOptions& options) {
     data.targets.push_back(std::move(targets));
   }
   return data;
+}
+
+std::vector<Index> OwnBlocks(Index columns) {
+  std::vector<Index> blocks;
+  for (Index c = 0; c < columns; ++c) {
+    blocks.push_back(c);
+  }
+  return blocks;
+}
+
+MultitaskBest SolveJointly(const MultitaskProblem& problem, double gap, int threads) {
+  RunContext context(CancellationToken(), threads, nullptr);
+  WorkingSetSolver solver(problem, gap);
+  EXPECT_EQ(solver.Start(context), absl::OkStatus());
+  EXPECT_EQ(solver.Run(context), absl::OkStatus());
+  EXPECT_LE(solver.best().RelativeGap(), gap) << solver.iterations();
+  return solver.best();
+}
+
+MultitaskPoint PointOf(const MultitaskProblem& problem, const MultitaskBest& best) {
+  RunContext context;
+  return EvaluateMultitask(problem, best.dual, best.weights, context).value();
+}
+
+Vector NormsOf(const MultitaskProblem& problem, const MultitaskBest& best) {
+  return problem.norm.JointNorms(PointOf(problem, best).Norms());
 }
 
 Vector TestDecision(const MultitaskCase& given, const MultitaskPoint& point, Index task) {

@@ -11,6 +11,7 @@
 #include "core/objectives/task_norm.h"
 #include "core/solvers/multitask/column_kernels.h"
 #include "core/solvers/multitask/multitask_problem.h"
+#include "core/solvers/multitask/multitask_solver.h"
 
 namespace mercer {
 
@@ -47,6 +48,15 @@ struct ToyData {
   std::vector<Vector> targets;
 };
 ToyData MakeToyData(uint64_t seed, const ToyOptions& options);
+
+// Each column a block.
+std::vector<Index> OwnBlocks(Index columns);
+
+// By the working set solver, which is expected to reach the gap.
+MultitaskBest SolveJointly(const MultitaskProblem& problem, double gap = 1e-9, int threads = 1);
+MultitaskPoint PointOf(const MultitaskProblem& problem, const MultitaskBest& best);
+// Joint norms of the blocks.
+Vector NormsOf(const MultitaskProblem& problem, const MultitaskBest& best);
 
 // f(x) + bias of a task at its test rows.
 Vector TestDecision(const MultitaskCase& given, const MultitaskPoint& point, Index task);
