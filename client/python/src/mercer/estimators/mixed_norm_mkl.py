@@ -54,15 +54,18 @@ class MixedNormMKLClassifier(KernelClassifier):
         Mixed_norm: the largest of the groups' sums of norms, which uses every group and few kernels of each. l1: the
         sum of all norms, whatever the groups (SimpleMKL), which uses few kernels of few groups. sum: every kernel with
         the weight 1, a plain SVM.
-    method : {'newton', 'closed_form', 'mirror_descent', 'alternating_mirror_descent', 'simple_mkl'}, default='newton'
-        How weights follow from the SVM's solution. newton: the saddle point of a second-order model, on the kernels in
-        use and those that would come in. closed_form: block updates. mirror_descent: multiplicative steps, of the
+    method : {'auto', 'newton', 'interior_point', 'closed_form', 'mirror_descent', 'alternating_mirror_descent', 'simple_mkl'}, default='auto'
+        How weights are found, together with the dual or from the solutions of SVMs. auto: newton, and interior_point
+        where it applies, on at most 5,000 rows, and more than 300 kernels are in one group, or newton ends above the
+        gap. newton: the saddle point of a second-order model, on the kernels in use and those that would come in.
+        interior_point: weights and dual at once, for the hinge loss without shared_weights, and newton from there; time
+        grows with the cube of the rows. closed_form: block updates. mirror_descent: multiplicative steps, of the
         groups' weights after every SVM; alternating_mirror_descent: after the weights within groups are found, the
         paper's algorithm. simple_mkl: reduced gradient with a line search, for one group or regularization=l1 only. No
         matter for regularization=sum. Changes time only.
     max_svm_solves : int, default=0
         The most SVMs of fixed weights that are solved; the best point then is the result, with its gap. 0: 200 with
-        newton, else 2000. In [0, 1000000].
+        auto, newton and interior_point, else 2000. In [0, 1000000].
     kappa : float, default=5.0
         Mirror_descent and alternating_mirror_descent: the step against the one that the analysis asks for. Larger is
         faster, and oscillates from about 20 on. Without effect with other methods. In (0, 20].
@@ -148,7 +151,7 @@ class MixedNormMKLClassifier(KernelClassifier):
         loss: str = "auto",
         shared_weights: bool = False,
         regularization: str = "mixed_norm",
-        method: str = "newton",
+        method: str = "auto",
         max_svm_solves: int = 0,
         kappa: float = 5.0,
         power: float = 2.0,
@@ -235,15 +238,18 @@ class MixedNormMKLRegressor(KernelRegressor):
         Mixed_norm: the largest of the groups' sums of norms, which uses every group and few kernels of each. l1: the
         sum of all norms, whatever the groups (SimpleMKL), which uses few kernels of few groups. sum: every kernel with
         the weight 1, a plain SVM.
-    method : {'newton', 'closed_form', 'mirror_descent', 'alternating_mirror_descent', 'simple_mkl'}, default='newton'
-        How weights follow from the SVM's solution. newton: the saddle point of a second-order model, on the kernels in
-        use and those that would come in. closed_form: block updates. mirror_descent: multiplicative steps, of the
+    method : {'auto', 'newton', 'interior_point', 'closed_form', 'mirror_descent', 'alternating_mirror_descent', 'simple_mkl'}, default='auto'
+        How weights are found, together with the dual or from the solutions of SVMs. auto: newton, and interior_point
+        where it applies, on at most 5,000 rows, and more than 300 kernels are in one group, or newton ends above the
+        gap. newton: the saddle point of a second-order model, on the kernels in use and those that would come in.
+        interior_point: weights and dual at once, for the hinge loss without shared_weights, and newton from there; time
+        grows with the cube of the rows. closed_form: block updates. mirror_descent: multiplicative steps, of the
         groups' weights after every SVM; alternating_mirror_descent: after the weights within groups are found, the
         paper's algorithm. simple_mkl: reduced gradient with a line search, for one group or regularization=l1 only. No
         matter for regularization=sum. Changes time only.
     max_svm_solves : int, default=0
         The most SVMs of fixed weights that are solved; the best point then is the result, with its gap. 0: 200 with
-        newton, else 2000. In [0, 1000000].
+        auto, newton and interior_point, else 2000. In [0, 1000000].
     kappa : float, default=5.0
         Mirror_descent and alternating_mirror_descent: the step against the one that the analysis asks for. Larger is
         faster, and oscillates from about 20 on. Without effect with other methods. In (0, 20].
@@ -326,7 +332,7 @@ class MixedNormMKLRegressor(KernelRegressor):
         epsilon: float = 0.1,
         loss: str = "auto",
         regularization: str = "mixed_norm",
-        method: str = "newton",
+        method: str = "auto",
         max_svm_solves: int = 0,
         kappa: float = 5.0,
         power: float = 2.0,
