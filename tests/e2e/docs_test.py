@@ -49,6 +49,13 @@ printf 'subject,score,a,b\\n' >people.csv
 for i in $(seq 60); do
   for who in ann bob eve; do printf '%s,%s,%s,%s\\n' $who $((i * 5 % 17 + i * 7 % 13)) $((i * 5 % 17)) $((i * 7 % 13)); done
 done >>people.csv
+printf 'subject,label,c1_t1,c1_t2,c2_t1,c2_t2\\n' >signals.csv
+for i in $(seq 60); do
+  for who in ann bob eve; do
+    if [ $((i % 2)) = 1 ]; then label=yes; else label=no; fi
+    printf '%s,%s,%s,%s,%s,%s\\n' $who $label $((i * 5 % 17)) $((i % 2 * 9 + i * 7 % 13)) $((i * 3 % 11)) $((i * 4 % 19))
+  done
+done >>signals.csv
 head -n 9 people.csv >new.csv
 sed -n '1p;/^ann/p' people.csv | cut -d, -f3- >ann.csv
 sed -n '1p;/^ann/p' people.csv >june.csv
@@ -66,6 +73,7 @@ subjects = np.tile(["ann", "bob", "eve"], 30)
 
 TASK_NAMES = """
 y = X[:, 0] + 0.1
+labels = np.where(y > 0, "yes", "no")
 client = mercer.connect()
 frame = pd.DataFrame(X, columns=list("abc")).assign(score=y, subject=subjects)
 """

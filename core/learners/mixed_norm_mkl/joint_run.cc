@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/learners/mixed_norm_mkl/mixed_norm_mkl.h"
 #include "core/learners/mixed_norm_mkl/problem.h"
@@ -21,12 +20,8 @@ bool MixedNormMklLearner::HasJointProblem() const {
          svm_.loss->kind() == LossKind::kHinge && machines_.empty();
 }
 
-absl::StatusOr<bool> MixedNormMklLearner::BeginsJointly() const {
+bool MixedNormMklLearner::BeginsJointly() const {
   if (options_.method == Method::kInteriorPoint) {
-    FieldViolations violations;
-    violations.Check(svm_.loss->kind() == LossKind::kHinge && machines_.empty(), "method",
-                     "interior_point is for loss=hinge without shared_weights; newton is for all");
-    MERCER_RETURN_IF_ERROR(violations.ToStatus());
     return HasJointProblem();
   }
   return MayTurnJoint() && norm_->groups().num_groups == 1 &&

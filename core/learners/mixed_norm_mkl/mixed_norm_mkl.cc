@@ -45,8 +45,7 @@ absl::Status MixedNormMklLearner::Begin(const WarmStart* warm_start) {
   MakeMethod();
   MakeLoop();
   loop_->Begin(StartWeights(warm_start), kFirstInnerGap, target_);
-  MERCER_ASSIGN_OR_RETURN(const bool jointly, BeginsJointly());
-  state_.joint = jointly ? JointPhase::kSolving : JointPhase::kNone;
+  state_.joint = BeginsJointly() ? JointPhase::kSolving : JointPhase::kNone;
   joint_.reset();
   family_ = nullptr;
   return absl::OkStatus();

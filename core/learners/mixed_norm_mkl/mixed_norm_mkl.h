@@ -101,7 +101,7 @@ class MixedNormMklLearner : public ResumableLearner<MixedNormMklState> {
            options_.method == Method::kInteriorPoint;
   }
   bool HasJointProblem() const;
-  absl::StatusOr<bool> BeginsJointly() const;
+  bool BeginsJointly() const;
   bool MayTurnJoint() const;
   void MakeJointStart();
   absl::Status AdvanceJointly(RunContext& context);

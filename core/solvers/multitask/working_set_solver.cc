@@ -26,7 +26,8 @@ constexpr double kMostProducts = 0.1;  // from where blocks have entered
 constexpr double kOtherCosts = 1e-2;  // products from which the solution of other costs is improved
 constexpr double kNearly = 1e-3;      // products at which a function may be worth the scaling
 constexpr int64_t kMostPasses = 400;
-constexpr int64_t kMostShrinking = 40;  // passes after which no block leaves
+constexpr int64_t kMostShrinking = 40;                       // passes after which no block leaves
+constexpr double kSmallBlocks[] = {1e-2, 1e-3, 1e-4, 1e-5};  // against the largest norm
 constexpr double kRoundings[] = {1, 1e-1, 1e-2, 1e-3};
 
 // The largest n entries' places, those of equal entries in their order.
@@ -207,8 +208,25 @@ absl::Status WorkingSetSolver::Bound(RunContext& context) {
 
 absl::Status WorkingSetSolver::Round(RunContext& context) {
   MultitaskBest& best = state_.best;
-  MERCER_ASSIGN_OR_RETURN(const MultitaskPoint point,
+  MERCER_ASSIGN_OR_RETURN(MultitaskPoint point,
                           EvaluateFunction(problem_, best.dual, best.weights, context));
+  const Vector norms = problem_.norm.JointNorms(point.Norms());
+  for (const double share : kSmallBlocks) {
+    Matrix weights = best.weights;
+    for (Index k = 0; k < norms.size(); ++k) {
+      if (norms(k) < share * norms.maxCoeff()) {
+        weights.col(k).setZero();
+      }
+    }
+    MERCER_ASSIGN_OR_RETURN(MultitaskPoint without,
+                            EvaluateFunction(problem_, best.dual, std::move(weights), context));
+    if (MultitaskGap(without.primal, best.lower) <= relative_gap_) {
+      best.primal = without.primal;
+      best.weights = without.weights;
+      point = std::move(without);
+      break;
+    }
+  }
   for (const double factor : kRoundings) {
     MERCER_ASSIGN_OR_RETURN(
         const MultitaskPoint rounded,

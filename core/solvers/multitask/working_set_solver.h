@@ -86,9 +86,9 @@ class WorkingSetSolver : public MultitaskSolver {
   // The interior point on the blocks, from where one is or, without any, from its own beginning.
   absl::Status MakeSolver(const JointInteriorPoint* from, double products, RunContext& context);
   absl::Status Bound(RunContext& context);
-  // Interior points have no zeros: sets those dual variables of the best function to 0 that the
-  // margins say are 0 at the optimum, as far as the gap asked for allows, so that it needs fewer
-  // rows.
+  // Interior points have no zeros: sets the weights of blocks whose norms are small to 0, and those
+  // dual variables of the best function that the margins say are 0 at the optimum, as far as the
+  // gap asked for allows, so that it needs fewer blocks and rows.
   absl::Status Round(RunContext& context);
   absl::Status Continue(const MultitaskPoint& point, const Vector& weights, RunContext& context);
   absl::Status GoOn(RunContext& context);
