@@ -76,6 +76,7 @@ constexpr Couple kCouples[] = {
     {"target_kind", "class_weights"},     // for classification alone
     {"target_kind", "epsilon"},           // for regression alone
     {"learner.ikl", "target_kind"},       // for classification alone
+    {"learner.sparse_multitask_svm", "target_kind"},
     {"weighting", "class_weights.weights"},
     {"kernels.type", "kernels"},  // which parameters it has
     {"kernels.rule", "kernels"},

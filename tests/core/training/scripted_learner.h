@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -136,7 +137,10 @@ inline LearnerEntry ScriptedEntry(const Script& script) {
 class RecordingObserver : public RunObserver {
  public:
   void OnProgress(const ProgressEvent& event) override { events.push_back(event); }
-  void OnStage(const ProgressEvent& event) override { stages.push_back(event); }
+  void OnStage(const ProgressEvent& event) override {
+    const std::lock_guard lock(*mutex_);
+    stages.push_back(event);
+  }
   bool WantsCheckpoint() override { return wants_checkpoints; }
   bool WantsLastCheckpoint() override { return wants_checkpoints || wants_last_checkpoint; }
   void OnCheckpoint(std::string state) override { checkpoints.push_back(std::move(state)); }
@@ -155,6 +159,10 @@ class RecordingObserver : public RunObserver {
   std::vector<ProgressEvent> events;
   std::vector<std::string> checkpoints;
   int verifications = 0;
+
+ private:
+  // Of stages, which all threads of a run tell.
+  std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();
 };
 
 }  // namespace mercer
