@@ -98,6 +98,9 @@ double TaskNorm::DualValue(double linear, double dual_norm) const {
     return dual_norm > 1 ? linear / dual_norm : linear;
   }
   const double square = dual_norm * dual_norm;
+  if (!std::isfinite(square)) {
+    return 0;  // of the dual 0
+  }
   const double scale = linear < square ? linear / square : 1.0;
   return scale * linear - 0.5 * scale * scale * square;
 }

@@ -81,7 +81,7 @@ bool MayBeJoint(const MixedNormMklOptions& options, const ProblemShape& shape) {
           shape.rows <= kMostJointRows);
 }
 
-// The working kernels at most; in the mean they are a quarter.
+// About the most kernels that work at a time; in the mean they are a quarter.
 double WorkingKernels(const ProblemShape& shape) {
   return std::min(static_cast<double>(shape.kernels), 2 * static_cast<double>(shape.rows));
 }
@@ -105,8 +105,8 @@ size_t EstimateMemory(const MixedNormMklOptions& options, const ProblemShape& sh
   ByteCount joint(0);
   if (MayBeJoint(options, shape)) {
     const ByteCount working(static_cast<size_t>(WorkingKernels(shape)));
-    joint =
-        (ByteCount(3) * working + ByteCount(2) * rows) * rows + ByteCount(2) * working * working;
+    joint = (ByteCount(3) * working + ByteCount(2) * rows) * rows +
+            ByteCount(2) * working * (working + ByteCount(2 * kMostJointGroups));
   }
   const ByteCount model = joint + ByteCount(16) * of_model * of_model +
                           kernels * (ByteCount(20) + ByteCount(kEnergies) * outputs);
@@ -166,7 +166,9 @@ LearnerWork EstimateWork(const MixedNormMklOptions& options, const ProblemShape&
   work.verification[WorkKind::kKernelValues] *= kPassesOfVerifier * machines.pairs;
   work.verification[WorkKind::kEntries] = 0;  // its products form no matrix
   const bool joint = MayBeJoint(options, shape);
-  const double svms = joint ? 3 : CountSvms(options, shape, distances);
+  // With several groups Newton's steps may come first.
+  const double svms =
+      options.method == Method::kInteriorPoint && joint ? 3 : CountSvms(options, shape, distances);
   // A combination of few kernels, and the energies of all on the support vectors of each machine.
   const double passes = 1.3 * svms * SupportShare(shape);
   const double values = passes * machines.pairs * CountPassValues(shape, kernels);

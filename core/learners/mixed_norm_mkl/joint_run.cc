@@ -17,22 +17,22 @@ constexpr double kGapAfterJoint = 0.2;  // of the SVM at its weights, of the tar
 
 bool MixedNormMklLearner::HasJointProblem() const {
   return norm_ != nullptr && !norm_->AreFixed(state_.mkl.weights.size()) &&
-         svm_.loss->kind() == LossKind::kHinge && machines_.empty();
+         svm_.loss->kind() == LossKind::kHinge && machines_.empty() &&
+         norm_->groups().num_groups <= kMostJointGroups;
 }
 
 bool MixedNormMklLearner::BeginsJointly() const {
   if (options_.method == Method::kInteriorPoint) {
     return HasJointProblem();
   }
-  return MayTurnJoint() && norm_->groups().num_groups == 1 &&
-         state_.mkl.weights.size() > kManyOfGroup;
+  return MayTurnJoint() && norm_->groups().num_groups == 1;
 }
 
 // Where Newton's steps end above the gap the other way is left. With groups, each of which has to
 // have the norm of the others, working sets grow far beyond the rows.
 bool MixedNormMklLearner::MayTurnJoint() const {
   return options_.method == Method::kAuto && HasJointProblem() && !state_.joint_done &&
-         svm_.targets.size() <= kMostJointRows &&
+         svm_.targets.size() <= kMostJointRows && state_.mkl.weights.size() > kManyOfGroup &&
          (norm_->groups().num_groups == 1 || state_.mkl.weights.size() <= kMostInGroups);
 }
 
@@ -86,7 +86,7 @@ StepReport MixedNormMklLearner::JointReport() const {
   report.stage = "solve";
   report.primal = state_.best.upper;
   report.dual = state_.best.lower;
-  report.has_model = state_.best.has_function();
+  report.has_model = state_.best.has_function() || loop_->inner().has_point();
   if (joint_.has_value()) {
     const MultitaskBest& best = joint_->best();
     report.primal = std::min(report.primal, best.primal);

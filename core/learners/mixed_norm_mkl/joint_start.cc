@@ -53,7 +53,11 @@ void JointStart::Save(ByteWriter& writer) const {
 
 absl::Status JointStart::Load(ByteReader& reader, RunContext& context) {
   started_ = reader.ReadBool();
-  return started_ ? solver_->Load(reader, context) : absl::OkStatus();
+  if (!started_) {
+    return absl::InvalidArgumentError(
+        "not a state of a joint start, which begins with its first step");
+  }
+  return solver_->Load(reader, context);
 }
 
 }  // namespace mercer::mixed_norm_mkl

@@ -24,9 +24,11 @@
 namespace mercer::mixed_norm_mkl {
 
 // From so many kernels of a single group on a run begins with it (tests/bench/mixed_norm_bench.cc);
-// for at most so many rows, whose square and cube it takes, and kernels in several groups.
+// for at most so many rows, whose square and cube it takes, and with several groups so many of them
+// and of kernels.
 inline constexpr Index kManyOfGroup = 300;
 inline constexpr Index kMostJointRows = 5000;
+inline constexpr Index kMostJointGroups = 100;
 inline constexpr Index kMostInGroups = 2000;
 
 // Not thread-safe.

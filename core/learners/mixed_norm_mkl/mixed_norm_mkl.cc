@@ -258,7 +258,7 @@ bool MixedNormMklLearner::Fits(const MixedNormMklState& state) const {
 
 StepReport MixedNormMklLearner::Report() const {
   const MklState& mkl = state_.mkl;
-  if (state_.joint == JointPhase::kSolving) {
+  if (state_.joint != JointPhase::kNone) {
     return JointReport();
   }
   StepReport report;

@@ -62,13 +62,13 @@ void AddMethodOptions(OptionSchema<MixedNormMklOptions>& schema) {
        {"simple_mkl", Method::kSimpleMkl}},
       {.meaning =
            "How weights are found, together with the dual or from the solutions of SVMs. auto: "
-           "newton, and interior_point where it applies, on at most 5,000 rows, and more than 300 "
-           "kernels are in one group, or newton ends above the gap. newton: the saddle point of a "
-           "second-order model, on the kernels in use and those that would come in. "
-           "interior_point: weights and dual at once, and newton from there; time grows with the "
-           "cube of the rows; with another loss than the hinge, or shared_weights, it is newton. "
-           "closed_form: block updates. mirror_descent: multiplicative steps, of the groups' "
-           "weights after every SVM; "
+           "newton; with more than 300 kernels on at most 5,000 rows interior_point, at once where "
+           "all are in one group, and where newton ends above the gap with at most 2,000 kernels "
+           "in groups. newton: the saddle point of a second-order model, on the kernels in use and "
+           "those that would come in. interior_point: weights and dual at once, and newton from "
+           "there; time grows with the cube of the rows; with another loss than the hinge, "
+           "shared_weights or more than 100 groups it is newton. closed_form: block updates. "
+           "mirror_descent: multiplicative steps, of the groups' weights after every SVM; "
            "alternating_mirror_descent: after the weights within groups are found, the paper's "
            "algorithm. simple_mkl: reduced gradient with a line search, for one group or "
            "regularization=l1 only. No matter for regularization=sum. Changes time only.",

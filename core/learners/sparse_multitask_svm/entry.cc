@@ -29,7 +29,10 @@ size_t EstimateMemory(const SparseMultitaskSvmOptions& options, const ProblemSha
   const ByteCount rows(shape.rows);
   const ByteCount number(sizeof(double));
   const ByteCount columns(shape.columns);
-  const ByteCount blocks = std::min(ByteCount(shape.kernels), ByteCount(kLeastBlocks) + rows);
+  // Twice the rows of a task, of one task of all.
+  const Index of_task = shape.tasks > 1 ? shape.rows : 2 * shape.rows;
+  const ByteCount blocks =
+      std::min(ByteCount(shape.kernels), ByteCount(kLeastBlocks) + ByteCount(of_task));
   const ByteCount system = by_columns ? std::min(rows, ByteCount(kRowsOfColumn) * columns) : rows;
   ByteCount kernels(0);
   if (!by_columns) {

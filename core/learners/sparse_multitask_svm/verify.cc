@@ -88,6 +88,9 @@ absl::StatusOr<BlockSums> SumKernels(const KernelFamily& family,
 
 // |v|_exponent of numbers >= 0, whose powers do not overflow.
 double PowerNorm(const Vector& values, double exponent) {
+  if (!values.allFinite()) {
+    return kInfinity;
+  }
   const double largest = values.maxCoeff();
   if (!(largest > 0) || std::isinf(exponent)) {
     return std::max(largest, 0.0);
@@ -229,7 +232,8 @@ absl::StatusOr<Verification> Verify(const SparseMultitaskSvmOptions& options,
   const double dual_norm =
       PowerNorm(NormsOfBlocks(roots, Conjugate(options.q)).cwiseQuotient(penalty.factors),
                 Conjugate(std::max(options.p, 1.0)));
-  const double bound = options.form == Form::kPlain
+  const double bound = !std::isfinite(dual_norm * dual_norm) ? 0
+                       : options.form == Form::kPlain
                            ? linear / std::max(dual_norm, 1.0)
                            : BestValueOnRay(linear, dual_norm * dual_norm, 1.0);
   const double primal = risk + penalty.value;

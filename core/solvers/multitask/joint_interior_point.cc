@@ -453,7 +453,7 @@ absl::Status JointInteriorPoint::Load(ByteReader& reader, RunContext& context) {
   State read;
   if (!ReadFields(reader, read, StateSizes()) || !((costs_ - read.alpha).array() > 0).all() ||
       (!is_squared() && read.levels(0) != 1) || (has_outer() && !IsInside(read)) ||
-      (!has_outer() && read.outer(0) != 1)) {
+      (!has_outer() && (read.outer(0) != 1 || read.at_floor(0) != 0 || read.outer_level != 0))) {
     return absl::InvalidArgumentError("not a state of this interior point method");
   }
   MERCER_RETURN_IF_ERROR(SetPoint(read.alpha, context));

@@ -46,7 +46,7 @@ class JointInteriorPoint {
   // working ones, ascending, at least one.
   JointInteriorPoint(const MultitaskProblem& problem, std::vector<Index> blocks);
 
-  // Errors of both: kCancelled, with the state as it was.
+  // Errors of both: kCancelled, after which Start, StartFrom or Load must follow.
   absl::Status Start(RunContext& context);
   absl::Status Iterate(RunContext& context);
   // Begins near where another one is, whose problem has the same rows of cost > 0, or else as

@@ -121,7 +121,8 @@ absl::StatusOr<MultitaskPoint> PointAmong(const MultitaskProblem& problem,
     problem.loss->RepairDual(task.targets, task.costs, /*balanced=*/true, dual);
     Matrix energies(blocks.empty() ? problem.num_blocks() : static_cast<Index>(blocks.size()), 1);
     MERCER_RETURN_IF_ERROR(task.blocks->QuadraticForms(dual, blocks, energies, context));
-    energies = energies.cwiseMax(0.0);
+    // Out of range they are infinite: no bound may take them for small.
+    energies = energies.array().isNaN().select(kInfinity, energies.cwiseMax(0.0));
     if (blocks.empty()) {
       point.energies.row(t) = energies.transpose();
     } else {

@@ -62,7 +62,11 @@ struct MultitaskPoint {
   double linear = 0;               // sum_t y_t'dual_t
   double dual_value = -kInfinity;  // of the best multiple of the dual
 
-  Matrix Norms() const { return weights.cwiseProduct(energies.cwiseMax(0.0).cwiseSqrt()); }
+  // 0 where a weight is, also of energies out of range.
+  Matrix Norms() const {
+    const Matrix norms = weights.cwiseProduct(energies.cwiseMax(0.0).cwiseSqrt());
+    return (weights.array() > 0).select(norms, 0.0);
+  }
 };
 
 double MultitaskGap(double primal, double dual_value);

@@ -55,8 +55,8 @@ absl::Status ReweightedSolver::Begin(RunContext& context) {
 }
 
 void ReweightedSolver::SetRelativeGap(double stationarity) {
-  if (stationarity < options_.stationarity && state_.stop == MultitaskStop::kRelativeGap &&
-      state_.stationarity > stationarity && state_.touched.size() > 0) {
+  if (state_.stop == MultitaskStop::kRelativeGap && state_.stationarity > stationarity &&
+      state_.touched.size() > 0) {
     state_.stop = MultitaskStop::kRunning;
   }
   options_.stationarity = stationarity;

@@ -105,6 +105,16 @@ absl::Status WorkingSetSolver::Begin(const WorkingSetSolver* other, RunContext& 
   return MakeSolver(follows ? other->solver_.get() : nullptr, kOtherCosts, context);
 }
 
+// Blocks that are alike, copies say, all come close to the level before one of them is at it: more
+// than what the rows can tell apart is not needed.
+Index WorkingSetSolver::MostWorking() const {
+  Index rows = 0;
+  for (const MultitaskTask& task : problem_.tasks) {
+    rows = std::max(rows, task.targets.size());
+  }
+  return kAllWork + 2 * rows;
+}
+
 std::vector<Index> WorkingSetSolver::Selected() const {
   std::vector<Index> selected;
   for (Index k = 0; k < state_.best.weights.cols(); ++k) {
@@ -157,8 +167,8 @@ absl::Status WorkingSetSolver::MakeSolver(const JointInteriorPoint* from, double
 }
 
 void WorkingSetSolver::SetRelativeGap(double relative_gap) {
-  if (relative_gap < relative_gap_ && state_.stop == MultitaskStop::kRelativeGap &&
-      !state_.blocks.empty() && state_.best.RelativeGap() > relative_gap) {
+  if (state_.stop == MultitaskStop::kRelativeGap && !state_.blocks.empty() &&
+      state_.best.RelativeGap() > relative_gap) {
     state_.stop = MultitaskStop::kRunning;
     state_.tolerance = kToleranceOfGap * relative_gap;
     if (solver_ != nullptr) {
@@ -253,7 +263,8 @@ absl::Status WorkingSetSolver::Continue(const MultitaskPoint& point, const Vecto
     works[static_cast<size_t>(k)] = true;
   }
   const bool running = solver_->stop() == InteriorPointStop::kRunning;
-  const double enter = running ? kNearlyAbove : 1;
+  const Index most = MostWorking();
+  const double enter = running && working_blocks() < most ? kNearlyAbove : 1;
   std::vector<Index> above;
   for (Index k = 0; k < problem_.num_blocks(); ++k) {
     if (!works[static_cast<size_t>(k)] && ratios(k) > enter) {
@@ -267,10 +278,19 @@ absl::Status WorkingSetSolver::Continue(const MultitaskPoint& point, const Vecto
   if (above.empty()) {
     return running ? absl::OkStatus() : GoOn(context);
   }
-  std::vector<Index> next = LargestOf(ratios, above, std::max(kLeastBlocks, working_blocks()));
+  const Index room = std::max(kLeastBlocks, most - working_blocks());
+  std::vector<Index> next =
+      LargestOf(ratios, above, std::min(room, std::max(kLeastBlocks, working_blocks())));
   const double violation = std::clamp(ratios(next[0]) - 1, 0.0, kMostProducts);
+  // Every group needs one.
+  std::vector<Index> nearest(static_cast<size_t>(problem_.norm.num_groups()), -1);
   for (const Index k : state_.blocks) {
-    if (weights(k) > 0 || ratios(k) >= kClearlyBelow || state_.passes > kMostShrinking) {
+    Index& of_group = nearest[static_cast<size_t>(problem_.norm.GroupOf(k))];
+    of_group = of_group < 0 || ratios(k) > ratios(of_group) ? k : of_group;
+  }
+  for (const Index k : state_.blocks) {
+    if (weights(k) > 0 || ratios(k) >= kClearlyBelow || state_.passes > kMostShrinking ||
+        nearest[static_cast<size_t>(problem_.norm.GroupOf(k))] == k) {
       next.push_back(k);
     }
   }

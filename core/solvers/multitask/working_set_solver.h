@@ -88,12 +88,14 @@ class WorkingSetSolver : public MultitaskSolver {
   absl::Status Bound(RunContext& context);
   // Interior points have no zeros: sets the weights of blocks whose norms are small to 0, and those
   // dual variables of the best function that the margins say are 0 at the optimum, as far as the
-  // gap asked for allows, so that it needs fewer blocks and rows.
+  // gap asked for allows, so that it needs fewer blocks and rows. Its primal may rise by that.
   absl::Status Round(RunContext& context);
   absl::Status Continue(const MultitaskPoint& point, const Vector& weights, RunContext& context);
   absl::Status GoOn(RunContext& context);
   bool HasFailed() const;
   bool CoversAll() const;
+  // So many blocks work before fewer come in at a time.
+  Index MostWorking() const;
 
   const MultitaskProblem& problem_;
   double relative_gap_;

@@ -97,6 +97,37 @@ TEST(MixedNormManyTest, LargeGroupsBeginWithTheJointProblem) {
   }
 }
 
+// Bounds of the reports only become better, also while the last SVM is solved.
+TEST(MixedNormManyTest, BoundsOfAJointRunAreKept) {
+  const RandomKernels given = MakeRandomKernels(60, 2, ManyWidths(20), 17);
+  const TrainingProblem problem = GroupedProblem(given.grams, given.groups, given.targets);
+  const std::unique_ptr<Learner> learner = *Entry().create(WithMethod("interior_point", 20));
+  ASSERT_TRUE(learner->Start(problem, nullptr).ok());
+  RunContext context;
+  double upper = kInfinity;
+  double lower = -kInfinity;
+  double accuracy = kInfinity;
+  while (accuracy > 1e-4) {
+    const absl::StatusOr<StepReport> report = learner->Step(context, 1e-4);
+    ASSERT_TRUE(report.ok()) << report.status();
+    ASSERT_FALSE(report->stop.has_value());
+    EXPECT_LE(report->primal, upper * (1 + 1e-4));
+    EXPECT_GE(report->dual, lower);
+    upper = report->primal;
+    lower = report->dual;
+    accuracy = report->accuracy;
+  }
+}
+
+TEST(MixedNormManyTest, CostsOutOfRangeOfEnergiesAreNoCrash) {
+  const RandomKernels given = MakeRandomKernels(30, 2, ManyWidths(5), 19);
+  const TrainingProblem problem = GroupedProblem(given.grams, given.groups, given.targets);
+  const absl::StatusOr<Fit> fit = Train(problem, WithMethod("interior_point", 1e160), 1e-3);
+  if (fit.ok()) {
+    EXPECT_LE(fit->certificate.dual, fit->certificate.primal);
+  }
+}
+
 // The verifier looks at every kernel: one that was in no machine, made larger afterwards, opens the
 // gap, and is found by a run.
 TEST(MixedNormManyTest, TheCertificateIsAboutKernelsThatWereNeverInUse) {

@@ -1,4 +1,6 @@
 // Blocks in groups: the mixed norm over tasks, by the joint interior point.
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -6,6 +8,7 @@
 
 #include "core/objectives/mixed_norm.h"
 #include "core/objectives/task_norm.h"
+#include "core/solvers/multitask/working_set_solver.h"
 #include "tests/core/solvers/multitask/multitask_test_problems.h"
 
 namespace mercer {
@@ -65,6 +68,52 @@ TEST(MultitaskGroupsTest, GroupsOfLowRankAndCopies) {
                    gap);
     }
   }
+}
+
+TEST(MultitaskGroupsTest, GroupsOfDifferentScalesAreSolvedToTheirGap) {
+  ToyData data = MakeToyData(43, {.columns = 300});
+  for (Matrix& input : data.inputs) {
+    for (Index c = 0; c < input.cols(); c += 2) {
+      input.col(c) *= 1e-2;
+    }
+  }
+  SolveJointly(ColumnProblem(data.inputs, OwnBlocks(300), data.targets, 10, NormOfGroups(300, 2)),
+               1e-5);
+}
+
+// All copies come close to the level at once; few of them are needed.
+TEST(MultitaskGroupsTest, CopiesDoNotAllWork) {
+  const ToyData data = MakeToyData(44, {.tasks = 1});
+  const Matrix inputs = data.inputs[0].replicate(1, 200);
+  const MultitaskProblem problem =
+      ColumnProblem({inputs}, OwnBlocks(inputs.cols()), data.targets, 1, TaskNorm());
+  RunContext context;
+  WorkingSetSolver solver(problem, 1e-6);
+  ASSERT_TRUE(solver.Start(context).ok());
+  Index most = 0;
+  while (!solver.done()) {
+    ASSERT_TRUE(solver.Step(context).ok());
+    most = std::max(most, solver.working_blocks());
+  }
+  EXPECT_LE(solver.best().RelativeGap(), 1e-6);
+  EXPECT_LT(most, 1000) << "of " << inputs.cols();
+}
+
+// Energies that are out of range leave the functions that are constant.
+TEST(MultitaskGroupsTest, EnergiesOutOfRangeGiveBounds) {
+  ToyData data = MakeToyData(45, {.columns = 5});
+  for (Matrix& input : data.inputs) {
+    input *= 1e160;
+  }
+  const MultitaskProblem problem =
+      ColumnProblem(data.inputs, OwnBlocks(5), data.targets, 1, NormOfGroups(5, 2));
+  RunContext context;
+  WorkingSetSolver solver(problem, 1e-6);
+  ASSERT_TRUE(solver.Start(context).ok());
+  ASSERT_TRUE(solver.Run(context).ok());
+  ASSERT_EQ(solver.best().dual.size(), 3u);
+  EXPECT_TRUE(std::isfinite(solver.best().primal));
+  EXPECT_LE(solver.best().lower, solver.best().primal);
 }
 
 }  // namespace
