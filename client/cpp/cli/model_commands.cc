@@ -13,6 +13,8 @@
 namespace mercer::client {
 namespace {
 
+constexpr int kMostOutputs = 1'000'000;  // more than any model has
+
 struct ModelListFlags {
   std::string model;
   std::vector<std::string> labels;
@@ -176,9 +178,9 @@ void AddModelCommands(CommandLine& line) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   show->add_option("--output", shown->output,
-                   "Of several outputs the weights and tables of this one, from 1; 0: means over "
-                   "all, and the tables of the first")
-      ->check(CLI::NonNegativeNumber)
+                   "Without --json: of several outputs or tasks the weights and tables of this "
+                   "one, from 1; 0: means over all, and the tables of the first")
+      ->check(CLI::Range(0, kMostOutputs))
       ->capture_default_str();
   CLI::Option* full =
       show->add_flag("--full", shown->full, "With --json: the whole function, not a summary");

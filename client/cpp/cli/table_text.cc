@@ -319,17 +319,29 @@ int OutputOf(const v1::ModelTable& table) {
              : 0;
 }
 
+// The outputs of a model of several tasks are its tasks.
+bool HasColumnsOfOutputs(const v1::ModelTable& table) {
+  return table.column_axis() == "outputs" || table.column_axis() == "tasks";
+}
+
 bool HasColumnOfEachOutput(const v1::ModelTable& table, int num_outputs) {
-  return num_outputs > 1 && table.column_axis() == "outputs" && NumColumns(table) == num_outputs;
+  return num_outputs > 1 && HasColumnsOfOutputs(table) && NumColumns(table) == num_outputs;
+}
+
+// "output 2", "output 2 (bob)"; of tasks, which have names, "task bob".
+std::string OutputText(const v1::ModelTable& table, int output, const std::string& name) {
+  if (table.column_axis() == "tasks") {
+    return absl::StrCat("task ", name.empty() ? absl::StrCat(output) : name);
+  }
+  const bool is_number = name.empty() || name == absl::StrCat(output);
+  return absl::StrCat("output ", output, is_number ? "" : " (" + name + ")");
 }
 
 // The column of that output, from 1, alone.
 v1::ModelTable ColumnOf(const v1::ModelTable& table, int output) {
   v1::ModelTable column = table;
   const std::string name = output <= table.columns_size() ? table.columns(output - 1) : "";
-  const bool is_number = name.empty() || name == absl::StrCat(output);
-  column.set_title(
-      absl::StrCat(table.title(), ", output ", output, is_number ? "" : " (" + name + ")"));
+  column.set_title(absl::StrCat(table.title(), ", ", OutputText(table, output, name)));
   column.clear_columns();
   column.add_columns(name);
   column.mutable_values()->clear_values();
@@ -397,7 +409,7 @@ int CountOutputsOfTables(const v1::Model& model) {
   int most = 1;
   for (const v1::ModelTable& table : TablesOf(model)) {
     most = std::max(most, OutputOf(table));
-    if (table.column_axis() == "outputs") {
+    if (HasColumnsOfOutputs(table)) {
       most = std::max(most, static_cast<int>(NumColumns(table)));
     }
   }
@@ -416,19 +428,16 @@ std::string FormatTables(const v1::Model& model, const Terminal& terminal, int m
   const std::vector<double> norms =
       kernels == tables.end() ? std::vector<double>() : NormsOfKernels(tables, *kernels);
   std::string text;
-  bool has_others = output > 0 && num_outputs > 1;
   for (auto table = tables.begin(); table != tables.end(); ++table) {
+    const bool is_told = !norms.empty() && table != kernels && IsToldByGroups(*table, *kernels);
+    const bool is_further = output == 0 && OutputOf(*table) > 1;  // the first stands for them
     if (table == kernels) {
       absl::StrAppend(&text, FormatGroupsOfBars(*table, norms, terminal, most));
-    } else if (!norms.empty() && IsToldByGroups(*table, *kernels)) {
-      has_others = has_others || OutputOf(*table) > 1;
-    } else if (output == 0 && OutputOf(*table) > 1) {
-      has_others = true;  // the first stands for them
-    } else {
+    } else if (!is_told && !is_further) {
       absl::StrAppend(&text, FormatTable(*table, terminal, most));
     }
   }
-  if (has_others) {
+  if (num_outputs > 1) {
     absl::StrAppend(&text, "tables of each of ", num_outputs, " outputs: --output 1 to ",
                     num_outputs, "\n");
   }

@@ -210,6 +210,41 @@ TEST(TableTextTest, TablesOfOutputsAreCountedAndShownOneByOne) {
   EXPECT_EQ(FormatTables(ModelWithGroups(1), {.width = 60}, 0).find("--output"), std::string::npos);
 }
 
+// As the server names the columns of a model of several tasks.
+TEST(TableTextTest, TheOutputsOfTasksAreShownOneByOneToo) {
+  v1::Model model;
+  v1::ModelTable& norms = *model.add_tables();
+  norms = Numbers({{0.5, 0.25}, {2.0, 1.0}});
+  norms.set_title("norms of blocks");
+  norms.set_row_axis("blocks");
+  norms.set_column_axis("tasks");
+  norms.set_columns(0, "ann");
+  norms.set_columns(1, "bob");
+  EXPECT_EQ(CountOutputsOfTables(model), 2);
+  const std::string others = "tables of each of 2 outputs: --output 1 to 2\n";
+  EXPECT_EQ(FormatTables(model, {.width = 60}, 0),
+            "norms of blocks\n"
+            "  blocks  ann   bob\n"
+            "  r2        2     1\n"
+            "  r1      0.5  0.25\n" +
+                others);
+  EXPECT_EQ(FormatTables(model, {.width = 60}, 0, 2),
+            "norms of blocks, task bob\n"
+            "  blocks   bob\n"
+            "  r2         1\n"
+            "  r1      0.25\n" +
+                others);
+  norms.set_column_axis("outputs");
+  EXPECT_EQ(FormatTables(model, {.width = 60}, 0, 2).find("norms of blocks, output 2 (bob)\n"), 0u);
+}
+
+TEST(TableTextTest, WeightsAloneTellThatThereAreOtherOutputs) {
+  v1::Model model = ModelWithGroups(2);
+  model.clear_tables();
+  const std::string means = FormatTables(model, {.width = 60}, 0);
+  EXPECT_TRUE(means.ends_with("tables of each of 2 outputs: --output 1 to 2\n")) << means;
+}
+
 TEST(TableTextTest, TablesThatNoPictureShowsStandForThemselves) {
   v1::Model model = ModelWithGroups(1);
   model.mutable_kernel_weights()->clear_groups();
