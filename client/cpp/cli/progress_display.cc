@@ -58,13 +58,17 @@ void AddStage(const v1::TrainingProgress& progress, std::vector<std::string>& pa
   }
 }
 
+// "5 groups", "1 group"
+std::string Counted(int64_t count, const std::string& what) {
+  return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
+}
+
 // "31 kernels in 5 groups"
 void AddKernels(const v1::TrainingProgress& progress, std::vector<std::string>& parts) {
   if (progress.active_kernels() > 0) {
-    parts.push_back(absl::StrCat(progress.active_kernels(), " kernels",
-                                 progress.active_groups() > 0
-                                     ? absl::StrCat(" in ", progress.active_groups(), " groups")
-                                     : ""));
+    const int64_t groups = progress.active_groups();
+    parts.push_back(Counted(progress.active_kernels(), "kernel") +
+                    (groups > 0 ? " in " + Counted(groups, "group") : ""));
   }
 }
 

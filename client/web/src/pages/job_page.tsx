@@ -172,7 +172,7 @@ function JobTiles({ job, model }: { job: Job; model: Model | undefined }) {
         ))}
         <Tile label="Objective" value={formatReal(primal, 6)} note={`${phase}optimum at least ${formatReal(dual, 6)}`} />
         <Tile label="Relative gap" value={formatReal(certified ?? progress?.relativeGap, 2)} note={`${certified === undefined ? '' : 'certified, '}wanted ${formatReal(wanted, 2)}`} />
-        <Tile label="Active kernels" value={kernels === undefined ? '–' : formatInteger(kernels)} note={groups > 0 ? `in ${formatInteger(groups)} groups` : undefined} />
+        <Tile label="Active kernels" value={kernels === undefined ? '–' : formatInteger(kernels)} note={groups > 0 ? `in ${formatInteger(groups)} ${groups === 1 ? 'group' : 'groups'}` : undefined} />
         <Tile label="Support vectors" value={supportVectors === undefined ? '–' : formatInteger(supportVectors)} />
         <Tile
           label={running ? 'Running for' : 'Took'}

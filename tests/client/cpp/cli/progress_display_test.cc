@@ -107,6 +107,9 @@ TEST(ProgressDisplayTest, KernelsInGroupsAreCountedByBoth) {
             std::string::npos);
   EXPECT_NE(FormatProgressBar(event, kRemaining, 1e-3, {.width = 120}).find("31 kernels in 5"),
             std::string::npos);
+  event.mutable_progress()->set_active_kernels(1);
+  event.mutable_progress()->set_active_groups(1);
+  EXPECT_NE(FormatEventLine(event, kRemaining).find("  1 kernel in 1 group  "), std::string::npos);
 }
 
 TEST(ProgressDisplayTest, StagesThatKnowTheirEndShowTheirShare) {
