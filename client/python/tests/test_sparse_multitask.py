@@ -33,6 +33,9 @@ def test_few_columns_are_selected_for_all_tasks(sessions):
     assert norms.shape == (10, 3)
     np.testing.assert_allclose(np.linalg.norm(norms, axis=1), blocks["norm"], atol=1e-12)
     assert machine.score(features, labels, tasks=subjects) > 0.85
+    assert machine.model_.certificate_kind == "stationarity"
+    shown = machine.model_._repr_html_()
+    assert "stationarity" in shown and "relative gap" not in shown
 
 
 def test_exponents_of_two_are_machines_of_their_own(sessions):

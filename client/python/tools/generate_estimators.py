@@ -120,7 +120,12 @@ ATTRIBUTES = [
     ("model_name_", "str", "Its name on the server."),
     ("job_name_", "str", "Of the job that trained it."),
     ("intercept_", "ndarray of shape (n_outputs,)", "Biases."),
-    ("certificate_", "dict of str to float", "Bounds of the optimum, recomputed by the server after the training."),
+    (
+        "certificate_",
+        "dict of str to float",
+        "Bounds of the optimum, recomputed by the server after the training; where the problem is not convex (``p`` "
+        "below 1) ``accuracy`` is a measure of stationarity, and ``dual`` no bound.",
+    ),
     ("history_", "list of Progress", "The events of the job."),
     ("n_iter_", "int", "Steps of the learner."),
     ("n_features_in_", "int", "Number of features."),

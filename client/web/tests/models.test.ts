@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { certificateWords, headlineMetrics, mainMetric, metricSource, pathOf, plainMetrics, taskMetrics, tasksText, validationMetrics, warningsOf } from '../src/lib/models.ts';
+import { accuracyWords, certificateWords, headlineMetrics, mainMetric, metricSource, pathOf, plainMetrics, taskMetrics, tasksText, validationMetrics, warningsOf } from '../src/lib/models.ts';
 import type { Metric, Model } from '../src/api/model_types.ts';
 
 const rank: Metric = { name: 'low_rank.joint_rank', value: 312 };
@@ -25,6 +25,12 @@ test('a headline has measures of quality alone', () => {
 
 test('a gap that is below 0 by rounding is none', () => {
   assert.match(certificateWords({ kind: 'CERTIFICATE_KIND_GAP', accuracy: -1e-16 }), /within 0 % of/);
+});
+
+test('what proves no optimum is no gap', () => {
+  assert.equal(accuracyWords({ kind: 'CERTIFICATE_KIND_STATIONARITY', accuracy: 1e-4 }), 'Stationarity');
+  assert.equal(accuracyWords({ kind: 'CERTIFICATE_KIND_GAP', accuracy: 1e-4 }), 'Relative gap');
+  assert.equal(accuracyWords(undefined), 'Relative gap');
 });
 
 test('tasks are named, many of them are counted', () => {

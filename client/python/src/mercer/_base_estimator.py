@@ -214,9 +214,10 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         }.get(self.model_.stop_reason)
         if why is None:
             return
-        gap = self.certificate_["accuracy"]
+        measure = "stationarity measure" if self.model_.certificate_kind == "stationarity" else "relative gap"
+        found = f"{measure} {self.certificate_['accuracy']:.2g}"
         warnings.warn(
-            f"{type(self).__name__}: training ended with the relative gap {gap:.2g} instead of tol={self.tol:g}, {why}",
+            f"{type(self).__name__}: training ended with the {found} instead of tol={self.tol:g}, {why}",
             ConvergenceWarning,
             stacklevel=6,  # that of the caller of fit
         )

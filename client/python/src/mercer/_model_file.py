@@ -27,6 +27,7 @@ _VERSION_WITHOUT_TABLES = 4
 _VERSION_WITHOUT_REPAIRS = 5
 _FOURIER, _GABOR, _COLUMNS = 0, 1, 2
 # In the order of ``core/training/model/stop_reason.h``.
+_CERTIFICATE_KINDS = ("gap", "stationarity", "none")
 _STOP_REASONS = (
     "converged", "iteration_limit", "time_limit", "stop_requested", "numerical_limit", "objective_zero",
 )  # fmt: skip
@@ -146,6 +147,7 @@ class ModelFile:
     kernel_names: tuple[str, ...]
     kernel_weights: Array
     num_support_vectors: int
+    certificate_kind: str
     certificate: dict[str, float]
     stop_reason: str
     metrics: dict[str, float]
@@ -381,7 +383,6 @@ def _table(reader: _Reader) -> ModelTable:
 
 
 def _certificate(reader: _Reader) -> dict[str, float]:
-    reader.byte()  # kind
     reader.byte()  # scope
     found = {name: reader.double() for name in ("primal", "dual", "accuracy", "worst_accuracy")}
     reader.many(lambda: (reader.double(), reader.double()))  # bounds of each output
@@ -434,6 +435,7 @@ def read_model_file(content: bytes) -> ModelFile:
             kernel_names=reader.strings(),
             kernel_weights=reader.matrix(),
             num_support_vectors=reader.integer(),
+            certificate_kind=_CERTIFICATE_KINDS[reader.byte()],
             certificate=_certificate(reader),
             stop_reason=_STOP_REASONS[reader.byte()],
             metrics=dict(reader.many(lambda: (reader.string(), reader.double()))),

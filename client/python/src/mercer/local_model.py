@@ -103,6 +103,9 @@ class LocalModel:
     square_rows : dict of str to ndarray of int
         Those that predictions read, because their kernels have a weight; of each the training rows whose columns are
         read, from 0, ascending.
+    certificate_kind : str
+        What ``certificate["accuracy"]`` is: ``"gap"``, the proven relative gap to the optimum; ``"stationarity"``, a
+        measure that proves no optimum, of problems that are not convex; or ``"none"``.
     certificate, metrics : dict of str to float
     stop_reason : str
         What ended the training: ``"converged"``, ``"iteration_limit"``, ``"time_limit"``, ``"stop_requested"``,
@@ -131,6 +134,7 @@ class LocalModel:
         self.categories = {column.name: column.categories for column in columns if column.categorical}
         self.squares = file.preprocessing.squares
         self.square_rows = _square_rows(file)
+        self.certificate_kind = file.certificate_kind
         self.certificate = file.certificate
         self.stop_reason = file.stop_reason
         self.metrics = file.metrics
@@ -151,13 +155,14 @@ class LocalModel:
         weights = self.kernel_weights if self.kernel_names else self.feature_weights
         names = _model_tables.in_groups(self.kernel_names, self.kernel_groups) or self.feature_names
         metrics = list(self.metrics.items())[:_SHOWN]
+        measure = "stationarity" if self.certificate_kind == "stationarity" else "relative gap"
         return _html.table(
             f"{self.learner}, a model on its own",
             [
                 ("target", _html.text(self.target)),
                 ("classes", _html.text(", ".join(self.classes[:_SHOWN]))),
                 ("metrics", _html.pairs((name, f"{value:.4g}") for name, value in metrics)),
-                ("relative gap", f"{self.certificate['accuracy']:.2g}, {self.stop_reason.replace('_', ' ')}"),
+                (measure, f"{self.certificate['accuracy']:.2g}, {self.stop_reason.replace('_', ' ')}"),
                 ("largest weights", _html.largest(names, weights, _SHOWN)),
                 ("training rows", f"{self.num_training_rows:,}"),
             ],

@@ -125,7 +125,11 @@ class Model:
         except errors.MercerError as error:  # a notebook shows what is left, not a traceback
             return _html.table(self.name, [("not shown", _html.text(error))])
         certificate = message.certificate
-        gap = f"{certificate.accuracy:.2g}; objective {certificate.primal:.6g}, optimum at least {certificate.dual:.6g}"
+        measure, bounds = "relative gap", f"{certificate.accuracy:.2g}; objective {certificate.primal:.6g}"
+        if certificate.kind == v1.CERTIFICATE_KIND_STATIONARITY:  # its dual bounds no optimum
+            measure = "stationarity"
+        else:
+            bounds += f", optimum at least {certificate.dual:.6g}"
         kernels, features = message.kernel_weights, message.feature_weights
         weights = kernels.weights if kernels.kernels else features.weights
         names = _model_tables.in_groups(kernels.kernels, kernels.groups) or features.features
@@ -136,7 +140,7 @@ class Model:
                 ("learner", _html.text(message.learner)),
                 ("target", _html.text(message.target)),
                 ("metrics", _html.pairs((metric.name, f"{metric.value:.4g}") for metric in message.metrics[:_SHOWN])),
-                ("relative gap", gap),
+                (measure, bounds),
                 ("largest weights", _html.largest(names, _matrix(weights), _SHOWN)),
                 ("training rows", f"{message.num_training_rows:,}"),
                 ("labels", _html.pairs(sorted(message.labels.items()))),

@@ -162,6 +162,11 @@ export function canRollBack(history: AliasChange[]): boolean {
   return Boolean(history[0]?.from);
 }
 
+/** What is measured: "Stationarity", which proves no optimum, where the problem is not convex. */
+export function accuracyWords(certificate: Certificate | undefined): string {
+  return certificate?.kind === 'CERTIFICATE_KIND_STATIONARITY' ? 'Stationarity' : 'Relative gap';
+}
+
 /** The proven distance to the optimum; undefined: another measure, or none. */
 export function certifiedGap(certificate: Certificate | undefined): number | undefined {
   return certificate?.kind === 'CERTIFICATE_KIND_GAP' ? Number(certificate.accuracy ?? 0) : undefined;

@@ -7,7 +7,7 @@ import type { Job, TrainingProgress } from '../api/types.ts';
 import { useCertificates, useLive, useLoad, useNow, useProgress, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatBytes, formatInteger, formatReal, formatSeconds, idOf, metricWords, ownerWords } from '../lib/format.ts';
 import { datasetsOf, fractionOf, secondsOf, standingOf, titleOf } from '../lib/jobs.ts';
-import { headlineMetrics, metricNote, metricText, warningsOf } from '../lib/models.ts';
+import { accuracyWords, certifiedGap, headlineMetrics, metricNote, metricText, warningsOf } from '../lib/models.ts';
 import { parseDuration } from '../lib/numbers.ts';
 import { activeGroups, activeKernels } from '../lib/weights.ts';
 import { isFinal } from '../live/job_store.ts';
@@ -151,6 +151,8 @@ function JobTiles({ job, model }: { job: Job; model: Model | undefined }) {
   const progress: TrainingProgress | undefined = useProgress(job.name)?.latest ?? job.progress?.progress;
   const wanted = job.request?.stopping?.relativeGap ?? 1e-3;
   const certified = useCertificates(job.model ? [job.model] : []).gapOf(job.model ?? '');
+  const isGap = !model || certifiedGap(model.certificate) !== undefined;
+  const reached = isGap ? certified ?? progress?.relativeGap : model.certificate?.accuracy;
   const remaining = parseDuration(progress?.remaining);
   const phase = !model && progress?.phase && progress.phase !== 'train' ? `${progress.phase}: ` : '';
   const [primal, dual] = model ? [model.certificate?.primal, model.certificate?.dual] : [progress?.primal, progress?.dual];
@@ -170,8 +172,8 @@ function JobTiles({ job, model }: { job: Job; model: Model | undefined }) {
         {(model ? headlineMetrics(model) : []).map((metric) => (
           <Tile key={metric.name} label={metricWords(metric.name)} value={metricText(metric.name, metric.value)} note={model ? metricNote(model, metric) : undefined} />
         ))}
-        <Tile label="Objective" value={formatReal(primal, 6)} note={`${phase}optimum at least ${formatReal(dual, 6)}`} />
-        <Tile label="Relative gap" value={formatReal(certified ?? progress?.relativeGap, 2)} note={`${certified === undefined ? '' : 'certified, '}wanted ${formatReal(wanted, 2)}`} />
+        <Tile label="Objective" value={formatReal(primal, 6)} note={isGap ? `${phase}optimum at least ${formatReal(dual, 6)}` : undefined} />
+        <Tile label={accuracyWords(model?.certificate)} value={formatReal(reached, 2)} note={`${certified === undefined ? '' : 'certified, '}wanted ${formatReal(wanted, 2)}`} />
         <Tile label="Active kernels" value={kernels === undefined ? '–' : formatInteger(kernels)} note={groups > 0 ? `in ${formatInteger(groups)} ${groups === 1 ? 'group' : 'groups'}` : undefined} />
         <Tile label="Support vectors" value={supportVectors === undefined ? '–' : formatInteger(supportVectors)} />
         <Tile

@@ -6,7 +6,7 @@ import { useLoad, useNow, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatBytes, formatInteger, formatReal, idOf, metricWords, ownerWords } from '../lib/format.ts';
 import { datasetsOf } from '../lib/jobs.ts';
 import { compareAddress } from '../lib/model_list.ts';
-import { aliasOf, metricNote, metricText, optionText, partsOf, plainMetrics, stopWords, taskMetrics, tasksText, validationMetrics, warningsOf } from '../lib/models.ts';
+import { accuracyWords, aliasOf, certifiedGap, metricNote, metricText, optionText, partsOf, plainMetrics, stopWords, taskMetrics, tasksText, validationMetrics, warningsOf } from '../lib/models.ts';
 import { Link } from '../router.tsx';
 import { Definitions, Failure, Loading, Notices, PageHeader, Panel, Tile } from '../ui/parts.tsx';
 import { AliasesPanel } from './aliases_panel.tsx';
@@ -172,7 +172,11 @@ function MetricTiles({ model }: { model: Model }) {
         <Tile key={metric.name} label={metricWords(metric.name)} value={metricText(metric.name, metric.value)} note={metricNote(model, metric)} />
       ))}
       {validationMetrics(model).length ? null : <Tile label="Quality" value="–" note="not measured" />}
-      <Tile label="Relative gap" value={formatReal(model.certificate?.accuracy, 2)} note="certified" />
+      <Tile
+        label={accuracyWords(model.certificate)}
+        value={formatReal(model.certificate?.accuracy, 2)}
+        note={certifiedGap(model.certificate) === undefined ? undefined : 'certified'}
+      />
       <Tile label="Support vectors" value={formatInteger(model.numSupportVectors)} note={`of ${formatInteger(model.numTrainingRows)} rows`} />
       <Tile label="Size" value={formatBytes(model.sizeBytes)} />
     </dl>
