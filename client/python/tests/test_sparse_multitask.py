@@ -38,6 +38,14 @@ def test_few_columns_are_selected_for_all_tasks(sessions):
     assert "stationarity" in shown and "relative gap" not in shown
 
 
+def test_a_machine_that_selects_nothing_warns(sessions):
+    features, labels, subjects = sessions
+    with pytest.warns(UserWarning, match="uses no column"):
+        machine = SparseMultiTaskSVM(form="plain", C=1e-3).fit(features, labels, tasks=subjects)
+    assert not machine.model_.tables["blocks"]["selected"].any()
+    assert machine.model_.certificate_kind == "gap"
+
+
 def test_exponents_of_two_are_machines_of_their_own(sessions):
     features, labels, subjects = sessions
     ours = SparseMultiTaskSVM(p=2.0, scaling="none", tol=1e-8).fit(features, labels, tasks=subjects)

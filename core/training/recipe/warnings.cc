@@ -120,9 +120,9 @@ void CheckConstantFunction(const Model& model, std::vector<TrainingWarning>& war
   }
   warnings.push_back(
       {WarningCode::kConstantFunction,
-       "The model uses no column, kernel or feature, so that it always gives the same answer: with "
-       "these options no other function is better on the training rows. Balanced class weights or "
-       "a larger C may change that."});
+       "The model uses no column, kernel or feature, so that it gives the same answer to all rows "
+       "(of a task): with these options the training found no better function. Balanced class "
+       "weights or a larger C may change that."});
 }
 
 void CheckGap(const TrainingRecipe& recipe, const Model& model,

@@ -48,6 +48,7 @@ _OF_DATA = (v1.WARNING_CODE_TEXT_COLUMN, v1.WARNING_CODE_UNBALANCED_CLASSES, v1.
 WARNINGS = {
     v1.WARNING_CODE_LIMIT_REACHED: ConvergenceWarning,
     v1.WARNING_CODE_VALIDATION_ENDED: ConvergenceWarning,
+    v1.WARNING_CODE_CONSTANT_FUNCTION: UserWarning,
     **dict.fromkeys(_OF_DATA, UserWarning),
 }
 
@@ -200,7 +201,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         self._warn(model)
 
     def _warn(self, model: Model) -> None:
-        """Warns of texts that are no categories, of unbalanced classes, and of a training that ended too early."""
+        """Warns of texts that are no categories, of unbalanced classes, of a constant function, and of an early end."""
         for warning in model.warnings:
             kind = WARNINGS.get(warning.code)
             if kind is not None:
