@@ -92,7 +92,8 @@ class CSIClassifier(KernelClassifier):
     intercept_ : ndarray of shape (n_outputs,)
         Biases.
     certificate_ : dict of str to float
-        Bounds of the optimum, recomputed by the server after the training.
+        Bounds of the optimum, recomputed by the server after the training; where the problem is not convex (``p`` below
+        1) ``accuracy`` is a measure of stationarity, and ``dual`` no bound.
     history_ : list of Progress
         The events of the job.
     n_iter_ : int
@@ -228,7 +229,8 @@ class CSIRegressor(KernelRegressor):
     intercept_ : ndarray of shape (n_outputs,)
         Biases.
     certificate_ : dict of str to float
-        Bounds of the optimum, recomputed by the server after the training.
+        Bounds of the optimum, recomputed by the server after the training; where the problem is not convex (``p`` below
+        1) ``accuracy`` is a measure of stationarity, and ``dual`` no bound.
     history_ : list of Progress
         The events of the job.
     n_iter_ : int

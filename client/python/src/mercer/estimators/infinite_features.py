@@ -154,7 +154,8 @@ class InfiniteFeaturesClassifier(TaskClassifier):
     intercept_ : ndarray of shape (n_outputs,)
         Biases.
     certificate_ : dict of str to float
-        Bounds of the optimum, recomputed by the server after the training.
+        Bounds of the optimum, recomputed by the server after the training; where the problem is not convex (``p`` below
+        1) ``accuracy`` is a measure of stationarity, and ``dual`` no bound.
     history_ : list of Progress
         The events of the job.
     n_iter_ : int
@@ -397,7 +398,8 @@ class InfiniteFeaturesRegressor(TaskRegressor):
     intercept_ : ndarray of shape (n_outputs,)
         Biases.
     certificate_ : dict of str to float
-        Bounds of the optimum, recomputed by the server after the training.
+        Bounds of the optimum, recomputed by the server after the training; where the problem is not convex (``p`` below
+        1) ``accuracy`` is a measure of stationarity, and ``dual`` no bound.
     history_ : list of Progress
         The events of the job.
     n_iter_ : int

@@ -124,7 +124,8 @@ class LpMKLClassifier(KernelClassifier):
     intercept_ : ndarray of shape (n_outputs,)
         Biases.
     certificate_ : dict of str to float
-        Bounds of the optimum, recomputed by the server after the training.
+        Bounds of the optimum, recomputed by the server after the training; where the problem is not convex (``p`` below
+        1) ``accuracy`` is a measure of stationarity, and ``dual`` no bound.
     history_ : list of Progress
         The events of the job.
     n_iter_ : int
@@ -309,7 +310,8 @@ class LpMKLRegressor(KernelRegressor):
     intercept_ : ndarray of shape (n_outputs,)
         Biases.
     certificate_ : dict of str to float
-        Bounds of the optimum, recomputed by the server after the training.
+        Bounds of the optimum, recomputed by the server after the training; where the problem is not convex (``p`` below
+        1) ``accuracy`` is a measure of stationarity, and ``dual`` no bound.
     history_ : list of Progress
         The events of the job.
     n_iter_ : int

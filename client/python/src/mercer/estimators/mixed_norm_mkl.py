@@ -55,14 +55,15 @@ class MixedNormMKLClassifier(KernelClassifier):
         sum of all norms, whatever the groups (SimpleMKL), which uses few kernels of few groups. sum: every kernel with
         the weight 1, a plain SVM.
     method : {'auto', 'newton', 'interior_point', 'closed_form', 'mirror_descent', 'alternating_mirror_descent', 'simple_mkl'}, default='auto'
-        How weights are found, together with the dual or from the solutions of SVMs. auto: newton, and interior_point
-        where it applies, on at most 5,000 rows, and more than 300 kernels are in one group, or newton ends above the
-        gap. newton: the saddle point of a second-order model, on the kernels in use and those that would come in.
-        interior_point: weights and dual at once, for the hinge loss without shared_weights, and newton from there; time
-        grows with the cube of the rows. closed_form: block updates. mirror_descent: multiplicative steps, of the
-        groups' weights after every SVM; alternating_mirror_descent: after the weights within groups are found, the
-        paper's algorithm. simple_mkl: reduced gradient with a line search, for one group or regularization=l1 only. No
-        matter for regularization=sum. Changes time only.
+        How weights are found, together with the dual or from the solutions of SVMs. auto: newton; with more than 300
+        kernels on at most 5,000 rows interior_point, at once where all are in one group, and where newton ends above
+        the gap with at most 2,000 kernels in groups. newton: the saddle point of a second-order model, on the kernels
+        in use and those that would come in. interior_point: weights and dual at once, and newton from there; time grows
+        with the cube of the rows; with another loss than the hinge, shared_weights or more than 100 groups it is
+        newton. closed_form: block updates. mirror_descent: multiplicative steps, of the groups' weights after every
+        SVM; alternating_mirror_descent: after the weights within groups are found, the paper's algorithm. simple_mkl:
+        reduced gradient with a line search, for one group or regularization=l1 only. No matter for regularization=sum.
+        Changes time only.
     max_svm_solves : int, default=0
         The most SVMs of fixed weights that are solved; the best point then is the result, with its gap. 0: 200 with
         auto, newton and interior_point, else 2000. In [0, 1000000].
@@ -128,7 +129,8 @@ class MixedNormMKLClassifier(KernelClassifier):
     intercept_ : ndarray of shape (n_outputs,)
         Biases.
     certificate_ : dict of str to float
-        Bounds of the optimum, recomputed by the server after the training.
+        Bounds of the optimum, recomputed by the server after the training; where the problem is not convex (``p`` below
+        1) ``accuracy`` is a measure of stationarity, and ``dual`` no bound.
     history_ : list of Progress
         The events of the job.
     n_iter_ : int
@@ -239,14 +241,15 @@ class MixedNormMKLRegressor(KernelRegressor):
         sum of all norms, whatever the groups (SimpleMKL), which uses few kernels of few groups. sum: every kernel with
         the weight 1, a plain SVM.
     method : {'auto', 'newton', 'interior_point', 'closed_form', 'mirror_descent', 'alternating_mirror_descent', 'simple_mkl'}, default='auto'
-        How weights are found, together with the dual or from the solutions of SVMs. auto: newton, and interior_point
-        where it applies, on at most 5,000 rows, and more than 300 kernels are in one group, or newton ends above the
-        gap. newton: the saddle point of a second-order model, on the kernels in use and those that would come in.
-        interior_point: weights and dual at once, for the hinge loss without shared_weights, and newton from there; time
-        grows with the cube of the rows. closed_form: block updates. mirror_descent: multiplicative steps, of the
-        groups' weights after every SVM; alternating_mirror_descent: after the weights within groups are found, the
-        paper's algorithm. simple_mkl: reduced gradient with a line search, for one group or regularization=l1 only. No
-        matter for regularization=sum. Changes time only.
+        How weights are found, together with the dual or from the solutions of SVMs. auto: newton; with more than 300
+        kernels on at most 5,000 rows interior_point, at once where all are in one group, and where newton ends above
+        the gap with at most 2,000 kernels in groups. newton: the saddle point of a second-order model, on the kernels
+        in use and those that would come in. interior_point: weights and dual at once, and newton from there; time grows
+        with the cube of the rows; with another loss than the hinge, shared_weights or more than 100 groups it is
+        newton. closed_form: block updates. mirror_descent: multiplicative steps, of the groups' weights after every
+        SVM; alternating_mirror_descent: after the weights within groups are found, the paper's algorithm. simple_mkl:
+        reduced gradient with a line search, for one group or regularization=l1 only. No matter for regularization=sum.
+        Changes time only.
     max_svm_solves : int, default=0
         The most SVMs of fixed weights that are solved; the best point then is the result, with its gap. 0: 200 with
         auto, newton and interior_point, else 2000. In [0, 1000000].
@@ -309,7 +312,8 @@ class MixedNormMKLRegressor(KernelRegressor):
     intercept_ : ndarray of shape (n_outputs,)
         Biases.
     certificate_ : dict of str to float
-        Bounds of the optimum, recomputed by the server after the training.
+        Bounds of the optimum, recomputed by the server after the training; where the problem is not convex (``p`` below
+        1) ``accuracy`` is a measure of stationarity, and ``dual`` no bound.
     history_ : list of Progress
         The events of the job.
     n_iter_ : int

@@ -108,7 +108,8 @@ class SparseMultiTaskSVM(TaskClassifier):
     intercept_ : ndarray of shape (n_outputs,)
         Biases.
     certificate_ : dict of str to float
-        Bounds of the optimum, recomputed by the server after the training.
+        Bounds of the optimum, recomputed by the server after the training; where the problem is not convex (``p`` below
+        1) ``accuracy`` is a measure of stationarity, and ``dual`` no bound.
     history_ : list of Progress
         The events of the job.
     n_iter_ : int
