@@ -60,8 +60,8 @@ absl::Status MixedNormMklLearner::AdvanceJointly(RunContext& context) {
   return absl::OkStatus();
 }
 
-// Its dual counts in any case. Its function, in which every row has a part, is taken where that of
-// the SVM is not good enough.
+// Its dual counts in any case. Its function, which may need more rows, is taken where that of the
+// SVM is not good enough.
 absl::Status MixedNormMklLearner::MergeJointStart(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const BestPair pair, joint_->Pair(context));
   if (pair.lower > state_.best.lower) {

@@ -39,6 +39,15 @@ std::vector<Index> LargestOf(const Vector& values, std::vector<Index> places, In
   return places;
 }
 
+// Rows of the largest task.
+Index LargestTask(const MultitaskProblem& problem) {
+  Index rows = 0;
+  for (const MultitaskTask& task : problem.tasks) {
+    rows = std::max(rows, task.targets.size());
+  }
+  return rows;
+}
+
 // Of each block over beta^2.
 Vector RatiosOf(const MultitaskProblem& problem, const Matrix& energies) {
   const Vector beta = problem.norm.BlockWeights(problem.num_blocks());
@@ -64,8 +73,6 @@ std::vector<Vector> RoundedDuals(const MultitaskProblem& problem, const Multitas
 }
 
 }  // namespace
-
-bool WorkingSetSolver::CoversAll() const { return working_blocks() == problem_.num_blocks(); }
 
 int64_t WorkingSetSolver::iterations() const {
   return state_.iterations + (solver_ != nullptr ? solver_->iterations() : 0);
@@ -107,13 +114,7 @@ absl::Status WorkingSetSolver::Begin(const WorkingSetSolver* other, RunContext& 
 
 // Blocks that are alike, copies say, all come close to the level before one of them is at it: more
 // than what the rows can tell apart is not needed.
-Index WorkingSetSolver::MostWorking() const {
-  Index rows = 0;
-  for (const MultitaskTask& task : problem_.tasks) {
-    rows = std::max(rows, task.targets.size());
-  }
-  return kAllWork + 2 * rows;
-}
+Index WorkingSetSolver::MostWorking() const { return kAllWork + 2 * LargestTask(problem_); }
 
 std::vector<Index> WorkingSetSolver::Selected() const {
   std::vector<Index> selected;
@@ -130,10 +131,7 @@ std::vector<Index> WorkingSetSolver::FirstBlocks(const MultitaskPoint& constants
   if (problem_.num_blocks() <= kAllWork) {
     return all;
   }
-  Index rows = 0;
-  for (const MultitaskTask& task : problem_.tasks) {
-    rows = std::max(rows, task.targets.size());
-  }
+  const Index rows = LargestTask(problem_);
   // Of each group alike.
   const Vector ratios = RatiosOf(problem_, constants.energies);
   const Index groups = problem_.norm.num_groups();
@@ -183,8 +181,8 @@ absl::Status WorkingSetSolver::Step(RunContext& context) {
     return absl::OkStatus();
   }
   if (solver_ == nullptr) {
-    return MakeSolver(nullptr, 0,
-                      context);  // constants were good enough for the gap asked for before
+    // Constants were good enough for the gap asked for before.
+    return MakeSolver(nullptr, 0, context);
   }
   MERCER_RETURN_IF_ERROR(solver_->Iterate(context));
   if (solver_->stop() == InteriorPointStop::kRunning &&

@@ -93,7 +93,6 @@ class WorkingSetSolver : public MultitaskSolver {
   absl::Status Continue(const MultitaskPoint& point, const Vector& weights, RunContext& context);
   absl::Status GoOn(RunContext& context);
   bool HasFailed() const;
-  bool CoversAll() const;
   // So many blocks work before fewer come in at a time.
   Index MostWorking() const;
 
