@@ -28,7 +28,8 @@ namespace {
 // What gRPC sets when it listens by itself and is told of keep-alive.
 constexpr absl::Duration kUserTimeout = absl::Seconds(10);
 constexpr int kPauseMilliseconds = 50;  // when the system has no room for a connection
-constexpr absl::Duration kLookInterval = absl::Milliseconds(50);
+// Meanwhile gRPC begins thousands of calls that are reset at once, of some 20 KiB each.
+constexpr absl::Duration kLookInterval = absl::Milliseconds(10);
 constexpr absl::Duration kShortestShutOut = absl::Seconds(2);
 constexpr absl::Duration kLongestShutOut = absl::Minutes(1);
 constexpr absl::Duration kForgiven = absl::Minutes(5);
