@@ -14,7 +14,7 @@ namespace {
 
 // Whether the interior point solves it, for which columns are columns and no kernel matrix is formed.
 bool IsByColumns(const SparseMultitaskSvmOptions& options, const ProblemShape& shape) {
-  return shape.disjoint_columns && options.p <= 1 && options.q == 2 &&
+  return shape.disjoint_columns && options.p <= 1 && options.TaskExponent() == 2 &&
          (options.method == Method::kAuto || options.method == Method::kInteriorPoint);
 }
 
@@ -34,6 +34,10 @@ size_t EstimateMemory(const SparseMultitaskSvmOptions& options, const ProblemSha
   const ByteCount blocks =
       std::min(ByteCount(shape.kernels), ByteCount(kLeastBlocks) + ByteCount(of_task));
   const ByteCount system = by_columns ? std::min(rows, ByteCount(kRowsOfColumn) * columns) : rows;
+  // Of tasks that share nothing each has what all have otherwise.
+  const ByteCount systems = options.sharing == Sharing::kSeparate
+                                ? ByteCount(4) * ByteCount(shape.tasks)
+                                : ByteCount(3) + ByteCount(shape.tasks);
   ByteCount kernels(0);
   if (!by_columns) {
     kernels = LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape);
@@ -41,7 +45,7 @@ size_t EstimateMemory(const SparseMultitaskSvmOptions& options, const ProblemSha
   return (kernels +
           number * (rows * (ByteCount(by_columns ? 3 : 1) * columns + ByteCount(3) * blocks +
                             system + ByteCount(kVectors)) +
-                    (ByteCount(3) + ByteCount(shape.tasks)) * blocks * blocks +
+                    systems * blocks * blocks +
                     ByteCount(8) * ByteCount(shape.tasks) * ByteCount(shape.kernels)) +
           ByteCount(4) * TableBytes(shape))
       .value();

@@ -57,6 +57,13 @@ const OptionSchema<SparseMultitaskSvmOptions>& SparseMultitaskSvmOptions::Fields
                 .min_open = true,
                 .max_open = true,
                 .source = "LIBSVM's default"});
+    made->Choice("sharing", &SparseMultitaskSvmOptions::sharing,
+                 {{"joint", Sharing::kJoint}, {"separate", Sharing::kSeparate}},
+                 {.meaning = "joint: tasks share which blocks they use. separate: each task is a "
+                             "problem of its own, with its own norm as the penalty, and selects "
+                             "for itself; q is then without effect. What joint selection is "
+                             "compared with.",
+                  .source = kOfProblem});
     AddNorm(*made);
     made->Bool("allow_one_class", &SparseMultitaskSvmOptions::allow_one_class,
                {.meaning = "Whether a task may have rows of one class alone: it then has the "

@@ -9,10 +9,12 @@
 namespace mercer::sparse_multitask_svm {
 
 enum class Form { kSquared, kPlain };
+enum class Sharing { kJoint, kSeparate };
 enum class Method { kAuto, kInteriorPoint, kNewton, kClosedForm, kReducedGradient };
 
 struct SparseMultitaskSvmOptions {
   double C = 1.0;
+  Sharing sharing = Sharing::kJoint;
   Form form = Form::kSquared;
   double p = 1.0;
   double q = 2.0;
@@ -21,6 +23,9 @@ struct SparseMultitaskSvmOptions {
   bool allow_one_class = false;
   Method method = Method::kAuto;
   int64_t max_steps = 0;
+
+  // The exponent over the tasks that counts: of one task alone all are the same.
+  double TaskExponent() const { return sharing == Sharing::kSeparate ? 2.0 : q; }
 
   static const OptionSchema<SparseMultitaskSvmOptions>& Fields();
 };

@@ -103,10 +103,11 @@ absl::StatusOr<Vector> ScalesOfColumns(const ColumnLayout& layout, const TaskDat
 absl::Status CheckOptions(const SparseMultitaskSvmOptions& options,
                           const TrainingProblem& problem) {
   FieldViolations violations;
-  const bool selects = options.p <= 1 && options.q == 2;
-  const bool joint = options.p == 1 && options.q == 2 && options.form == Form::kSquared;
+  const bool selects = options.p <= 1 && options.TaskExponent() == 2;
+  const bool joint =
+      options.p == 1 && options.TaskExponent() == 2 && options.form == Form::kSquared;
   const size_t kernels = problem.kernels.size();
-  violations.Check(options.p >= 1 || options.q == 2, "p", "below 1 it is for q=2");
+  violations.Check(options.p >= 1 || options.TaskExponent() == 2, "p", "below 1 it is for q=2");
   violations.Check(options.form == Form::kSquared || selects, "form",
                    "plain is for p at most 1 and q=2");
   switch (options.method) {
@@ -145,7 +146,7 @@ absl::StatusOr<TaskNorm> NormOf(const SparseMultitaskSvmOptions& options) {
   Vector weights = Eigen::Map<const Vector>(factors.data(), static_cast<Index>(factors.size()));
   return TaskNorm::Make(
       options.form == Form::kPlain ? TaskNormForm::kPlain : TaskNormForm::kSquared,
-      std::max(options.p, 1.0), options.q, std::move(weights));
+      std::max(options.p, 1.0), options.TaskExponent(), std::move(weights));
 }
 
 absl::StatusOr<PreparedProblem> PrepareProblem(const SparseMultitaskSvmOptions& options,

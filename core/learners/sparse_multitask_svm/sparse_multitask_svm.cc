@@ -11,6 +11,7 @@
 #include "core/solvers/multitask/alternation_solver.h"
 #include "core/solvers/multitask/column_kernels.h"
 #include "core/solvers/multitask/reweighted_solver.h"
+#include "core/solvers/multitask/separate_tasks_solver.h"
 #include "core/solvers/multitask/working_set_solver.h"
 #include "core/training/contract/single_task.h"
 #include "core/training/terms/feature_term.h"
@@ -49,6 +50,16 @@ absl::Status SparseMultitaskSvmLearner::Begin(const WarmStart* warm_start) {
 }
 
 std::unique_ptr<MultitaskSolver> SparseMultitaskSvmLearner::MakeSolver() const {
+  if (options_.sharing == Sharing::kJoint) {
+    return MakeSolverOf(prepared_->problem);
+  }
+  return std::make_unique<SeparateTasksSolver>(
+      prepared_->problem,
+      [this](const MultitaskProblem& of_task) { return MakeSolverOf(of_task); });
+}
+
+std::unique_ptr<MultitaskSolver> SparseMultitaskSvmLearner::MakeSolverOf(
+    const MultitaskProblem& problem) const {
   constexpr int64_t kMostConvexProblems = 100;
   constexpr int64_t kMostWeights = 2000;
   const double gap = kShareOfTarget * target_;
@@ -58,12 +69,12 @@ std::unique_ptr<MultitaskSolver> SparseMultitaskSvmLearner::MakeSolver() const {
                                                     : kMostWeights;
   if (concave) {
     return std::make_unique<ReweightedSolver>(
-        prepared_->problem, ReweightedOptions{.p = options_.p,
-                                              .smoothing_share = options_.smoothing,
-                                              .stationarity = gap,
-                                              .relative_decrease = 0,
-                                              .relative_gap = 0.1 * gap,
-                                              .max_steps = most_steps});
+        problem, ReweightedOptions{.p = options_.p,
+                                   .smoothing_share = options_.smoothing,
+                                   .stationarity = gap,
+                                   .relative_decrease = 0,
+                                   .relative_gap = 0.1 * gap,
+                                   .max_steps = most_steps});
   }
   AlternationOptions options{.relative_gap = gap, .max_steps = most_steps};
   switch (options_.method) {
@@ -77,11 +88,11 @@ std::unique_ptr<MultitaskSolver> SparseMultitaskSvmLearner::MakeSolver() const {
       break;
     case Method::kAuto:
     case Method::kInteriorPoint:
-      if (prepared_->problem.norm.is_joint()) {
-        return std::make_unique<WorkingSetSolver>(prepared_->problem, gap, state_.first_blocks);
+      if (problem.norm.is_joint()) {
+        return std::make_unique<WorkingSetSolver>(problem, gap, state_.first_blocks);
       }
   }
-  return std::make_unique<AlternationSolver>(prepared_->problem, options);
+  return std::make_unique<AlternationSolver>(problem, options);
 }
 
 absl::Status SparseMultitaskSvmLearner::Prepare(RunContext& context) {
@@ -143,10 +154,23 @@ absl::StatusOr<TrainedPoint> SparseMultitaskSvmLearner::CurrentModel(RunContext&
                           EvaluateMultitask(prepared_->problem, best.dual, best.weights, context));
   TrainedPoint point = PointAt(at, best.lower_dual);
   if (options_.p < 1) {
-    const auto& solver = static_cast<const ReweightedSolver&>(*solver_);
-    point.witness.values = {{"smoothing", solver.smoothing()}};
+    point.witness.arrays.emplace_back("smoothing", Smoothing());
   }
   return point;
+}
+
+Vector SparseMultitaskSvmLearner::Smoothing() const {
+  const auto of = [](const MultitaskSolver& solver) {
+    return static_cast<const ReweightedSolver&>(solver).smoothing();
+  };
+  if (options_.sharing == Sharing::kJoint) {
+    return Vector::Constant(1, of(*solver_));
+  }
+  Vector smoothing(static_cast<Index>(problem_->tasks.size()));
+  for (Index t = 0; t < smoothing.size(); ++t) {
+    smoothing(t) = of(static_cast<const SeparateTasksSolver&>(*solver_).of_task(t));
+  }
+  return smoothing;
 }
 
 // Of columns the sums of the rows, of other kernels the rows that count.
@@ -242,7 +266,8 @@ absl::StatusOr<TrainedPoint> SparseMultitaskSvmLearner::ConstantModel(RunContext
   point.witness.arrays = {{"weights", at.weights},
                           {"lower_dual", Vector::Zero(problem_->num_rows())}};
   if (options_.p < 1) {
-    point.witness.values = {{"smoothing", 0.0}};
+    const Index norms = options_.sharing == Sharing::kJoint ? 1 : tasks;
+    point.witness.arrays.emplace_back("smoothing", Vector::Zero(norms));
   }
   point.summary.SetKernels(problem_->kernels);
   point.summary.kernel_weights = at.weights.transpose();

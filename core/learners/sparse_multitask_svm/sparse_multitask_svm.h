@@ -12,6 +12,7 @@
 //              and predicted as columns.
 // Differences  (1) ends by the duality gap of the whole problem; (2) the other entries of
 //              docs/mathematics/sparse_multitask_svm.md, section 6.
+//              sharing=separate: the same for each task alone (separate_tasks_solver.h).
 // Guarantees   primal and dual of a report are bounds of the whole problem, all blocks included.
 //              For p < 1 their difference is the gap of the convex problem that touches at the
 //              function, 0 at stationary points alone, and dual is no bound.
@@ -61,7 +62,11 @@ class SparseMultitaskSvmLearner : public ResumableLearner<SparseMultitaskSvmStat
   absl::Status LoadParts(ByteReader& reader, RunContext& context) override;
   absl::Status Prepare(RunContext& context);
   std::unique_ptr<MultitaskSolver> MakeSolver() const;
+  // Of the prepared problem, or of one of its tasks.
+  std::unique_ptr<MultitaskSolver> MakeSolverOf(const MultitaskProblem& problem) const;
   TrainedPoint PointAt(const MultitaskPoint& at, const std::vector<Vector>& lower_dual) const;
+  // Of p < 1: that of the best function, or of each task's.
+  Vector Smoothing() const;
   ModelFunction FunctionAt(const MultitaskPoint& at) const;
 
   const SparseMultitaskSvmOptions options_;

@@ -157,6 +157,38 @@ Penalty ConcavePenalty(const SparseMultitaskSvmOptions& options, const Vector& j
   return penalty;
 }
 
+// Of the tasks that share a norm. For p < 1 `lower` is the primal less the gap of the convex problem
+// that touches at the function.
+struct Bounds {
+  double primal = 0;
+  double lower = 0;
+};
+
+// From the norms of functions and the roots of the dual's energies, tasks x blocks. For p < 1 the
+// convex problem is that of p = 1 that touches at the function. Of the function 0 where nothing was
+// learned it is p = 1 itself: optimal there, it is stationary for p as well.
+absl::StatusOr<Bounds> BoundsOf(const SparseMultitaskSvmOptions& options, const Matrix& norms,
+                                const Matrix& roots, double risk, double linear, double smoothing) {
+  const double q = options.TaskExponent();
+  const Vector joint = NormsOfBlocks(norms, q);
+  const bool concave = options.p < 1 && smoothing > 0;
+  if (options.p < 1 && !concave && joint.maxCoeff() > 0) {
+    return Mismatch();
+  }
+  const Penalty penalty =
+      concave ? ConcavePenalty(options, joint, smoothing) : ConvexPenalty(options, joint);
+  const double dual_norm =
+      PowerNorm(NormsOfBlocks(roots, Conjugate(q)).cwiseQuotient(penalty.factors),
+                Conjugate(std::max(options.p, 1.0)));
+  const double bound = !std::isfinite(dual_norm * dual_norm) ? 0
+                       : options.form == Form::kPlain
+                           ? linear / std::max(dual_norm, 1.0)
+                           : BestValueOnRay(linear, dual_norm * dual_norm, 1.0);
+  const double primal = risk + penalty.value;
+  const double gap = risk + penalty.convex - bound;
+  return Bounds{primal, concave ? primal - gap : bound};
+}
+
 }  // namespace
 
 absl::StatusOr<Verification> Verify(const SparseMultitaskSvmOptions& options,
@@ -171,16 +203,18 @@ absl::StatusOr<Verification> Verify(const SparseMultitaskSvmOptions& options,
       lower->rows() != problem.num_rows() || lower->cols() != 1 || !lower->allFinite()) {
     return Mismatch();
   }
-  const double* smoothing = witness.FindValue("smoothing");
-  if (options.p < 1 && (smoothing == nullptr || !(*smoothing >= 0) || std::isinf(*smoothing))) {
+  const Matrix* smoothing = witness.FindArray("smoothing");
+  if (options.p < 1 && (smoothing == nullptr || smoothing->cols() != 1 ||
+                        smoothing->rows() != (options.sharing == Sharing::kSeparate ? tasks : 1) ||
+                        !smoothing->allFinite() || !(smoothing->array() >= 0).all())) {
     return Mismatch();
   }
   MERCER_ASSIGN_OR_RETURN(const std::optional<ColumnLayout> layout, FindColumns(problem));
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, MakeLoss(LossKind::kHinge));
   Matrix norms(tasks, kernels);
   Matrix roots(tasks, kernels);
-  double risk = 0;
-  double linear = 0;
+  Vector risks(tasks);
+  Vector linears(tasks);
   Verification verified;
   verified.values.resize(problem.num_rows(), 1);
   Index begin = 0;
@@ -210,35 +244,27 @@ absl::StatusOr<Verification> Verify(const SparseMultitaskSvmOptions& options,
     norms.row(t) = (of_task.array() * at.energies.array().sqrt()).transpose();
     roots.row(t) = below.energies.cwiseSqrt().transpose();
     MERCER_ASSIGN_OR_RETURN(
-        const double risk_of_task,
-        loss->TotalValue(task.targets.col(0), costs, at.scores, own.bias(0), context));
-    MERCER_ASSIGN_OR_RETURN(const double linear_of_task,
+        risks(t), loss->TotalValue(task.targets.col(0), costs, at.scores, own.bias(0), context));
+    MERCER_ASSIGN_OR_RETURN(linears(t),
                             loss->DualValue(task.targets.col(0), costs, feasible, context));
-    risk += risk_of_task;
-    linear += linear_of_task;
     verified.values.col(0).segment(begin, rows) = at.scores.array() + own.bias(0);
     verified.scale = std::max(verified.scale, at.scale + std::abs(own.bias(0)));
     begin += rows;
   }
-  // For p < 1 the convex problem is that of p = 1 that touches at the function. Of the function 0
-  // where nothing was learned it is p = 1 itself: optimal there, it is stationary for p as well.
-  const Vector joint = NormsOfBlocks(norms, options.q);
-  const bool concave = options.p < 1 && *smoothing > 0;
-  if (options.p < 1 && !concave && joint.maxCoeff() > 0) {
-    return Mismatch();
+  // Tasks that share nothing have a penalty each.
+  const bool separate = options.sharing == Sharing::kSeparate;
+  Bounds bounds;
+  for (Index first = 0; first < tasks; first += separate ? 1 : tasks) {
+    const Index count = separate ? 1 : tasks;
+    MERCER_ASSIGN_OR_RETURN(
+        const Bounds of_norm,
+        BoundsOf(options, norms.middleRows(first, count), roots.middleRows(first, count),
+                 risks.segment(first, count).sum(), linears.segment(first, count).sum(),
+                 options.p < 1 ? (*smoothing)(separate ? first : 0, 0) : 0));
+    bounds.primal += of_norm.primal;
+    bounds.lower += of_norm.lower;
   }
-  const Penalty penalty =
-      concave ? ConcavePenalty(options, joint, *smoothing) : ConvexPenalty(options, joint);
-  const double dual_norm =
-      PowerNorm(NormsOfBlocks(roots, Conjugate(options.q)).cwiseQuotient(penalty.factors),
-                Conjugate(std::max(options.p, 1.0)));
-  const double bound = !std::isfinite(dual_norm * dual_norm) ? 0
-                       : options.form == Form::kPlain
-                           ? linear / std::max(dual_norm, 1.0)
-                           : BestValueOnRay(linear, dual_norm * dual_norm, 1.0);
-  const double primal = risk + penalty.value;
-  const double gap = risk + penalty.convex - bound;
-  verified.certificate = MakeGapCertificate(primal, concave ? primal - gap : bound);
+  verified.certificate = MakeGapCertificate(bounds.primal, bounds.lower);
   if (options.p < 1) {
     verified.certificate.kind = CertificateKind::kStationarity;
   }

@@ -32,6 +32,9 @@ class SparseMultiTaskSVM(TaskClassifier):
     C : float, default=1.0
         Weight of the losses against the penalty. Larger fits the training rows more closely and selects more blocks. In
         (0, inf).
+    sharing : {'joint', 'separate'}, default='joint'
+        Joint: tasks share which blocks they use. separate: each task is a problem of its own, with its own norm as the
+        penalty, and selects for itself; q is then without effect. What joint selection is compared with.
     form : {'squared', 'plain'}, default='squared'
         Squared: half the square of the norm is the penalty, as of a support vector machine. plain: the norm itself; C
         then means something else, and up to some C no block is selected. Both have the same solutions at values of C
@@ -121,13 +124,14 @@ class SparseMultiTaskSVM(TaskClassifier):
     """
 
     _learner = "sparse_multitask_svm"
-    _options = ("C", "form", "p", "q", "block_weights", "smoothing", "allow_one_class", "method", "max_steps",)
+    _options = ("C", "sharing", "form", "p", "q", "block_weights", "smoothing", "allow_one_class", "method", "max_steps",)
 
     def __init__(
         self,
         *,
         kernels: Any = None,
         C: float = 1.0,
+        sharing: str = "joint",
         form: str = "squared",
         p: float = 1.0,
         q: float = 2.0,
@@ -152,6 +156,7 @@ class SparseMultiTaskSVM(TaskClassifier):
     ) -> None:
         self.kernels = kernels
         self.C = C
+        self.sharing = sharing
         self.form = form
         self.p = p
         self.q = q

@@ -1,0 +1,106 @@
+#include "core/solvers/multitask/separate_tasks_solver.h"
+
+#include <algorithm>
+
+#include "core/base/status/status_macros.h"
+
+namespace mercer {
+
+SeparateTasksSolver::SeparateTasksSolver(const MultitaskProblem& problem, const Maker& make) {
+  for (const MultitaskTask& task : problem.tasks) {
+    problems_.push_back({problem.loss, {task}, problem.norm});
+  }
+  for (const MultitaskProblem& of_task : problems_) {
+    solvers_.push_back(make(of_task));
+  }
+}
+
+absl::Status SeparateTasksSolver::Start(RunContext& context) {
+  for (const auto& solver : solvers_) {
+    MERCER_RETURN_IF_ERROR(solver->Start(context));
+  }
+  Gather();
+  return absl::OkStatus();
+}
+
+absl::Status SeparateTasksSolver::Step(RunContext& context) {
+  if (const size_t next = Next(); next < solvers_.size()) {
+    MERCER_RETURN_IF_ERROR(solvers_[next]->Step(context));
+    Gather();
+  }
+  return absl::OkStatus();
+}
+
+void SeparateTasksSolver::SetRelativeGap(double relative_gap) {
+  for (const auto& solver : solvers_) {
+    solver->SetRelativeGap(relative_gap);
+  }
+}
+
+MultitaskStop SeparateTasksSolver::stop() const {
+  if (Next() < solvers_.size()) {
+    return MultitaskStop::kRunning;
+  }
+  MultitaskStop stop = MultitaskStop::kRelativeGap;
+  for (const auto& solver : solvers_) {
+    stop = std::max(stop, solver->stop());
+  }
+  return stop;
+}
+
+int64_t SeparateTasksSolver::iterations() const {
+  int64_t sum = 0;
+  for (const auto& solver : solvers_) {
+    sum += solver->iterations();
+  }
+  return sum;
+}
+
+double SeparateTasksSolver::NextCost() const {
+  const size_t next = Next();
+  return next < solvers_.size() ? solvers_[next]->NextCost() : 0;
+}
+
+size_t SeparateTasksSolver::Next() const {
+  size_t next = solvers_.size();
+  double widest = -kInfinity;
+  for (size_t t = 0; t < solvers_.size(); ++t) {
+    const MultitaskBest& best = solvers_[t]->best();
+    if (!solvers_[t]->done() && best.primal - best.lower > widest) {
+      widest = best.primal - best.lower;
+      next = t;
+    }
+  }
+  return next;
+}
+
+void SeparateTasksSolver::Gather() {
+  best_ = {};
+  best_.primal = 0;
+  best_.lower = 0;
+  best_.weights.resize(static_cast<Index>(solvers_.size()), problems_[0].num_blocks());
+  for (size_t t = 0; t < solvers_.size(); ++t) {
+    const MultitaskBest& of_task = solvers_[t]->best();
+    best_.primal += of_task.primal;
+    best_.lower += of_task.lower;
+    best_.dual.push_back(of_task.dual[0]);
+    best_.lower_dual.push_back(of_task.lower_dual[0]);
+    best_.weights.row(static_cast<Index>(t)) = of_task.weights.row(0);
+  }
+}
+
+void SeparateTasksSolver::Save(ByteWriter& writer) const {
+  for (const auto& solver : solvers_) {
+    solver->Save(writer);
+  }
+}
+
+absl::Status SeparateTasksSolver::Load(ByteReader& reader, RunContext& context) {
+  for (const auto& solver : solvers_) {
+    MERCER_RETURN_IF_ERROR(solver->Load(reader, context));
+  }
+  Gather();
+  return absl::OkStatus();
+}
+
+}  // namespace mercer
