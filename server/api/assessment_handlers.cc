@@ -14,6 +14,7 @@
 #include "server/api/dataset_evaluation.h"
 #include "server/api/model_lookup.h"
 #include "server/api/model_translator.h"
+#include "server/api/prediction_translator.h"
 #include "server/api/recipe_translator.h"
 #include "server/jobs/job_errors.h"
 #include "server/jobs/model_verification.h"
@@ -61,9 +62,11 @@ absl::StatusOr<v1::EvaluateModelResponse> AssessmentHandlers::EvaluateModel(
   MERCER_ASSIGN_OR_RETURN(const ParseBudget::Share memory,
                           memory_->Take(bytes, context_.limits.dataset_bytes,
                                         [&] { return cancellation.cancelled(); }));
-  MERCER_ASSIGN_OR_RETURN(
-      const Evaluation evaluation,
-      EvaluateDataset(*loaded->predictor, **dataset, request.task(), cancellation));
+  PredictOptions options;
+  options.task = request.task();
+  MERCER_ASSIGN_OR_RETURN(options.task_rule, ReadTaskRule(request.task_rule()));
+  MERCER_ASSIGN_OR_RETURN(const Evaluation evaluation,
+                          EvaluateDataset(*loaded->predictor, **dataset, options, cancellation));
   v1::EvaluateModelResponse response;
   response.set_model(loaded->name);
   for (const Metric& metric : evaluation.metrics) {

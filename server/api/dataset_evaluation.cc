@@ -131,7 +131,7 @@ int64_t EvaluationBytes(const Model& model, const Dataset& dataset) {
 }
 
 absl::StatusOr<Evaluation> EvaluateDataset(const Predictor& predictor, const Dataset& dataset,
-                                           const std::string& task,
+                                           const PredictOptions& options,
                                            const CancellationToken& cancellation) {
   const Model& model = predictor.model();
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(model, dataset));
@@ -152,7 +152,7 @@ absl::StatusOr<Evaluation> EvaluateDataset(const Predictor& predictor, const Dat
         "NO_ROWS", {{"column", model.target}});
   }
   MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
-                          PredictAll(predictor, dataset, {false, task}, cancellation));
+                          PredictAll(predictor, dataset, options, cancellation));
   MERCER_ASSIGN_OR_RETURN(evaluation.metrics,
                           EvaluateWeighted(model.coding, prediction, *target, counts, context));
   return evaluation;

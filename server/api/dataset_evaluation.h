@@ -27,7 +27,7 @@ int64_t EvaluationBytes(const Model& model, const Dataset& dataset);
 // that a regression cannot use (BAD_LABEL), a bad weight (BAD_WEIGHT), no row that counts (NO_ROWS), and
 // those of Predictor; kCancelled.
 absl::StatusOr<Evaluation> EvaluateDataset(const Predictor& predictor, const Dataset& dataset,
-                                           const std::string& task,
+                                           const PredictOptions& options,
                                            const CancellationToken& cancellation);
 
 }  // namespace mercer::server

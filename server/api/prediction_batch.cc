@@ -24,6 +24,7 @@ absl::StatusOr<PreparedData> PrepareCall(const LoadedModel& model, const Pending
   RunContext context;
   PredictOptions options;
   options.task = call.request->task();
+  MERCER_ASSIGN_OR_RETURN(options.task_rule, ReadTaskRule(call.request->task_rule()));
   return model.predictor->Prepare(rows, options, context);
 }
 

@@ -63,6 +63,7 @@ v1::PredictHeader HeaderOf(const v1::PredictRequest& request) {
   header.set_contributions(request.contributions());
   header.set_probabilities(request.probabilities());
   header.set_task(request.task());
+  header.set_task_rule(request.task_rule());
   header.set_unseen(request.unseen());
   return header;
 }
@@ -129,6 +130,7 @@ absl::StatusOr<v1::PredictResponse> PredictionHandlers::PredictDataset(
   PredictOptions options;
   options.contributions = header.contributions();
   options.task = header.task();
+  MERCER_ASSIGN_OR_RETURN(options.task_rule, ReadTaskRule(header.task_rule()));
   const Preprocessing& preprocessing = model.predictor->model().preprocessing;
   std::vector<UnseenCell> unseen;
   if (header.unseen() != v1::UNSEEN_ROWS_UNSPECIFIED) {

@@ -378,6 +378,20 @@ absl::StatusOr<Dataset> ReadRows(const v1::Rows& rows, const Predictor& predicto
   return RowsReader(rows, predictor, ignored).Read();
 }
 
+absl::StatusOr<TaskRule> ReadTaskRule(v1::TaskRule rule) {
+  switch (rule) {
+    case v1::TASK_RULE_UNSPECIFIED:
+    case v1::TASK_RULE_OWN:
+      return TaskRule::kOwn;
+    case v1::TASK_RULE_MEAN_IF_UNKNOWN:
+      return TaskRule::kMeanIfUnknown;
+    case v1::TASK_RULE_MEAN:
+      return TaskRule::kMean;
+    default:
+      return BadField("task_rule", "is none of those that there are");
+  }
+}
+
 void WriteRowErrors(const std::vector<UnseenCell>& cells, v1::PredictResponse* response) {
   for (const UnseenCell& cell : cells) {
     v1::RowError& error = *response->add_row_errors();

@@ -18,6 +18,9 @@ namespace mercer::server {
 absl::StatusOr<Dataset> ReadRows(const v1::Rows& rows, const Predictor& predictor,
                                  const HashSet<std::string>& ignored = {});
 
+// OWN unless it is said. Errors: kInvalidArgument naming the field "task_rule".
+absl::StatusOr<TaskRule> ReadTaskRule(v1::TaskRule rule);
+
 // Takes the predictions of those rows back and says why.
 void WriteRowErrors(const std::vector<UnseenCell>& cells, v1::PredictResponse* response);
 

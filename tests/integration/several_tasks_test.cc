@@ -149,6 +149,45 @@ TEST_F(SeveralTasksTest, ARowWithoutATaskOfTheModelIsRefused) {
               Contains(HasSubstr("rows.tasks: ")));
 }
 
+TEST_F(SeveralTasksTest, RowsOfOtherTasksMayHaveTheMeanOfAll) {
+  ASSERT_EQ(WaitForEnd(TrainOk(TasksRequest({"ann", "bob"})).name()).state(),
+            v1::JOB_STATE_SUCCEEDED);
+  v1::PredictResponse response;
+  ASSERT_TRUE(Predict(Rows({"ann", "bob"}, ""), &response).ok());
+  const double ann = response.decision_values().values(0);
+  const double mean = (ann + response.decision_values().values(1)) / 2;
+  const auto with_rule = [](v1::PredictRequest request, v1::TaskRule rule) {
+    request.set_task_rule(rule);
+    return request;
+  };
+  const auto values = [&] { return response.decision_values().values(); };
+  ASSERT_TRUE(
+      Predict(with_rule(Rows({"eve", "ann"}, ""), v1::TASK_RULE_MEAN_IF_UNKNOWN), &response).ok());
+  EXPECT_THAT(values(), ElementsAre(mean, ann));
+  v1::PredictRequest all = with_rule(Rows({}, ""), v1::TASK_RULE_MEAN);
+  ASSERT_TRUE(Predict(all, &response).ok());
+  EXPECT_THAT(values(), ElementsAre(mean, mean));
+  all.set_contributions(true);  // a call that joins no batch
+  ASSERT_TRUE(Predict(all, &response).ok());
+  EXPECT_THAT(values(), ElementsAre(mean, mean));
+  EXPECT_THAT(ViolationsOf(Predict(with_rule(Rows({}, "ann"), v1::TASK_RULE_MEAN), &response)),
+              Contains(HasSubstr("task: ")));
+  EXPECT_THAT(
+      ViolationsOf(Predict(with_rule(Rows({"ann", "bob"}, ""), v1::TaskRule(77)), &response)),
+      Contains(HasSubstr("task_rule: ")));
+
+  // x1 means the opposite in the two data sets.
+  v1::EvaluateModelRequest evaluate;
+  evaluate.set_name("models/tasks");
+  evaluate.set_dataset("datasets/bob");
+  evaluate.set_task_rule(v1::TASK_RULE_MEAN);
+  grpc::ClientContext evaluation;
+  v1::EvaluateModelResponse evaluated;
+  const grpc::Status status = models_->EvaluateModel(&evaluation, evaluate, &evaluated);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_LT(evaluated.metrics(0).value(), 1.0);
+}
+
 TEST_F(SeveralTasksTest, WhatIsNoTaskIsSaidBeforeAJobIsQueued) {
   v1::Dataset dataset;
   ASSERT_TRUE(Upload(TaskCsv(30, 3, false), "wide", &dataset).ok());

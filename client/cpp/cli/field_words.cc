@@ -40,6 +40,7 @@ constexpr Words kFlags[] = {
     {"labels", "--label"},
     {"target", "--target"},
     {"task", "--task"},
+    {"task_rule", "--task-rule"},
     {"seed", "--seed"},
     {"threads", "--threads"},
     {"priority", "--priority"},

@@ -7,6 +7,7 @@
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/file_format.h"
 #include "client/cpp/cli/prediction_csv.h"
+#include "client/cpp/cli/task_flags.h"
 #include "client/cpp/cli/text.h"
 #include "client/cpp/output_file.h"
 #include "client/cpp/table_rows.h"
@@ -27,7 +28,7 @@ struct PredictFlags {
   std::string model;
   std::string input;
   std::string output;
-  std::string task;
+  TaskFlags tasks;
   bool values = false;
   bool contributions = false;
   std::optional<std::string> delimiter;
@@ -131,7 +132,8 @@ absl::Status PredictAll(Session& session, const PredictFlags& flags, KeptCells& 
   v1::PredictHeader header;
   header.set_model(FullName("models", flags.model));
   header.set_contributions(flags.contributions);
-  header.set_task(flags.task);
+  header.set_task(flags.tasks.task);
+  header.set_task_rule(RuleOf(flags.tasks));
   header.set_unseen(flags.unseen == kUnseenZeros ? v1::UNSEEN_ROWS_ZEROS
                                                  : v1::UNSEEN_ROWS_ROW_ERROR);
   if (IsDataset(flags)) {
@@ -232,9 +234,7 @@ void AddPredictCommand(CommandLine& line) {
       "stored data set, datasets/ID");
   command->add_option("--output", flags->output,
                       "Write the predictions to this file, which is left alone unless all succeed");
-  command->add_option(
-      "--task", flags->task,
-      "Models of several tasks: that of all rows; default: the column of the tasks says it");
+  AddTaskFlags(*command, flags->tasks);
   command->add_flag("--values", flags->values, "Also the decision values, one column per output");
   command->add_flag("--contributions", flags->contributions,
                     "Also each kernel's share of each decision value");

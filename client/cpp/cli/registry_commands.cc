@@ -3,6 +3,7 @@
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/model_text.h"
 #include "client/cpp/cli/model_versions.h"
+#include "client/cpp/cli/task_flags.h"
 #include "client/cpp/cli/text.h"
 #include "core/base/status/status_macros.h"
 
@@ -28,7 +29,7 @@ struct RetentionFlags {
 struct AssessFlags {
   std::string model;
   std::string dataset;
-  std::string task;
+  TaskFlags tasks;
 };
 
 absl::StatusOr<ExitCode> Update(Session& session, const UpdateFlags& flags) {
@@ -103,7 +104,8 @@ absl::StatusOr<ExitCode> Evaluate(Session& session, const AssessFlags& flags) {
   v1::EvaluateModelRequest request;
   request.set_name(FullName("models", flags.model));
   request.set_dataset(FullName("datasets", flags.dataset));
-  request.set_task(flags.task);
+  request.set_task(flags.tasks.task);
+  request.set_task_rule(RuleOf(flags.tasks));
   const std::stop_token interrupt = session.CatchInterrupts();
   const absl::StatusOr<v1::EvaluateModelResponse> response =
       session.client().EvaluateModel(request, interrupt);
@@ -203,9 +205,7 @@ void AddRegistryCommands(CommandLine& line) {
   evaluate->add_option("MODEL", evaluated->model, "NAME, NAME/versions/N or NAME@ALIAS")
       ->required();
   evaluate->add_option("DATA", evaluated->dataset, "Name of the data set")->required();
-  evaluate->add_option(
-      "--task", evaluated->task,
-      "Models of several tasks: that of all rows; default: the column of the tasks says it");
+  AddTaskFlags(*evaluate, evaluated->tasks);
   auto verified = std::make_shared<AssessFlags>();
   line.Add(line.app, "verify", "Recompute the certificate of a model from data and witness",
            verified, &Verify)

@@ -115,6 +115,32 @@ def test_the_task_column_of_a_frame_may_hold_numbers(client, table):
     np.testing.assert_array_equal(by_frame, named)
 
 
+def test_other_tasks_may_have_the_mean_of_all(model, people):
+    features, _, subjects = people
+    mean = np.mean([model.decision_function(features, task=name) for name in NAMES], axis=0)
+    renamed = np.where(subjects == "bob", "joe", subjects)
+    expected = np.where(subjects == "bob", mean, model.decision_function(features, tasks=subjects))
+    local = mercer.load_model(model.export())
+    machine = InfiniteFeaturesRegressor(lambda_=0.05).fit(features, people[1], tasks=subjects)
+    for options, values in [
+        ({"task_rule": "mean"}, mean),
+        ({"task": "joe", "task_rule": "mean_if_unknown"}, mean),
+        ({"tasks": renamed, "task_rule": "mean_if_unknown"}, expected),
+    ]:
+        np.testing.assert_allclose(model.predict(features, **options), values, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(local.predict(features, **options), values, rtol=1e-10, atol=1e-10)
+    each = np.mean([machine.predict(features, tasks=[name] * len(features)) for name in NAMES], axis=0)
+    np.testing.assert_allclose(machine.predict(features, task_rule="mean"), each, rtol=1e-10, atol=1e-10)
+    for options, error in [
+        ({"task_rule": "average"}, "task_rule must be one of own, mean_if_unknown, mean"),
+        ({"task_rule": "mean", "task": "ann"}, "must be empty"),
+    ]:
+        with pytest.raises(ValueError, match=error):
+            local.predict(features, **options)
+        with pytest.raises(ValueError, match=error):
+            model.predict(features, **options)
+
+
 def test_without_a_server_the_same_is_said(model, people, table):
     features, _, subjects = people
     local = mercer.load_model(model.export())

@@ -50,11 +50,21 @@ absl::Status CheckContributions(const ModelFunction& function, const PredictOpti
   return violations.ToStatus();
 }
 
-// Makes one column of one for each task: what is said of a row is said by the output of its task.
+// Makes one column of one for each task: what is said of a row is said by the output of its task, or
+// by the mean over all, added up one after the other so that it is the same whatever other rows.
 Matrix OfOwnTasks(const Matrix& values, const std::vector<int>& tasks) {
   Matrix own(values.rows(), 1);
   for (Index row = 0; row < values.rows(); ++row) {
-    own(row, 0) = values(row, tasks[static_cast<size_t>(row)]);
+    const int task = tasks[static_cast<size_t>(row)];
+    if (task != TaskCoding::kMeanOfAll) {
+      own(row, 0) = values(row, task);
+      continue;
+    }
+    double total = 0;
+    for (Index t = 0; t < values.cols(); ++t) {
+      total += values(row, t);
+    }
+    own(row, 0) = total / static_cast<double>(values.cols());
   }
   return own;
 }
@@ -162,7 +172,8 @@ absl::StatusOr<PreparedData> Predictor::Prepare(const Dataset& rows, const Predi
                               ? own.Apply(rows, context)
                               : own.WithUnseenCategory(rule).Apply(rows, context));
   MERCER_RETURN_IF_ERROR(CheckSquares(prepared));
-  MERCER_ASSIGN_OR_RETURN(prepared.tasks, model_->tasks.ReadTasks(rows, options.task, context));
+  MERCER_ASSIGN_OR_RETURN(prepared.tasks,
+                          model_->tasks.ReadTasks(rows, options.task, options.task_rule, context));
   return prepared;
 }
 

@@ -24,13 +24,15 @@ struct PredictOptions {
   // For models of several tasks, the task of all rows. Empty: the column of the tasks says it.
   // PredictPrepared takes no notice.
   std::string task = {};
+  // For the same: by which of their outputs rows are predicted. PredictPrepared takes no notice.
+  TaskRule task_rule = TaskRule::kOwn;
   // What holds in place of the model's own rule for categories that training did not know.
   // PredictPrepared takes no notice.
   std::optional<UnseenCategory> unseen_category = {};
 };
 
 struct Prediction {
-  Matrix decision_values;    // rows x outputs of the coding: of several tasks each row's own
+  Matrix decision_values;    // rows x outputs of the coding: of several tasks one (TaskRule)
   std::vector<int> classes;  // classification: index into coding.classes(), one per row
   std::vector<std::string> contribution_names;  // kernels, groups of features, then "bias"
   // The contributions, when they were asked for: for each name a matrix of rows x outputs, which
@@ -54,7 +56,7 @@ class Predictor {
   size_t MemoryBytes() const;
 
   // Errors: kInvalidArgument naming block, column or row (column mismatch, unseen category, missing
-  // value, unknown task), "contributions" or "task"; kCancelled.
+  // value, unknown task), "contributions", "task" or "task_rule"; kCancelled.
   absl::StatusOr<Prediction> Predict(const Dataset& rows, const PredictOptions& options,
                                      RunContext& context) const;
   // The preprocessed rows, which fit the model: what PredictPrepared takes. Errors: those of

@@ -243,7 +243,8 @@ absl::Status AddInputs(const RecipeRun& run, const std::vector<Index>& rows, Rec
     prepared.cache_key =
         absl::StrCat(run.dataset_digest, "/", ContentHash(SaveWithRepairs(applied)));
   }
-  MERCER_ASSIGN_OR_RETURN(prepared.tasks, made.tasks.ReadTasks(*run.dataset, "", context));
+  MERCER_ASSIGN_OR_RETURN(prepared.tasks,
+                          made.tasks.ReadTasks(*run.dataset, "", TaskRule::kOwn, context));
   made.inputs = std::make_shared<const PreparedData>(std::move(prepared));
   for (TaskData& task : made.problem.tasks) {
     task.inputs = made.inputs;

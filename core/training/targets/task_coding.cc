@@ -64,18 +64,27 @@ absl::StatusOr<std::vector<int>> TaskCoding::Tasks(const RoleColumn& column,
 }
 
 absl::StatusOr<std::vector<int>> TaskCoding::ReadTasks(const Dataset& rows, const std::string& task,
+                                                       TaskRule rule,
                                                        const RunContext& context) const {
-  if (!task.empty()) {
-    const auto found = std::find(names_.begin(), names_.end(), task);
-    FieldViolations violations;
-    violations.Check(has_column(), "task", "is for models of several tasks");
-    violations.Check(!has_column() || found != names_.end(), "task", UnknownTask(names_));
-    MERCER_RETURN_IF_ERROR(violations.ToStatus());
-    return std::vector<int>(static_cast<size_t>(rows.rows),
-                            static_cast<int>(found - names_.begin()));
+  const bool may_be_unknown = rule == TaskRule::kMeanIfUnknown;
+  const auto found = std::find(names_.begin(), names_.end(), task);
+  FieldViolations violations;
+  if (!has_column()) {
+    violations.Check(task.empty(), "task", "is for models of several tasks");
+    violations.Check(rule == TaskRule::kOwn, "task_rule", "is for models of several tasks");
+  } else if (!task.empty()) {
+    violations.Check(rule != TaskRule::kMean, "task",
+                     "must be empty: all rows are predicted by the mean");
+    violations.Check(found != names_.end() || may_be_unknown, "task", UnknownTask(names_));
   }
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
   if (!has_column()) {
     return std::vector<int>();
+  }
+  if (rule == TaskRule::kMean || !task.empty()) {
+    const int common =
+        found != names_.end() ? static_cast<int>(found - names_.begin()) : kMeanOfAll;
+    return std::vector<int>(static_cast<size_t>(rows.rows), common);
   }
   const RoleColumn* column = rows.FindColumn(ColumnRole::kTask, column_);
   if (column == nullptr) {
@@ -86,11 +95,15 @@ absl::StatusOr<std::vector<int>> TaskCoding::ReadTasks(const Dataset& rows, cons
   }
   MERCER_ASSIGN_OR_RETURN(std::vector<int> tasks, Tasks(*column, context));
   for (size_t i = 0; i < tasks.size(); ++i) {
-    if (tasks[i] < 0) {
-      const auto row = static_cast<Index>(i);
+    if (tasks[i] >= 0) {
+      continue;
+    }
+    const auto row = static_cast<Index>(i);
+    if (!may_be_unknown) {
       return BadTask(column_, row,
                      std::isnan(column->values(row)) ? "the task is missing" : UnknownTask(names_));
     }
+    tasks[i] = kMeanOfAll;
   }
   return tasks;
 }

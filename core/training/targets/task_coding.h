@@ -15,6 +15,14 @@
 
 namespace mercer {
 
+// By which outputs of a model of several tasks a row is predicted. The mean over all tasks has the
+// sign, and the order of rows, of the sum of their values.
+enum class TaskRule {
+  kOwn,            // by that of its task, which must be known
+  kMeanIfUnknown,  // the same; rows of other tasks, or of none, by the mean over all tasks
+  kMean,           // by the mean over all tasks
+};
+
 // Tasks are sorted as classes are: numbers by value, others as byte strings.
 class TaskCoding {
  public:
@@ -42,12 +50,15 @@ class TaskCoding {
   // The task of each row of `column`, an index into names(); -1 for tasks that the coding does not
   // know, and for none. Errors: kCancelled.
   absl::StatusOr<std::vector<int>> Tasks(const RoleColumn& column, const RunContext& context) const;
-  // The task of each row of `rows`: that of its column, or `task` unless that is empty. Without a
-  // column here nothing, and `task` must be empty. Errors: kInvalidArgument naming the field
-  // "task", or with reason BAD_TASK (no such column; a row without a task, or with one that is not
-  // known); kCancelled.
+  // In place of a task: the mean over all of them.
+  static constexpr int kMeanOfAll = -1;
+
+  // The task of each row of `rows`, or kMeanOfAll, as the rule says: that of its column, or `task`
+  // unless that is empty. Without a column here nothing, and `task` must be empty, the rule kOwn.
+  // Errors: kInvalidArgument naming the field "task" or "task_rule", or with reason BAD_TASK (no
+  // such column; a row without a task, or with one that is not known); kCancelled.
   absl::StatusOr<std::vector<int>> ReadTasks(const Dataset& rows, const std::string& task,
-                                             const RunContext& context) const;
+                                             TaskRule rule, const RunContext& context) const;
 
   static void VisitFields(auto& visit, auto& self) {
     visit(self.column_, self.names_);

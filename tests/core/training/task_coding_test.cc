@@ -34,24 +34,55 @@ TEST(TaskCodingTest, ReadsTheTaskOfEveryRowOrOneForAll) {
       *TaskCoding::FromColumn(TextColumn({"a", "b"}, Vector{{0, 1}}), {0, 1}, RunContext());
   Dataset rows;
   rows.rows = 3;
-  EXPECT_EQ(*coding.ReadTasks(rows, "b", RunContext()), (std::vector<int>{1, 1, 1}));
-  EXPECT_EQ(GetReason(coding.ReadTasks(rows, "", RunContext()).status()), "BAD_TASK");
-  ASSERT_EQ(GetFieldViolations(coding.ReadTasks(rows, "c", RunContext()).status()).size(), 1u);
-  EXPECT_EQ(GetFieldViolations(coding.ReadTasks(rows, "c", RunContext()).status())[0].field,
-            "task");
-  EXPECT_EQ(GetFieldViolations(TaskCoding().ReadTasks(rows, "a", RunContext()).status()).size(),
-            1u);
-  EXPECT_TRUE(TaskCoding().ReadTasks(rows, "", RunContext())->empty());
+  EXPECT_EQ(*coding.ReadTasks(rows, "b", TaskRule::kOwn, RunContext()),
+            (std::vector<int>{1, 1, 1}));
+  EXPECT_EQ(GetReason(coding.ReadTasks(rows, "", TaskRule::kOwn, RunContext()).status()),
+            "BAD_TASK");
+  ASSERT_EQ(
+      GetFieldViolations(coding.ReadTasks(rows, "c", TaskRule::kOwn, RunContext()).status()).size(),
+      1u);
+  EXPECT_EQ(
+      GetFieldViolations(coding.ReadTasks(rows, "c", TaskRule::kOwn, RunContext()).status())[0]
+          .field,
+      "task");
+  EXPECT_EQ(
+      GetFieldViolations(TaskCoding().ReadTasks(rows, "a", TaskRule::kOwn, RunContext()).status())
+          .size(),
+      1u);
+  EXPECT_TRUE(TaskCoding().ReadTasks(rows, "", TaskRule::kOwn, RunContext())->empty());
 
   rows.role_columns = {TextColumn({"b", "a"}, Vector{{0, 0, 1}})};
-  EXPECT_EQ(*coding.ReadTasks(rows, "", RunContext()), (std::vector<int>{1, 1, 0}));
+  EXPECT_EQ(*coding.ReadTasks(rows, "", TaskRule::kOwn, RunContext()), (std::vector<int>{1, 1, 0}));
   rows.role_columns = {TextColumn({"b", "other"}, Vector{{0, 1, 0}})};
-  const absl::Status unknown = coding.ReadTasks(rows, "", RunContext()).status();
+  const absl::Status unknown = coding.ReadTasks(rows, "", TaskRule::kOwn, RunContext()).status();
   EXPECT_EQ(GetReason(unknown), "BAD_TASK");
   EXPECT_NE(unknown.message().find("row 2"), absl::string_view::npos) << unknown;
   rows.role_columns = {TextColumn({"b"}, Vector{{0, 0, std::nan("")}})};
-  EXPECT_NE(coding.ReadTasks(rows, "", RunContext()).status().message().find("row 3"),
-            absl::string_view::npos);
+  EXPECT_NE(
+      coding.ReadTasks(rows, "", TaskRule::kOwn, RunContext()).status().message().find("row 3"),
+      absl::string_view::npos);
+}
+
+TEST(TaskCodingTest, RowsOfOtherTasksMayHaveTheMeanOfAll) {
+  const TaskCoding coding =
+      *TaskCoding::FromColumn(TextColumn({"a", "b"}, Vector{{0, 1}}), {0, 1}, RunContext());
+  const auto read = [&](const Dataset& rows, const std::string& task, TaskRule rule) {
+    return coding.ReadTasks(rows, task, rule, RunContext());
+  };
+  constexpr int kMean = TaskCoding::kMeanOfAll;
+  Dataset rows;
+  rows.rows = 3;
+  EXPECT_EQ(*read(rows, "", TaskRule::kMean), std::vector<int>(3, kMean));
+  EXPECT_EQ(GetFieldViolations(read(rows, "a", TaskRule::kMean).status())[0].field, "task");
+  EXPECT_EQ(*read(rows, "c", TaskRule::kMeanIfUnknown), std::vector<int>(3, kMean));
+  EXPECT_EQ(*read(rows, "b", TaskRule::kMeanIfUnknown), std::vector<int>(3, 1));
+  EXPECT_EQ(GetReason(read(rows, "", TaskRule::kMeanIfUnknown).status()), "BAD_TASK");
+  rows.role_columns = {TextColumn({"b", "other"}, Vector{{0, 1, std::nan("")}})};
+  EXPECT_EQ(*read(rows, "", TaskRule::kMeanIfUnknown), (std::vector<int>{1, kMean, kMean}));
+  EXPECT_EQ(*read(rows, "", TaskRule::kMean), std::vector<int>(3, kMean));
+  const absl::Status single =
+      TaskCoding().ReadTasks(rows, "", TaskRule::kMean, RunContext()).status();
+  EXPECT_EQ(GetFieldViolations(single)[0].field, "task_rule");
 }
 
 TEST(TaskCodingTest, TooManyTasksAreRefused) {

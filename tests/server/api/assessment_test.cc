@@ -97,7 +97,7 @@ TEST_F(AssessmentTest, TargetOfAnotherNameIsNoTarget) {
   const auto dataset = jobs_->OpenDataset("clouds", CancellationToken());
   Dataset renamed = **dataset;
   renamed.role_columns[0].schema.name = "class";
-  const auto refused = EvaluateDataset(*(*loaded)->predictor, renamed, "", CancellationToken());
+  const auto refused = EvaluateDataset(*(*loaded)->predictor, renamed, {}, CancellationToken());
   EXPECT_EQ(GetReason(refused.status()), "MISSING_TARGET");
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("'label'"));
 }
@@ -109,7 +109,7 @@ TEST_F(AssessmentTest, CancelledEvaluationEnds) {
   CancellationToken cancelled;
   cancelled.Cancel();
   EXPECT_TRUE(
-      absl::IsCancelled(EvaluateDataset(*(*loaded)->predictor, **dataset, "", cancelled).status()));
+      absl::IsCancelled(EvaluateDataset(*(*loaded)->predictor, **dataset, {}, cancelled).status()));
 }
 
 TEST_F(AssessmentTest, VerifiedCertificateIsTheStoredOne) {

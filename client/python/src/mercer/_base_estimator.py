@@ -239,9 +239,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     # ---------------------------------------------------------------------------------------------------- prediction
 
-    def _decision_values(self, X: Any, tasks: Any = None) -> Array:
+    def _decision_values(self, X: Any, tasks: Any = None, task_rule: str = "own") -> Array:
         check_is_fitted(self)
-        return self.model_.decision_values(*self._rows_of_model(X), tasks=tasks)
+        return self.model_.decision_values(*self._rows_of_model(X), tasks=tasks, task_rule=task_rule)
 
     def _rows_of_model(self, X: Any) -> tuple[Any, Any]:
         """Features, or None and the matrices that the model reads."""

@@ -36,7 +36,7 @@ class TaskClassifier(KernelClassifier):
         """
         return self._fit_classes(X, y, sample_weight, tasks)
 
-    def decision_function(self, X: Any, tasks: Any = None) -> Array:
+    def decision_function(self, X: Any, tasks: Any = None, task_rule: str = "own") -> Array:
         """How far rows are on the side of each class.
 
         Parameters
@@ -44,16 +44,19 @@ class TaskClassifier(KernelClassifier):
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
             Features; columns of a DataFrame that are no numbers are categories.
         tasks : array-like of shape (n_samples,), optional
-            The name of the task of each row; needed where ``fit`` had any.
+            The name of the task of each row; needed where ``fit`` had any, unless the rule is ``"mean"``.
+        task_rule : str
+            ``"own"``: each row by its task; ``"mean_if_unknown"``: rows of other tasks by the mean over all tasks;
+            ``"mean"``: all rows so.
 
         Returns
         -------
         values : ndarray of shape (n_samples,) or (n_samples, n_classes)
             Two classes: positive for ``classes_[1]``. More: the largest is that of the predicted class.
         """
-        return self._class_values(self._decision_values(X, tasks))
+        return self._class_values(self._decision_values(X, tasks, task_rule))
 
-    def predict(self, X: Any, tasks: Any = None) -> npt.NDArray[Any]:
+    def predict(self, X: Any, tasks: Any = None, task_rule: str = "own") -> npt.NDArray[Any]:
         """Classes of rows.
 
         Parameters
@@ -61,15 +64,18 @@ class TaskClassifier(KernelClassifier):
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
             Features; columns of a DataFrame that are no numbers are categories.
         tasks : array-like of shape (n_samples,), optional
-            The name of the task of each row; needed where ``fit`` had any.
+            The name of the task of each row; needed where ``fit`` had any, unless the rule is ``"mean"``.
+        task_rule : str
+            ``"own"``: each row by its task; ``"mean_if_unknown"``: rows of other tasks by the mean over all tasks;
+            ``"mean"``: all rows so.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self._decide(self._decision_values(X, tasks))
+        return self._decide(self._decision_values(X, tasks, task_rule))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None, task_rule: str = "own") -> float:
         """Share of rows whose class is right.
 
         Parameters
@@ -81,13 +87,16 @@ class TaskClassifier(KernelClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             How often each row counts.
         tasks : array-like of shape (n_samples,), optional
-            The name of the task of each row; needed where ``fit`` had any.
+            The name of the task of each row; needed where ``fit`` had any, unless the rule is ``"mean"``.
+        task_rule : str
+            ``"own"``: each row by its task; ``"mean_if_unknown"``: rows of other tasks by the mean over all tasks;
+            ``"mean"``: all rows so.
 
         Returns
         -------
         score : float
         """
-        return float(accuracy_score(y, self.predict(X, tasks), sample_weight=sample_weight))
+        return float(accuracy_score(y, self.predict(X, tasks, task_rule), sample_weight=sample_weight))
 
 
 class TaskRegressor(KernelRegressor):
@@ -113,7 +122,7 @@ class TaskRegressor(KernelRegressor):
         """
         return self._fit_numbers(X, y, sample_weight, tasks)
 
-    def predict(self, X: Any, tasks: Any = None) -> Array:
+    def predict(self, X: Any, tasks: Any = None, task_rule: str = "own") -> Array:
         """Numbers of rows.
 
         Parameters
@@ -121,15 +130,18 @@ class TaskRegressor(KernelRegressor):
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
             Features; columns of a DataFrame that are no numbers are categories.
         tasks : array-like of shape (n_samples,), optional
-            The name of the task of each row; needed where ``fit`` had any.
+            The name of the task of each row; needed where ``fit`` had any, unless the rule is ``"mean"``.
+        task_rule : str
+            ``"own"``: each row by its task; ``"mean_if_unknown"``: rows of other tasks by the mean over all tasks;
+            ``"mean"``: all rows so.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self._decision_values(X, tasks)[:, 0]
+        return self._decision_values(X, tasks, task_rule)[:, 0]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None, task_rule: str = "own") -> float:
         """The coefficient of determination R^2.
 
         Parameters
@@ -141,10 +153,13 @@ class TaskRegressor(KernelRegressor):
         sample_weight : array-like of shape (n_samples,), optional
             How often each row counts.
         tasks : array-like of shape (n_samples,), optional
-            The name of the task of each row; needed where ``fit`` had any.
+            The name of the task of each row; needed where ``fit`` had any, unless the rule is ``"mean"``.
+        task_rule : str
+            ``"own"``: each row by its task; ``"mean_if_unknown"``: rows of other tasks by the mean over all tasks;
+            ``"mean"``: all rows so.
 
         Returns
         -------
         score : float
         """
-        return float(r2_score(y, self.predict(X, tasks), sample_weight=sample_weight))
+        return float(r2_score(y, self.predict(X, tasks, task_rule), sample_weight=sample_weight))

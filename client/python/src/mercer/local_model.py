@@ -28,6 +28,7 @@ _NAMES_IN_ERRORS = 10
 # Metrics, classes and weights in a notebook.
 _SHOWN = 10
 _UNSEEN = ("model", "zeros", "nan")
+_TASK_RULES = ("own", "mean_if_unknown", "mean")
 
 
 def _output_names(file: ModelFile) -> tuple[str, ...]:
@@ -189,9 +190,10 @@ class LocalModel:
         *,
         task: str = "",
         tasks: Any = None,
+        task_rule: str = "own",
         unseen: str = "model",
     ) -> Array:
-        """Values rows x outputs; of a regression the predictions; of several tasks rows x 1, each row's by its task.
+        """Values rows x outputs; of a regression the predictions; of several tasks rows x 1, by `task_rule`.
 
         Parameters
         ----------
@@ -205,6 +207,10 @@ class LocalModel:
             Models of several tasks: that of all rows. Empty: `tasks` says it, or a DataFrame's column `task_column`.
         tasks : sequence, optional
             The name of the task of each row.
+        task_rule : str
+            Models of several tasks: ``"own"``, each row by its task, which must be one of the model's;
+            ``"mean_if_unknown"``, rows of other tasks by the mean over all tasks; ``"mean"``, all rows so, which need
+            not say their tasks. The mean has the sign, and the order of rows, of the sum.
         unseen : str
             What becomes of rows with a category that training did not know: ``"model"`` as the model says, by default
             an error; ``"zeros"`` all features of the column are 0; ``"nan"`` such rows alone are NaN where the model
@@ -213,18 +219,26 @@ class LocalModel:
         if unseen not in _UNSEEN:
             raise ValueError(f"unseen must be one of {', '.join(_UNSEEN)}, is {unseen!r}")
         total = num_rows(rows, squares)
-        own = self._own_outputs(rows, total, task, tasks)
+        own = self._own_outputs(rows, total, task, tasks, task_rule)
         values = self._all_values(rows, total, squares, unseen)
-        return values if own is None else values[np.arange(total), own][:, None]
+        if own is None:
+            return values
+        return np.where(own < 0, values.mean(axis=1), values[np.arange(total), own])[:, None]
 
-    def _own_outputs(self, rows: Any, total: int, task: str, tasks: Any) -> Optional[npt.NDArray[np.intp]]:
-        """For each row the output of its task; None for models of a single task."""
+    def _own_outputs(self, rows: Any, total: int, task: str, tasks: Any, rule: str) -> Optional[npt.NDArray[np.intp]]:
+        """For each row the output of its task, -1 for the mean over all; None for models of a single task."""
+        if rule not in _TASK_RULES:
+            raise ValueError(f"task_rule must be one of {', '.join(_TASK_RULES)}, is {rule!r}")
         if task and tasks is not None:
             raise ValueError("task and tasks exclude each other")
         if not self.tasks:
-            if task or tasks is not None:
+            if task or tasks is not None or rule != "own":
                 raise ValueError("the model is of a single task")
             return None
+        if rule == "mean":
+            if task:
+                raise ValueError("task must be empty: all rows are predicted by the mean")
+            return np.full(total, -1, dtype=np.intp)
         if tasks is None and not task:
             if not is_frame(rows) or self.task_column not in rows.columns:
                 raise ValueError(
@@ -234,10 +248,10 @@ class LocalModel:
         place = {name: output for output, name in enumerate(self.tasks)}
         names = [task] * total if task else task_texts(tasks, total)
         for row, name in enumerate(names):
-            if name not in place:
+            if name not in place and rule == "own":
                 where = "" if task else f"row {row}: "
                 raise ValueError(f"{where}the model knows no task {name!r}; its tasks are {self._listed_tasks()}")
-        return np.array([place[name] for name in names], dtype=np.intp)
+        return np.array([place.get(name, -1) for name in names], dtype=np.intp)
 
     def _listed_tasks(self) -> str:
         more = ", ..." if len(self.tasks) > _NAMES_IN_ERRORS else ""
@@ -286,10 +300,11 @@ class LocalModel:
         *,
         task: str = "",
         tasks: Any = None,
+        task_rule: str = "own",
         unseen: str = "model",
     ) -> npt.NDArray[Any]:
         """Labels; of a regression numbers. Rows that are NaN in `decision_values` have the empty label."""
-        values = self.decision_values(rows, squares, task=task, tasks=tasks, unseen=unseen)
+        values = self.decision_values(rows, squares, task=task, tasks=tasks, task_rule=task_rule, unseen=unseen)
         if self._file.coding == _REGRESSION:
             return values[:, 0]
         labels = np.asarray(self.classes)[self.class_indices(values)]

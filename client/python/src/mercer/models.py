@@ -31,6 +31,17 @@ _UNSEEN = {
     "zeros": v1.UNSEEN_ROWS_ZEROS,
     "nan": v1.UNSEEN_ROWS_ROW_ERROR,
 }
+_TASK_RULES = {
+    "own": v1.TASK_RULE_OWN,
+    "mean_if_unknown": v1.TASK_RULE_MEAN_IF_UNKNOWN,
+    "mean": v1.TASK_RULE_MEAN,
+}
+
+
+def _rule(name: str) -> Any:
+    if name not in _TASK_RULES:
+        raise ValueError(f"task_rule must be one of {', '.join(_TASK_RULES)}, is {name!r}")
+    return _TASK_RULES[name]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -242,7 +253,7 @@ class Model:
         request.as_of_time.FromDatetime(when.astimezone(datetime.timezone.utc).replace(tzinfo=None))
         return Model(self._client, self._client.connection.call("GetModel", request).name)
 
-    def evaluate(self, dataset: Union[Dataset, str], task: str = "") -> dict[str, float]:
+    def evaluate(self, dataset: Union[Dataset, str], task: str = "", task_rule: str = "own") -> dict[str, float]:
         """Metrics on a stored data set that has the target column.
 
         Parameters
@@ -251,9 +262,11 @@ class Model:
             ``"datasets/{id}"``.
         task : str
             Of all rows, for models of several tasks. Empty: the data set's column of the tasks says it.
+        task_rule : str
+            As in :meth:`predict_all`.
         """
         name = dataset if isinstance(dataset, str) else dataset.name
-        request = v1.EvaluateModelRequest(name=self.name, dataset=name, task=task)
+        request = v1.EvaluateModelRequest(name=self.name, dataset=name, task=task, task_rule=_rule(task_rule))
         response = self._client.connection.call("EvaluateModel", request, timeout=None)
         return {metric.name: metric.value for metric in response.metrics}
 
@@ -275,11 +288,12 @@ class Model:
         squares: Optional[Mapping[str, Any]] = None,
         task: str = "",
         tasks: Any = None,
+        task_rule: str = "own",
         unseen: str = "model",
     ) -> Prediction:
         """Decision values, labels and shares of the kernels, from one version of the model.
 
-        A model of several tasks answers for each row with one value, that of its task.
+        A model of several tasks answers for each row with one value, that of its task or the mean over all tasks.
 
         Parameters
         ----------
@@ -298,6 +312,10 @@ class Model:
             set or a DataFrame.
         tasks : sequence, optional
             The name of the task of each row.
+        task_rule : str
+            Models of several tasks: ``"own"``, each row by its task, which must be one of the model's;
+            ``"mean_if_unknown"``, rows of other tasks by the mean over all tasks; ``"mean"``, all rows so, which need
+            not say their tasks. The mean has the sign, and the order of rows, of the sum.
         unseen : str
             What becomes of rows with a category that training did not know: ``"model"`` as the model says, by default
             an error; ``"zeros"`` all features of the column are 0; ``"nan"`` such rows alone are NaN, and named in
@@ -308,6 +326,7 @@ class Model:
         header = v1.PredictHeader(model=self.name, contributions=contributions, probabilities=probabilities)
         header.unseen = _UNSEEN[unseen]
         header.task = task
+        header.task_rule = _rule(task_rule)
         if task and tasks is not None:
             raise ValueError("task and tasks exclude each other")
         if isinstance(rows, Dataset):
