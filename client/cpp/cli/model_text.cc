@@ -111,17 +111,33 @@ std::string FormatBaseline(const std::vector<std::string>& metrics) {
                       of_classes ? "  always the most frequent class" : "  always the mean", "\n");
 }
 
-// A line for each task. `metrics`: "task.ann.rmse"; a task's name may have dots.
+// A line for each task, with a column for each of its metrics; not every task has all of them. `metrics`: "task.ann.rmse"; a task's
+// name may have dots.
 std::string FormatTaskMetrics(const std::vector<std::pair<std::string, double>>& metrics) {
   if (metrics.empty()) {
     return "";
   }
   constexpr size_t kBegin = std::size(kTaskPrefix) - 1;
-  const std::string& first = metrics[0].first;
-  Table table({"", "task", first.substr(first.rfind('.') + 1)});
+  std::vector<std::string> header = {"", "task"};
+  std::vector<std::vector<std::string>> rows;
   for (const auto& [name, value] : metrics) {
-    table.AddRow({"", Printable(name.substr(kBegin, name.rfind('.') - kBegin)),
-                  absl::StrFormat("%.4g", value)});
+    const size_t dot = name.rfind('.');
+    const std::string task = Printable(name.substr(kBegin, dot - kBegin));
+    const auto column = std::find(header.begin(), header.end(), name.substr(dot + 1));
+    const auto place = static_cast<size_t>(column - header.begin());
+    if (column == header.end()) {
+      header.push_back(name.substr(dot + 1));
+    }
+    if (rows.empty() || rows.back()[1] != task) {
+      rows.push_back({"", task});
+    }
+    rows.back().resize(std::max(rows.back().size(), place + 1), "-");
+    rows.back()[place] = absl::StrFormat("%.4g", value);
+  }
+  Table table(header);
+  for (std::vector<std::string>& row : rows) {
+    row.resize(header.size(), "-");
+    table.AddRow(std::move(row));
   }
   return table.ToString();
 }

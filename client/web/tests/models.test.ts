@@ -49,13 +49,20 @@ test('warnings are the model\'s, and before there is one the decisions of the re
 
 test('metrics of single tasks stand apart', () => {
   const accuracy = { name: 'folds.accuracy', value: 0.9 };
-  const model = modelWith([accuracy, { name: 'folds.task.a.b.accuracy', value: 0.875 }, { name: 'folds.task.c.accuracy', value: 1 }]);
-  assert.deepEqual(plainMetrics(model), [accuracy]);
-  assert.deepEqual(taskMetrics(model), [
-    { task: 'a.b', metric: 'accuracy', text: '87.50 %' },
-    { task: 'c', metric: 'accuracy', text: '100.00 %' },
+  const model = modelWith([
+    accuracy,
+    { name: 'folds.task.a.b.accuracy', value: 0.875 },
+    { name: 'folds.task.c.accuracy', value: 1 },
+    { name: 'folds.task.c.auc', value: 0.75 },
   ]);
-  assert.deepEqual(taskMetrics(modelWith([accuracy, { name: 'path.1.task.c.accuracy', value: 1 }])), []);
+  assert.deepEqual(plainMetrics(model), [accuracy]);
+  const { metrics, tasks } = taskMetrics(model);
+  assert.deepEqual(metrics, ['accuracy', 'auc']);
+  assert.deepEqual(
+    tasks.map(({ task, texts }) => [task, texts.get('accuracy'), texts.has('auc')]),
+    [['a.b', '87.50 %', false], ['c', '100.00 %', true]],
+  );
+  assert.deepEqual(taskMetrics(modelWith([accuracy, { name: 'path.1.task.c.accuracy', value: 1 }])).tasks, []);
 });
 
 test('the values of a path, and the best of them', () => {

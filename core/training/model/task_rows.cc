@@ -53,8 +53,10 @@ absl::Status AddTaskMetrics(const TaskOutputs& outputs, const Prediction& predic
     MERCER_ASSIGN_OR_RETURN(
         const std::vector<Metric> own,
         EvaluatePrediction(outputs.coding, PartOf(prediction, groups[t]), own_labels, context));
-    if (!own.empty()) {
-      metrics.push_back({absl::StrCat("task.", names[t], ".", own[0].name), own[0].value});
+    for (size_t m = 0; m < own.size(); ++m) {
+      if (m == 0 || own[m].name == "auc") {
+        metrics.push_back({absl::StrCat("task.", names[t], ".", own[m].name), own[m].value});
+      }
     }
   }
   return absl::OkStatus();

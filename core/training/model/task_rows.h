@@ -24,7 +24,7 @@ struct TaskOutputs {
   const TaskCoding& tasks;
 };
 
-// Adds the first metric on the rows of each task that has any, for up to 50 tasks:
+// Adds the first metric on the rows of each task that has any, and the AUC, for up to 50 tasks:
 // "task.ann.accuracy". `prediction` and `labels` are of the rows `rows` of `inputs`. Nothing is
 // added for a single task. Errors: kCancelled.
 absl::Status AddTaskMetrics(const TaskOutputs& outputs, const Prediction& prediction,

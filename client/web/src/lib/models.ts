@@ -89,12 +89,16 @@ export function warningsOf(model: Model | undefined, request: Pick<TrainRequest,
   return (model ? model.warnings : request?.decisions)?.flatMap(({ message }) => message ?? []) ?? [];
 }
 
-/** What "folds.task.ann.rmse" says of each task that was measured. */
-export function taskMetrics(model: Model): { task: string; metric: string; text: string }[] {
-  return (model.metrics ?? []).flatMap(({ name, value }) => {
+/** What "folds.task.ann.rmse" says of each task that was measured: its texts by metric, of which a task may lack some. */
+export function taskMetrics(model: Model): { metrics: string[]; tasks: { task: string; texts: Map<string, string> }[] } {
+  const tasks = new Map<string, Map<string, string>>();
+  for (const { name, value } of model.metrics ?? []) {
     const [, task, metric] = OF_TASK.exec(name ?? '') ?? [];
-    return task === undefined || metric === undefined ? [] : [{ task, metric, text: metricText(metric, value) }];
-  });
+    if (task === undefined || metric === undefined) continue;
+    tasks.set(task, (tasks.get(task) ?? new Map<string, string>()).set(metric, metricText(metric, value)));
+  }
+  const metrics = [...new Set([...tasks.values()].flatMap((texts) => [...texts.keys()]))];
+  return { metrics, tasks: [...tasks].map(([task, texts]) => ({ task, texts })) };
 }
 
 /** "folds.accuracy" -> "over the folds"; "held_out.accuracy" -> "on held-out rows". */

@@ -140,23 +140,22 @@ function DownloadButton({ model }: { model: Model }) {
 }
 
 function TaskMetricsPanel({ model }: { model: Model }) {
-  const metrics = taskMetrics(model);
-  const [first] = metrics;
-  if (!first) return null;
+  const { metrics, tasks } = taskMetrics(model);
+  if (tasks.length === 0) return null;
   return (
     <Panel title="Quality by task">
       <table class="table dense">
         <thead>
           <tr>
             <th scope="col">{model.tasks?.column ?? 'Task'}</th>
-            <th scope="col" class="number">{metricWords(first.metric)}</th>
+            {metrics.map((metric) => <th key={metric} scope="col" class="number">{metricWords(metric)}</th>)}
           </tr>
         </thead>
         <tbody>
-          {metrics.map(({ task, text }) => (
+          {tasks.map(({ task, texts }) => (
             <tr key={task}>
               <th scope="row">{task}</th>
-              <td class="number">{text}</td>
+              {metrics.map((metric) => <td key={metric} class="number">{texts.get(metric) ?? '–'}</td>)}
             </tr>
           ))}
         </tbody>

@@ -167,5 +167,23 @@ TEST(ModelTextTest, MetricsOfTasksHaveALineEach) {
             "  b.2     0.2\n");
 }
 
+TEST(ModelTextTest, NotEveryTaskHasAllMetrics) {
+  v1::Model model;
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, double>>{{"held_out.accuracy", 0.9},
+                                                   {"held_out.task.ann.accuracy", 0.8},
+                                                   {"held_out.task.bob.accuracy", 1},
+                                                   {"held_out.task.bob.auc", 0.75}}) {
+    v1::Metric& metric = *model.add_metrics();
+    metric.set_name(name);
+    metric.set_value(value);
+  }
+  EXPECT_EQ(FormatMetrics(model.metrics()),
+            "held-out rows accuracy 0.9\n"
+            "  task  accuracy   auc\n"
+            "  ann        0.8     -\n"
+            "  bob          1  0.75\n");
+}
+
 }  // namespace
 }  // namespace mercer::client

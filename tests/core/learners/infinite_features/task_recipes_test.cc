@@ -184,6 +184,7 @@ TEST(TaskRecipesTest, RowsHeldOutAreOfEveryTaskInProportion) {
              metrics.at("held_out.task." + kSubjects[static_cast<size_t>(subject)] + ".accuracy");
   }
   EXPECT_NEAR(right / 30, metrics.at("held_out.accuracy"), 1e-12);
+  EXPECT_GT(metrics.at("held_out.task." + kSubjects[0] + ".auc"), 0.9);
   recipe.validation = {ValidationKind::kFolds, {}, 3};
   const absl::StatusOr<TrainedModel> folds = Train(recipe, data);
   ASSERT_TRUE(folds.ok()) << folds.status();
