@@ -131,12 +131,12 @@ std::string FormatTaskMetrics(const std::vector<std::pair<std::string, double>>&
     if (rows.empty() || rows.back()[1] != task) {
       rows.push_back({"", task});
     }
-    rows.back().resize(std::max(rows.back().size(), place + 1), "-");
+    rows.back().resize(std::max(rows.back().size(), place + 1));
     rows.back()[place] = absl::StrFormat("%.4g", value);
   }
   Table table(header);
   for (std::vector<std::string>& row : rows) {
-    row.resize(header.size(), "-");
+    row.resize(header.size());
     table.AddRow(std::move(row));
   }
   return table.ToString();

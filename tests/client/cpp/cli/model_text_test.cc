@@ -181,7 +181,7 @@ TEST(ModelTextTest, NotEveryTaskHasAllMetrics) {
   EXPECT_EQ(FormatMetrics(model.metrics()),
             "held-out rows accuracy 0.9\n"
             "  task  accuracy   auc\n"
-            "  ann        0.8     -\n"
+            "  ann        0.8\n"
             "  bob          1  0.75\n");
 }
 
