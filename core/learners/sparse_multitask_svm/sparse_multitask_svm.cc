@@ -168,7 +168,8 @@ Vector SparseMultitaskSvmLearner::Smoothing() const {
   }
   Vector smoothing(static_cast<Index>(problem_->tasks.size()));
   for (Index t = 0; t < smoothing.size(); ++t) {
-    smoothing(t) = of(static_cast<const SeparateTasksSolver&>(*solver_).of_task(t));
+    smoothing(t) =
+        of(static_cast<const SeparateTasksSolver&>(*solver_).of_task(static_cast<size_t>(t)));
   }
   return smoothing;
 }
