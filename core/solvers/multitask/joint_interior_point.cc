@@ -102,6 +102,18 @@ Vector JointInteriorPoint::Energies() const {
   return energies;
 }
 
+// On its way a level may be below 0, where it says nothing: then the largest energy stands for it.
+Vector JointInteriorPoint::EnergyLevels() const {
+  Vector levels = state_.levels.cwiseProduct(state_.outer);
+  const Vector energies = Energies();
+  for (Index j = 0; j < num_groups_; ++j) {
+    for (Index k = 0; k < energies.size() && !(state_.levels(j) > 0); ++k) {
+      levels(j) = GroupAt(k) == j ? std::max(levels(j), energies(k)) : levels(j);
+    }
+  }
+  return levels;
+}
+
 // Half of the dual of constants, which is inside the box, and less where the dual of the whole ray
 // is largest before.
 absl::Status JointInteriorPoint::Start(RunContext& context) {
@@ -321,8 +333,10 @@ double JointInteriorPoint::LongestStep(const Direction& direction) const {
   step = StepWithin(state_.upper, direction.upper, step);
   step = StepWithin(state_.shares, direction.shares, step);
   step = StepWithin(state_.slack, direction.slack, step);
-  step = StepWithin(state_.levels, direction.levels, step);
+  // Levels are free: those of a solution are above 0 as its slacks are, and to keep them there on the
+  // way, where an energy has grown far beyond what the step had in mind, may end all progress.
   if (has_outer()) {
+    step = StepWithin(state_.levels, direction.levels, step);
     step = StepWithin(FloorRoom(), direction.outer, step);
     step = StepWithin(state_.at_floor, direction.at_floor, step);
   }
@@ -350,8 +364,9 @@ bool JointInteriorPoint::IsInside(const State& state) const {
   };
   return inside(state.alpha) && inside(costs_ - state.alpha) && inside(state.lower) &&
          inside(state.upper) && inside(state.shares) && inside(state.slack) &&
-         state.biases.allFinite() && inside(state.levels) && inside(state.outer) &&
-         (!has_outer() || (inside(state.at_floor) && inside(state.outer.array() - floor()))) &&
+         state.biases.allFinite() && state.levels.allFinite() && inside(state.outer) &&
+         (!has_outer() || (inside(state.levels) && inside(state.at_floor) &&
+                           inside(state.outer.array() - floor()))) &&
          std::isfinite(state.outer_level);
 }
 
@@ -385,8 +400,8 @@ absl::Status JointInteriorPoint::Iterate(RunContext& context) {
   goal.shares.array() += aim - direction.shares.array() * direction.slack.array();
   goal.outer.array() += aim - direction.outer.array() * direction.at_floor.array();
   MERCER_RETURN_IF_ERROR(FindDirection(residual, reduced, goal, direction, context));
-  // Where outer weights change by much, e / g is far from linear, and a whole step may spoil more
-  // of the equations than the next ones mend.
+  // Where alpha or outer weights change by much, e / g is far from linear, and a whole step may spoil
+  // more of the equations than the next ones mend.
   const double allowed = std::max(errors.OfEquations(), kMostSpoilt);
   const State before_step = state_;
   double step = LongestStep(direction);
@@ -398,8 +413,7 @@ absl::Status JointInteriorPoint::Iterate(RunContext& context) {
     }
     MERCER_RETURN_IF_ERROR(SetPoint(next.alpha, context));
     state_ = std::move(next);
-    if (!has_outer() || halvings >= kMostHalvings ||
-        ErrorsOf(FindResidual()).OfEquations() <= allowed) {
+    if (halvings >= kMostHalvings || ErrorsOf(FindResidual()).OfEquations() <= allowed) {
       break;
     }
     state_ = before_step;

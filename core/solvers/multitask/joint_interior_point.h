@@ -68,7 +68,7 @@ class JointInteriorPoint {
   // not selected.
   Vector Weights() const;
   // Of each group: what no energy over beta^2 of its blocks is above at the solution, r g.
-  Vector EnergyLevels() const { return state_.levels.cwiseProduct(state_.outer); }
+  Vector EnergyLevels() const;
   // About how many floating point operations an iteration takes.
   double IterationCost() const;
 
@@ -112,7 +112,7 @@ class JointInteriorPoint {
         };
         return inside(self.alpha) && inside(self.lower) && inside(self.upper) &&
                inside(self.shares) && inside(self.slack) && self.biases.allFinite() &&
-               inside(self.levels) && inside(self.outer) && self.at_floor.allFinite() &&
+               self.levels.allFinite() && inside(self.outer) && self.at_floor.allFinite() &&
                (self.at_floor.array() >= 0).all();
       });
     }

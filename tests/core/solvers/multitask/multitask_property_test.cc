@@ -14,6 +14,7 @@
 #include "core/solvers/svm/svm_newton.h"
 #include "tests/core/solvers/multitask/multitask_test_problems.h"
 #include "tests/core/solvers/smo_mkl_problems.h"
+#include "tests/support/json_fixture.h"
 
 namespace mercer {
 namespace {
@@ -87,6 +88,23 @@ TEST(MultitaskPropertyTest, FormsHaveTheSameSolutionsAtCostsThatBelongTogether) 
   const MultitaskProblem plain = ColumnProblem(data.inputs, OwnBlocks(20), data.targets, 1 / omega,
                                                NormOfForm(TaskNormForm::kPlain));
   EXPECT_TRUE(NormsOf(plain, SolveJointly(plain)).isApprox(NormsOf(squared, of_squared), 1e-4));
+}
+
+// A first step that makes alpha ten times as large makes energies a hundred times as large, and the
+// next one takes the level below 0.
+TEST(MultitaskPropertyTest, LevelsMayBeBelowZeroOnTheWay) {
+  const nlohmann::json digits = ReadFixtureFile("svm/grouped-digits.json");
+  const MultitaskProblem problem =
+      ColumnProblem({JsonMatrix(digits.at("X"))}, digits.at("groups").get<std::vector<Index>>(),
+                    {JsonVector(digits.at("y"))}, digits.at("C").get<double>(),
+                    NormOfForm(TaskNormForm::kSquared));
+  const MultitaskBest best = SolveJointly(problem, 1e-8);
+  AlternationSolver newton(problem, {.rule = TaskWeightRule::kNewton, .relative_gap = 1e-5});
+  RunContext context;
+  ASSERT_TRUE(newton.Start(context).ok());
+  ASSERT_TRUE(newton.Run(context).ok());
+  EXPECT_LE(newton.best().RelativeGap(), 1e-5);
+  EXPECT_NEAR(best.primal, newton.best().primal, 2e-5 * best.primal);
 }
 
 // One block and one task: a support vector machine with that kernel over beta^2.
