@@ -6,14 +6,22 @@
 
 DATA is a folder with the files that task_data.py describes, and says where they come from; `toy` reads none. Every
 measurement is written to the file of --results at once, and one that stands there is not made again. The tables go to
-the standard output; `costs` makes a second one of the measurements of `toy`, and --sets are what these two vary.
+the standard output; `costs` makes a second one of the measurements of `toy`, and --sets are what these two vary;
+`gaps` makes one of those of `channels` and of others with the server's relative gap.
 """
 
 import command_line
 from study_random_tasks import SWEEPS, costs, toy
-from study_tasks import TaskLaboratory, channels, digits, genes
+from study_tasks import TaskLaboratory, channels, digits, gaps, genes
 
-EXPERIMENTS = {"channels": channels, "digits": digits, "genes": genes, "toy": toy, "costs": costs}
+EXPERIMENTS = {
+    "channels": channels,
+    "gaps": gaps,
+    "digits": digits,
+    "genes": genes,
+    "toy": toy,
+    "costs": costs,
+}
 METHODS = ("mercer", "scikit-learn")
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import numpy as np
 from measurements import markdown, mean, spread, worst
-from study_tasks import DRAWS, column, measured
+from study_tasks import DRAWS, GAP, column, measured
 
 COSTS = (0.1, 0.3, 1.0, 3.0, 10.0)
 # With a separation of 1 in each relevant column every method's area under the curve is 99: too easy to choose C by it.
@@ -13,7 +13,11 @@ SWEEPS = {
     "columns": (50, 100, 200, 500),
     "tasks": (1, 2, 4, 8),
 }
-METHODS = {"p = 1": ("joint", {"p": 1.0}), "p = 0.5": ("joint", {"p": 0.5}), "LinearSVC, l1": ("linear", {})}
+METHODS = {
+    "p = 1": ("joint", {"p": 1.0, "gap": GAP}),
+    "p = 0.5": ("joint", {"p": 0.5, "gap": GAP}),
+    "LinearSVC, l1": ("linear", {}),
+}
 
 
 def _settings_of(sweeps):

@@ -17,7 +17,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 from trainings import durations
 
-GAP = 1e-3
 SVC_COSTS = tuple(10.0 ** (power / 2) for power in range(-7, 3))
 LASSO_PENALTIES = 20
 LABELS = ("neg", "pos")
@@ -32,9 +31,10 @@ def _fit(client, train, labels, groups, settings, threads):
     frame["class"] = np.array(LABELS)[(np.concatenate(labels) > 0).astype(int)]
     dataset = client.upload(frame, "class", roles={"task": "task"} if several else None)
     kernels = [f"linear columns={','.join(f'x{c}' for c in columns)} name={name}" for name, columns in groups.items()]
+    options = {name: value for name, value in settings.items() if name != "gap"}
     job = client.train(
-        dataset, "sparse_multitask_svm", settings, kernels=kernels or None, scaling="none", relative_gap=GAP,
-        threads=threads,
+        dataset, "sparse_multitask_svm", options, kernels=kernels or None, scaling="none",
+        relative_gap=settings["gap"], threads=threads,
     )  # fmt: skip
     events = list(job.progress())
     model = load_model(job.result().export())
