@@ -14,9 +14,9 @@ SWEEPS = {
     "tasks": (1, 2, 4, 8),
 }
 METHODS = {
-    "p = 1": ("joint", {"p": 1.0, "gap": GAP}),
-    "p = 0.5": ("joint", {"p": 0.5, "gap": GAP}),
-    "LinearSVC, l1": ("linear", {}),
+    "p = 1": ("joint", {"p": 1.0, "gap": GAP}, COSTS),
+    "p = 0.5": ("joint", {"p": 0.5, "gap": GAP}, COSTS),
+    "LinearSVC, l1": ("linear", {}, (0.003, 0.01, 0.03, *COSTS)),
 }
 
 
@@ -31,17 +31,17 @@ def _settings_of(sweeps):
 
 
 def _trials(laboratory, number, setting, words):
-    kind, options = METHODS[words]
-    return [laboratory.random(number, setting, kind, {**options, "C": cost}) for cost in COSTS]
+    """By C what was measured."""
+    kind, options, costs = METHODS[words]
+    return {cost: laboratory.random(number, setting, kind, {**options, "C": cost}) for cost in costs}
 
 
 def _chosen(trials):
     """The record of the largest area on the rows held out, the smallest C of equals, with that C."""
-    if any(trial is None for trial in trials):
+    if any(trial is None for trial in trials.values()):
         return None
-    areas = [trial["area_held_out"] for trial in trials]
-    best = areas.index(max(areas))
-    return {**trials[best], "C": COSTS[best]}
+    cost = max(trials, key=lambda cost: trials[cost]["area_held_out"])
+    return {**trials[cost], "C": cost}
 
 
 def toy(laboratory, names, numbers):
@@ -77,7 +77,8 @@ def costs(laboratory, names, numbers):
     for words in METHODS:
         trials = [_trials(laboratory, number, setting, words) for setting in settings for number in numbers]
         chosen = [record["C"] for record in map(_chosen, trials) if record]
-        for cost, found in zip(COSTS, zip(*trials)):
+        for cost in METHODS[words][2]:
+            found = [trial[cost] for trial in trials]
             lines.append([
                 words, f"{cost:g}", mean(column(found, "selection"), 2), mean(column(found, "area")),
                 mean(column(found, "area_held_out"), 2), mean(column(found, "variables")), chosen.count(cost),
