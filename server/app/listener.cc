@@ -28,8 +28,11 @@ namespace {
 // What gRPC sets when it listens by itself and is told of keep-alive.
 constexpr absl::Duration kUserTimeout = absl::Seconds(10);
 constexpr int kPauseMilliseconds = 50;  // when the system has no room for a connection
-// Meanwhile gRPC begins thousands of calls that are reset at once, of some 20 KiB each.
-constexpr absl::Duration kLookInterval = absl::Milliseconds(10);
+constexpr absl::Duration kLookInterval = absl::Milliseconds(50);
+// Within that gRPC begins ten thousands of calls that are reset at once, of some 20 KiB each: so looks do not wait while so many calls
+// do. To look as often at other times would break off senders of large messages that have not heard yet that they are refused.
+constexpr absl::Duration kCrowdInterval = absl::Milliseconds(10);
+constexpr int64_t kCrowd = 2000;
 constexpr absl::Duration kShortestShutOut = absl::Seconds(2);
 constexpr absl::Duration kLongestShutOut = absl::Minutes(1);
 constexpr absl::Duration kForgiven = absl::Minutes(5);
@@ -237,8 +240,14 @@ void Listener::Guard() {
       }
     }).IgnoreError();  // the next look sees what this one has not
     // At most a twentieth of a processor, however many connections there are.
-    const absl::Duration pause = std::max(kLookInterval, 20 * (ThreadTime() - before));
-    mutex_.AwaitWithTimeout(absl::Condition(&stopped_), pause);
+    const absl::Duration least = 20 * (ThreadTime() - before);
+    const absl::Duration pause = std::max(kLookInterval, least);
+    for (absl::Duration paused; !stopped_ && paused < pause; paused += kCrowdInterval) {
+      if (paused >= std::max(kCrowdInterval, least) && connections_.waiting_calls() > kCrowd) {
+        break;
+      }
+      mutex_.AwaitWithTimeout(absl::Condition(&stopped_), kCrowdInterval);
+    }
   }
 }
 

@@ -50,6 +50,8 @@ class OpenConnections {
   std::vector<std::string> BreakOffFloods(absl::Time now);
   bool IsShutOut(const std::string& host, absl::Time now) const;
   bool empty() const { return connections_.empty(); }
+  // Of all connections, not looked at yet.
+  int64_t waiting_calls() const { return loads_.waiting_calls(); }
 
  private:
   struct Connection {
