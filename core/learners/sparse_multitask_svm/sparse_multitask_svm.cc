@@ -89,7 +89,10 @@ std::unique_ptr<MultitaskSolver> SparseMultitaskSvmLearner::MakeSolverOf(
     case Method::kAuto:
     case Method::kInteriorPoint:
       if (problem.norm.is_joint()) {
-        return std::make_unique<WorkingSetSolver>(problem, gap, state_.first_blocks);
+        // Those of all tasks together are too many for one.
+        return std::make_unique<WorkingSetSolver>(
+            problem, gap,
+            options_.sharing == Sharing::kJoint ? state_.first_blocks : std::vector<Index>());
       }
   }
   return std::make_unique<AlternationSolver>(problem, options);
@@ -127,13 +130,25 @@ absl::Status SparseMultitaskSvmLearner::Advance(RunContext& context) {
   return absl::OkStatus();
 }
 
+// The sum of separate tasks may be good before a task that is small against the others has begun.
+double SparseMultitaskSvmLearner::Accuracy() const {
+  double accuracy = solver_->best().RelativeGap();
+  if (options_.sharing == Sharing::kSeparate && !solver_->done()) {
+    for (size_t t = 0; t < problem_->tasks.size(); ++t) {
+      const MultitaskSolver& own = static_cast<const SeparateTasksSolver&>(*solver_).of_task(t);
+      accuracy = std::max(accuracy, own.best().RelativeGap());
+    }
+  }
+  return accuracy;
+}
+
 StepReport SparseMultitaskSvmLearner::Report() const {
   const MultitaskBest& best = solver_->best();
   StepReport report;
   report.stage = "solve";
   report.primal = best.primal;
   report.dual = best.lower;
-  report.accuracy = best.RelativeGap();
+  report.accuracy = Accuracy();
   report.fraction = FractionOfGap(report.accuracy, problem_->relative_gap);
   report.active_kernels = (best.weights.colwise().maxCoeff().array() > 0).count();
   for (const Vector& dual : best.dual) {

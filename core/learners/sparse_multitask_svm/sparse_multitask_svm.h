@@ -64,6 +64,7 @@ class SparseMultitaskSvmLearner : public ResumableLearner<SparseMultitaskSvmStat
   std::unique_ptr<MultitaskSolver> MakeSolver() const;
   // Of the prepared problem, or of one of its tasks.
   std::unique_ptr<MultitaskSolver> MakeSolverOf(const MultitaskProblem& problem) const;
+  double Accuracy() const;
   TrainedPoint PointAt(const MultitaskPoint& at, const std::vector<Vector>& lower_dual) const;
   // Of p < 1: that of the best function, or of each task's.
   Vector Smoothing() const;

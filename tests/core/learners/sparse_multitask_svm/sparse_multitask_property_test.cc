@@ -126,6 +126,20 @@ TEST(SparseMultitaskPropertyTest, SeparateTasksAreProblemsOfTheirOwn) {
   }
 }
 
+// The large task's gap is all that counts in the sum; the small one is solved as well.
+TEST(SparseMultitaskPropertyTest, ASeparateTaskThatIsSmallIsSolvedToo) {
+  const Toy large = MakeToy(11, 2500, 30);
+  const Toy small = MakeToy(12, 12, 30);
+  const TrainingProblem problem =
+      ColumnProblem({large.inputs[0], large.inputs[1], small.inputs[2]}, IndexRange(0, 30),
+                    {large.targets[0], large.targets[1], small.targets[2]});
+  const OptionValues options = {{"sharing", std::string("separate")}};
+  const TrainingOutcome separate = MustTrain(problem, options, 0.05);
+  const TrainingOutcome alone = MustTrain(OneTask(problem, 2), {}, 1e-6);
+  const Vector own = separate.point.summary.tables.at(1).values.col(2);
+  EXPECT_GT(own.sum(), 0.5 * BlockNorms(alone.point.summary).sum());
+}
+
 // One task and one block: a support vector machine; p = 1 of one task: lp_mkl at p = 1.
 TEST(SparseMultitaskPropertyTest, OneTaskIsAMachineOfItsOwn) {
   TrainingProblem one = OneTask(ToyProblem(4, 50, 6), 1);
