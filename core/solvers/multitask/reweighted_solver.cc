@@ -56,7 +56,7 @@ absl::Status ReweightedSolver::Begin(RunContext& context) {
 
 void ReweightedSolver::SetRelativeGap(double stationarity) {
   if (state_.stop == MultitaskStop::kRelativeGap && state_.stationarity > stationarity &&
-      state_.touched.size() > 0) {
+      stationarity < state_.asked_at_stop && state_.touched.size() > 0) {
     state_.stop = MultitaskStop::kRunning;
   }
   options_.stationarity = stationarity;
@@ -137,7 +137,7 @@ absl::Status ReweightedSolver::EndStep(RunContext& context) {
   if (IsStationary()) {
     state_.iterations += convex_->iterations();
     convex_ = nullptr;
-    state_.stop = MultitaskStop::kRelativeGap;
+    Stop(MultitaskStop::kRelativeGap);
     return absl::OkStatus();
   }
   const double gap = convex_->best().RelativeGap();
@@ -159,11 +159,16 @@ absl::Status ReweightedSolver::EndStep(RunContext& context) {
   const double decrease = state_.steps > 1 ? before - state_.objective : kInfinity;
   if (is_zero || state_.stationarity < options_.stationarity ||
       decrease <= std::max(options_.relative_decrease, 2 * gap) * state_.objective) {
-    state_.stop = MultitaskStop::kRelativeGap;
+    Stop(MultitaskStop::kRelativeGap);
   } else if (state_.steps >= options_.max_steps) {
-    state_.stop = MultitaskStop::kIterationLimit;
+    Stop(MultitaskStop::kIterationLimit);
   }
   return absl::OkStatus();
+}
+
+void ReweightedSolver::Stop(MultitaskStop why) {
+  state_.stop = why;
+  state_.asked_at_stop = options_.stationarity;
 }
 
 void ReweightedSolver::Save(ByteWriter& writer) const {

@@ -66,7 +66,8 @@ class ReweightedSolver : public MultitaskSolver {
   absl::Status Start(RunContext& context) override;
   // An iteration of a convex problem. Errors: kCancelled, after which Start or Load must follow.
   absl::Status Step(RunContext& context) override;
-  // The measure of stationarity at which a run ends.
+  // The measure of stationarity at which a run ends. One that has stopped goes on when it is asked
+  // for less than it was then.
   void SetRelativeGap(double stationarity) override;
 
   MultitaskStop stop() const override { return state_.stop; }
@@ -100,14 +101,15 @@ class ReweightedSolver : public MultitaskSolver {
     double touching =
         kInfinity;  // objective of the best function in the problem that touches there
     MultitaskStop stop = MultitaskStop::kRunning;
+    double asked_at_stop = 0;  // stationarity that was asked for when the run stopped
     MultitaskBest best;
     double best_smoothing = 0;
 
     static void VisitFields(auto& visit, auto& self, const MultitaskProblem& of) {
       visit(NotNegative(self.smoothing), SizedOrEmpty(self.touched, of.num_blocks()), self.steps,
             self.iterations, self.objective, self.stationarity, self.touching,
-            UpTo(self.stop, MultitaskStop::kIterationLimit), Nested(self.best, NoSizes()),
-            NotNegative(self.best_smoothing));
+            UpTo(self.stop, MultitaskStop::kIterationLimit), NotNegative(self.asked_at_stop),
+            Nested(self.best, NoSizes()), NotNegative(self.best_smoothing));
       visit.Require([&] {
         return std::isfinite(self.smoothing) && std::isfinite(self.best_smoothing) &&
                self.touched.allFinite() && (self.touched.array() >= 0).all() &&
@@ -126,6 +128,7 @@ class ReweightedSolver : public MultitaskSolver {
   // stationary as was asked for.
   bool IsStationary();
   absl::Status EndStep(RunContext& context);
+  void Stop(MultitaskStop why);
 
   MultitaskProblem problem_;
   ReweightedOptions options_;

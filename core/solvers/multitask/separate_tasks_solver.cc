@@ -26,7 +26,8 @@ absl::Status SeparateTasksSolver::Start(RunContext& context) {
 absl::Status SeparateTasksSolver::Step(RunContext& context) {
   if (const size_t next = Next(); next < solvers_.size()) {
     MERCER_RETURN_IF_ERROR(solvers_[next]->Step(context));
-    Gather();
+    Take(next);
+    AddBounds();
   }
   return absl::OkStatus();
 }
@@ -76,16 +77,28 @@ size_t SeparateTasksSolver::Next() const {
 
 void SeparateTasksSolver::Gather() {
   best_ = {};
-  best_.primal = 0;
-  best_.lower = 0;
+  best_.dual.resize(solvers_.size());
+  best_.lower_dual.resize(solvers_.size());
   best_.weights.resize(static_cast<Index>(solvers_.size()), problems_[0].num_blocks());
   for (size_t t = 0; t < solvers_.size(); ++t) {
-    const MultitaskBest& of_task = solvers_[t]->best();
-    best_.primal += of_task.primal;
-    best_.lower += of_task.lower;
-    best_.dual.push_back(of_task.dual[0]);
-    best_.lower_dual.push_back(of_task.lower_dual[0]);
-    best_.weights.row(static_cast<Index>(t)) = of_task.weights.row(0);
+    Take(t);
+  }
+  AddBounds();
+}
+
+void SeparateTasksSolver::Take(size_t task) {
+  const MultitaskBest& own = solvers_[task]->best();
+  best_.dual[task] = own.dual[0];
+  best_.lower_dual[task] = own.lower_dual[0];
+  best_.weights.row(static_cast<Index>(task)) = own.weights.row(0);
+}
+
+void SeparateTasksSolver::AddBounds() {
+  best_.primal = 0;
+  best_.lower = 0;
+  for (const auto& solver : solvers_) {
+    best_.primal += solver->best().primal;
+    best_.lower += solver->best().lower;
   }
 }
 

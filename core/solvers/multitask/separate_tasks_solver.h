@@ -44,7 +44,10 @@ class SeparateTasksSolver : public MultitaskSolver {
  private:
   // The task whose turn it is; number of tasks: none's.
   size_t Next() const;
+  // Makes the best of all from those of the tasks, or takes over that of one.
   void Gather();
+  void Take(size_t task);
+  void AddBounds();
 
   std::vector<MultitaskProblem> problems_;  // of one task each
   std::vector<std::unique_ptr<MultitaskSolver>> solvers_;

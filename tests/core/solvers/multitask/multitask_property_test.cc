@@ -360,6 +360,25 @@ TEST(MultitaskPropertyTest, ConcavePenaltySelectsFewerAndNeverRises) {
   }
 }
 
+// However often it is asked for what it could not reach.
+TEST(MultitaskPropertyTest, AConcaveRunGoesOnWhenItIsAskedForMore) {
+  const ToyData data = MakeToyData(13, {.columns = 60});
+  const MultitaskProblem problem =
+      ColumnProblem(data.inputs, OwnBlocks(60), data.targets, 3, NormOfForm(TaskNormForm::kSquared));
+  RunContext context;
+  ReweightedSolver solver(problem, {.p = 0.5, .stationarity = 1e-2, .relative_decrease = 1});
+  ASSERT_TRUE(solver.Start(context).ok());
+  ASSERT_TRUE(solver.Run(context).ok());
+  ASSERT_EQ(solver.stop(), MultitaskStop::kRelativeGap);
+  solver.SetRelativeGap(1e-2);
+  EXPECT_TRUE(solver.done());
+  solver.SetRelativeGap(1e-12);
+  EXPECT_FALSE(solver.done());
+  ASSERT_TRUE(solver.Run(context).ok());
+  solver.SetRelativeGap(1e-12);
+  EXPECT_TRUE(solver.done());
+}
+
 // Saved after every step and restored into a new solver: the same bits as in one go.
 TEST(MultitaskPropertyTest, RestoredRunsGoOnWithTheSameBits) {
   const ToyData data = MakeToyData(16, {.columns = 260});
