@@ -201,11 +201,10 @@ absl::StatusOr<Vector> ScalingFactors(const ExactKernels& parts, RunContext& con
   return factors;
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
-    std::shared_ptr<const PreparedData> data, std::vector<Index> rows,
-    std::vector<KernelSpec> kernels, RunContext& context) {
+// Everything but the factors, which are 1.
+absl::StatusOr<ExactKernels> PrepareKernels(std::shared_ptr<const PreparedData> data,
+                                            std::vector<Index> rows,
+                                            std::vector<KernelSpec> kernels, RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const std::vector<KernelSource> sources,
                           ResolveSources(kernels, *data, context));
   ExactKernels parts;
@@ -217,7 +216,26 @@ absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
   MERCER_RETURN_IF_ERROR(AddSourcesAndGroups(data, rows, sources, context, parts));
   AddTables(parts);
   MERCER_RETURN_IF_ERROR(NormalizeDiagonals(*data, rows, parts, context));
+  return parts;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
+    std::shared_ptr<const PreparedData> data, std::vector<Index> rows,
+    std::vector<KernelSpec> kernels, RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(ExactKernels parts, PrepareKernels(std::move(data), std::move(rows),
+                                                             std::move(kernels), context));
   MERCER_ASSIGN_OR_RETURN(parts.scales, ScalingFactors(parts, context));
+  return std::unique_ptr<KernelFamily>(std::make_unique<ExactKernelFamily>(std::move(parts)));
+}
+
+absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
+    std::shared_ptr<const PreparedData> data, std::vector<Index> rows,
+    std::vector<KernelSpec> kernels, Vector scales, RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(ExactKernels parts, PrepareKernels(std::move(data), std::move(rows),
+                                                             std::move(kernels), context));
+  parts.scales = std::move(scales);
   return std::unique_ptr<KernelFamily>(std::make_unique<ExactKernelFamily>(std::move(parts)));
 }
 

@@ -82,6 +82,10 @@ class KernelFamily {
 absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
     std::shared_ptr<const PreparedData> data, std::vector<Index> rows,
     std::vector<KernelSpec> kernels, RunContext& context);
+// The same with these factors > 0, one for each kernel, in place of those that the rows give.
+absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
+    std::shared_ptr<const PreparedData> data, std::vector<Index> rows,
+    std::vector<KernelSpec> kernels, Vector scales, RunContext& context);
 
 // What the memory of an exact family depends on.
 struct ExactFamilyShape {

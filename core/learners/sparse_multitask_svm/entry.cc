@@ -14,7 +14,7 @@ namespace {
 
 // Whether the interior point solves it, for which columns are columns and no kernel matrix is formed.
 bool IsByColumns(const SparseMultitaskSvmOptions& options, const ProblemShape& shape) {
-  return shape.disjoint_columns && options.p <= 1 && options.TaskExponent() == 2 &&
+  return shape.disjoint_columns && options.p <= 1 && options.q == 2 &&
          (options.method == Method::kAuto || options.method == Method::kInteriorPoint);
 }
 
@@ -29,15 +29,20 @@ size_t EstimateMemory(const SparseMultitaskSvmOptions& options, const ProblemSha
   const ByteCount rows(shape.rows);
   const ByteCount number(sizeof(double));
   const ByteCount columns(shape.columns);
-  // Twice the rows of a task, of one task of all.
-  const Index of_task = shape.tasks > 1 ? shape.rows : 2 * shape.rows;
+  // Twice the rows of a task; one by itself may have nearly all of them.
+  const bool shared = shape.tasks > 1 && options.sharing == Sharing::kJoint;
+  const Index of_task = shared ? shape.rows : 2 * shape.rows;
   const ByteCount blocks =
       std::min(ByteCount(shape.kernels), ByteCount(kLeastBlocks) + ByteCount(of_task));
   const ByteCount system = by_columns ? std::min(rows, ByteCount(kRowsOfColumn) * columns) : rows;
-  // Of tasks that share nothing each has what all have otherwise.
-  const ByteCount systems = options.sharing == Sharing::kSeparate
-                                ? ByteCount(4) * ByteCount(shape.tasks)
-                                : ByteCount(3) + ByteCount(shape.tasks);
+  // Tasks that share nothing have systems of their own rows' blocks: their squares add up to no more
+  // than the largest one times the sum of all.
+  const ByteCount systems =
+      options.sharing == Sharing::kSeparate
+          ? ByteCount(4) *
+                std::min(ByteCount(shape.tasks) * blocks,
+                         ByteCount(kLeastBlocks) * ByteCount(shape.tasks) + ByteCount(2) * rows)
+          : (ByteCount(3) + ByteCount(shape.tasks)) * blocks;
   ByteCount kernels(0);
   if (!by_columns) {
     kernels = LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape);
@@ -45,7 +50,7 @@ size_t EstimateMemory(const SparseMultitaskSvmOptions& options, const ProblemSha
   return (kernels +
           number * (rows * (ByteCount(by_columns ? 3 : 1) * columns + ByteCount(3) * blocks +
                             system + ByteCount(kVectors)) +
-                    systems * blocks * blocks +
+                    systems * blocks +
                     ByteCount(8) * ByteCount(shape.tasks) * ByteCount(shape.kernels)) +
           ByteCount(4) * TableBytes(shape))
       .value();

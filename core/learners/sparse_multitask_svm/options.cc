@@ -36,6 +36,13 @@ void AddNorm(OptionSchema<SparseMultitaskSvmOptions>& made) {
               .min = 1e-6,
               .max = 1e6,
               .source = kOfProblem});
+  made.Choice("normalization_scope", &SparseMultitaskSvmOptions::normalization_scope,
+              {{"task", NormalizationScope::kTask}, {"pooled", NormalizationScope::kPooled}},
+              {.meaning = "The rows by which the scaling of kernels, where they ask for one, "
+                          "measures a block. task: in each task its own rows, so that a block "
+                          "counts as much in each. pooled: all rows together, so that a block "
+                          "which varies little in a task counts little there.",
+               .source = kOfProblem});
   made.Real("smoothing", &SparseMultitaskSvmOptions::smoothing,
             {.meaning = "p below 1: what is added to norms under the power, as a share of the "
                         "largest norm of the solution of p=1. Smaller makes it harder for a block "
@@ -61,10 +68,16 @@ const OptionSchema<SparseMultitaskSvmOptions>& SparseMultitaskSvmOptions::Fields
                  {{"joint", Sharing::kJoint}, {"separate", Sharing::kSeparate}},
                  {.meaning = "joint: tasks share which blocks they use. separate: each task is a "
                              "problem of its own, with its own norm as the penalty, and selects "
-                             "for itself; q is then without effect. What joint selection is "
-                             "compared with.",
+                             "for itself; q is then 2. What joint selection is compared with.",
                   .source = kOfProblem});
     AddNorm(*made);
+    made->Choice("task_weighting", &SparseMultitaskSvmOptions::task_weighting,
+                 {{"rows", TaskWeighting::kRows}, {"equal", TaskWeighting::kEqual}},
+                 {.meaning = "rows: a row counts as much as any other, and a task with more rows "
+                             "more than one with few. equal: tasks count alike; the costs of a "
+                             "task's rows are divided by their sum and multiplied by the mean sum "
+                             "of all tasks.",
+                  .source = kOfProblem});
     made->Bool("allow_one_class", &SparseMultitaskSvmOptions::allow_one_class,
                {.meaning = "Whether a task may have rows of one class alone: it then has the "
                            "constant function of that class. Otherwise it is refused.",
@@ -83,14 +96,15 @@ const OptionSchema<SparseMultitaskSvmOptions>& SparseMultitaskSvmOptions::Fields
                     "algorithm of the paper, for what newton is for. auto: interior_point where it "
                     "is possible, else closed_form. Changes time only.",
          .source = kOfProblem});
-    made->Integer("max_steps", &SparseMultitaskSvmOptions::max_steps,
-                  {.meaning = "The most convex problems for p below 1, and of newton, closed_form "
-                              "and reduced_gradient the most weights that machines are solved for; "
-                              "the best point then is the result, with its certificate. 0: 100 "
-                              "for p below 1, else 2000.",
-                   .min = 0,
-                   .max = 1'000'000,
-                   .source = kOfProblem});
+    made->Integer(
+        "max_steps", &SparseMultitaskSvmOptions::max_steps,
+        {.meaning = "The most convex problems for p below 1, and of newton, closed_form "
+                    "and reduced_gradient the most weights that machines are solved for; "
+                    "the best point then is the result, with its certificate; of separate "
+                    "tasks for each. 0: 100 for p below 1, else 2000.",
+         .min = 0,
+         .max = 1'000'000,
+         .source = kOfProblem});
     return made;
   }();
   return schema;

@@ -10,6 +10,8 @@ namespace mercer::sparse_multitask_svm {
 
 enum class Form { kSquared, kPlain };
 enum class Sharing { kJoint, kSeparate };
+enum class NormalizationScope { kTask, kPooled };
+enum class TaskWeighting { kRows, kEqual };
 enum class Method { kAuto, kInteriorPoint, kNewton, kClosedForm, kReducedGradient };
 
 struct SparseMultitaskSvmOptions {
@@ -19,13 +21,12 @@ struct SparseMultitaskSvmOptions {
   double p = 1.0;
   double q = 2.0;
   std::vector<double> block_weights;
+  NormalizationScope normalization_scope = NormalizationScope::kTask;
   double smoothing = 1e-3;
+  TaskWeighting task_weighting = TaskWeighting::kRows;
   bool allow_one_class = false;
   Method method = Method::kAuto;
   int64_t max_steps = 0;
-
-  // The exponent over the tasks that counts: of one task alone all are the same.
-  double TaskExponent() const { return sharing == Sharing::kSeparate ? 2.0 : q; }
 
   static const OptionSchema<SparseMultitaskSvmOptions>& Fields();
 };

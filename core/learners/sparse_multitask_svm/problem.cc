@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 
 #include "core/base/process/row_vectors.h"
 #include "core/base/status/errors.h"
@@ -36,15 +37,24 @@ absl::StatusOr<Matrix> GatherColumns(const ColumnLayout& layout, const TaskData&
   return values;
 }
 
-absl::StatusOr<Vector> ScalesOf(const Matrix& values, const ColumnLayout& layout,
-                                const std::vector<KernelSpec>& kernels) {
-  std::vector<GramSums> sums(kernels.size(), GramSums{values.rows(), 0, 0});
+absl::StatusOr<Vector> ScalesOfTasks(const ColumnLayout& layout, absl::Span<const TaskData> tasks,
+                                     const std::vector<KernelSpec>& kernels, RunContext& context) {
+  Index rows = 0;
+  Vector squares = Vector::Zero(static_cast<Index>(layout.columns.size()));
+  Vector totals = squares;
+  for (const TaskData& task : tasks) {
+    MERCER_ASSIGN_OR_RETURN(const Matrix values, GatherColumns(layout, task, context));
+    rows += values.rows();
+    for (Index c = 0; c < values.cols(); ++c) {
+      squares(c) += SquaredNormOfRows(values.col(c));
+      totals(c) += SumOfRows(values.col(c));
+    }
+  }
+  std::vector<GramSums> sums(kernels.size(), GramSums{rows, 0, 0});
   for (size_t c = 0; c < layout.block_of.size(); ++c) {
-    const auto column = values.col(static_cast<Index>(c));
     GramSums& of_block = sums[static_cast<size_t>(layout.block_of[c])];
-    const double total = SumOfRows(column);
-    of_block.trace += SquaredNormOfRows(column);
-    of_block.total += total * total;
+    of_block.trace += squares(static_cast<Index>(c));
+    of_block.total += totals(static_cast<Index>(c)) * totals(static_cast<Index>(c));
   }
   Vector scales(static_cast<Index>(kernels.size()));
   for (size_t k = 0; k < kernels.size(); ++k) {
@@ -93,21 +103,55 @@ absl::StatusOr<std::optional<ColumnLayout>> FindColumns(const TrainingProblem& p
   return std::optional<ColumnLayout>(std::move(layout));
 }
 
-absl::StatusOr<Vector> ScalesOfColumns(const ColumnLayout& layout, const TaskData& task,
-                                       const std::vector<KernelSpec>& kernels,
+absl::StatusOr<Vector> SharedScales(const SparseMultitaskSvmOptions& options,
+                                    const TrainingProblem& problem,
+                                    const std::optional<ColumnLayout>& layout,
+                                    RunContext& context) {
+  if (options.normalization_scope == NormalizationScope::kTask) {
+    return Vector();
+  }
+  if (layout.has_value()) {
+    return ScalesOfTasks(*layout, problem.tasks, problem.kernels, context);
+  }
+  std::vector<Index> rows;
+  for (const TaskData& task : problem.tasks) {
+    rows.insert(rows.end(), task.rows.begin(), task.rows.end());
+  }
+  std::sort(rows.begin(), rows.end());
+  MERCER_ASSIGN_OR_RETURN(
+      const std::unique_ptr<KernelFamily> family,
+      MakeExactKernelFamily(problem.tasks[0].inputs, std::move(rows), problem.kernels, context));
+  return family->scales();
+}
+
+absl::StatusOr<Vector> ScalesOfColumns(const ColumnLayout& layout, const Vector& shared,
+                                       const TaskData& task, const std::vector<KernelSpec>& kernels,
                                        RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(const Matrix values, GatherColumns(layout, task, context));
-  return ScalesOf(values, layout, kernels);
+  if (shared.size() > 0) {
+    return shared;
+  }
+  absl::StatusOr<Vector> scales = ScalesOfTasks(layout, {&task, 1}, kernels, context);
+  MERCER_RETURN_IF_ERROR(InTask(task, scales.status()));
+  return scales;
+}
+
+absl::StatusOr<std::unique_ptr<KernelFamily>> KernelsOfTask(const TaskData& task,
+                                                            const Vector& shared,
+                                                            const std::vector<KernelSpec>& kernels,
+                                                            RunContext& context) {
+  return shared.size() > 0 ? MakeExactKernelFamily(task.inputs, task.rows, kernels, shared, context)
+                           : MakeExactKernelFamily(task.inputs, task.rows, kernels, context);
 }
 
 absl::Status CheckOptions(const SparseMultitaskSvmOptions& options,
                           const TrainingProblem& problem) {
   FieldViolations violations;
-  const bool selects = options.p <= 1 && options.TaskExponent() == 2;
-  const bool joint =
-      options.p == 1 && options.TaskExponent() == 2 && options.form == Form::kSquared;
+  violations.Check(options.sharing == Sharing::kJoint || options.q == 2, "q",
+                   "is for sharing=joint: of a task alone all exponents are the same");
+  const bool selects = options.p <= 1 && options.q == 2;
+  const bool joint = options.p == 1 && options.q == 2 && options.form == Form::kSquared;
   const size_t kernels = problem.kernels.size();
-  violations.Check(options.p >= 1 || options.TaskExponent() == 2, "p", "below 1 it is for q=2");
+  violations.Check(options.p >= 1 || options.q == 2, "p", "below 1 it is for q=2");
   violations.Check(options.form == Form::kSquared || selects, "form",
                    "plain is for p at most 1 and q=2");
   switch (options.method) {
@@ -141,12 +185,25 @@ absl::Status CheckOptions(const SparseMultitaskSvmOptions& options,
   return violations.ToStatus();
 }
 
+Vector CostFactors(const SparseMultitaskSvmOptions& options, const TrainingProblem& problem) {
+  const auto tasks = static_cast<Index>(problem.tasks.size());
+  Vector factors = Vector::Constant(tasks, options.C);
+  if (options.task_weighting == TaskWeighting::kRows) {
+    return factors;
+  }
+  Vector sums(tasks);
+  for (Index t = 0; t < tasks; ++t) {
+    sums(t) = SumOfRows(problem.tasks[static_cast<size_t>(t)].costs);
+  }
+  return factors.array() * sums.mean() / sums.array();
+}
+
 absl::StatusOr<TaskNorm> NormOf(const SparseMultitaskSvmOptions& options) {
   const std::vector<double>& factors = options.block_weights;
   Vector weights = Eigen::Map<const Vector>(factors.data(), static_cast<Index>(factors.size()));
   return TaskNorm::Make(
       options.form == Form::kPlain ? TaskNormForm::kPlain : TaskNormForm::kSquared,
-      std::max(options.p, 1.0), options.TaskExponent(), std::move(weights));
+      std::max(options.p, 1.0), options.q, std::move(weights));
 }
 
 absl::StatusOr<PreparedProblem> PrepareProblem(const SparseMultitaskSvmOptions& options,
@@ -160,25 +217,28 @@ absl::StatusOr<PreparedProblem> PrepareProblem(const SparseMultitaskSvmOptions& 
   if (prepared.layout.has_value()) {
     blocks = std::make_shared<const ColumnBlocks>(prepared.layout->block_of);
   }
+  MERCER_ASSIGN_OR_RETURN(const Vector shared,
+                          SharedScales(options, problem, prepared.layout, context));
   const auto kernels = static_cast<Index>(problem.kernels.size());
   prepared.scales.resize(static_cast<Index>(problem.tasks.size()), kernels);
+  const Vector costs = CostFactors(options, problem);
   for (size_t t = 0; t < problem.tasks.size(); ++t) {
     const TaskData& task = problem.tasks[t];
     MultitaskTask& of_problem = prepared.problem.tasks.emplace_back();
     of_problem.targets = task.targets.col(0);
-    of_problem.costs = options.C * task.costs;
+    of_problem.costs = costs(static_cast<Index>(t)) * task.costs;
     if (blocks == nullptr) {
-      MERCER_ASSIGN_OR_RETURN(of_problem.blocks, MakeExactKernelFamily(task.inputs, task.rows,
-                                                                       problem.kernels, context));
+      MERCER_ASSIGN_OR_RETURN(of_problem.blocks,
+                              KernelsOfTask(task, shared, problem.kernels, context));
       prepared.scales.row(static_cast<Index>(t)) = of_problem.blocks->scales().transpose();
       continue;
     }
+    MERCER_ASSIGN_OR_RETURN(const Vector scales, ScalesOfColumns(*prepared.layout, shared, task,
+                                                                 problem.kernels, context));
+    prepared.scales.row(static_cast<Index>(t)) = scales.transpose();
     MERCER_ASSIGN_OR_RETURN(Matrix values, GatherColumns(*prepared.layout, task, context));
-    const absl::StatusOr<Vector> scales = ScalesOf(values, *prepared.layout, problem.kernels);
-    MERCER_RETURN_IF_ERROR(InTask(task, scales.status()));
-    prepared.scales.row(static_cast<Index>(t)) = scales->transpose();
     for (Index c = 0; c < values.cols(); ++c) {
-      values.col(c) *= std::sqrt((*scales)(blocks->BlockOf(c)));
+      values.col(c) *= std::sqrt(scales(blocks->BlockOf(c)));
     }
     of_problem.blocks = std::make_shared<const ColumnKernels>(
         std::make_shared<const Matrix>(std::move(values)), blocks);

@@ -169,7 +169,7 @@ struct Bounds {
 // learned it is p = 1 itself: optimal there, it is stationary for p as well.
 absl::StatusOr<Bounds> BoundsOf(const SparseMultitaskSvmOptions& options, const Matrix& norms,
                                 const Matrix& roots, double risk, double linear, double smoothing) {
-  const double q = options.TaskExponent();
+  const double q = options.q;
   const Vector joint = NormsOfBlocks(norms, q);
   const bool concave = options.p < 1 && smoothing > 0;
   if (options.p < 1 && !concave && joint.maxCoeff() > 0) {
@@ -210,7 +210,9 @@ absl::StatusOr<Verification> Verify(const SparseMultitaskSvmOptions& options,
     return Mismatch();
   }
   MERCER_ASSIGN_OR_RETURN(const std::optional<ColumnLayout> layout, FindColumns(problem));
+  MERCER_ASSIGN_OR_RETURN(const Vector shared, SharedScales(options, problem, layout, context));
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, MakeLoss(LossKind::kHinge));
+  const Vector factors = CostFactors(options, problem);
   Matrix norms(tasks, kernels);
   Matrix roots(tasks, kernels);
   Vector risks(tasks);
@@ -222,7 +224,7 @@ absl::StatusOr<Verification> Verify(const SparseMultitaskSvmOptions& options,
     const TaskData& task = problem.tasks[static_cast<size_t>(t)];
     const TaskWitness& own = witness.tasks[static_cast<size_t>(t)];
     const Index rows = task.targets.rows();
-    const Vector costs = options.C * task.costs;
+    const Vector costs = factors(t) * task.costs;
     const Vector of_task = weights->row(t);
     const Vector dual = own.dual.col(0);
     Vector feasible = lower->col(0).segment(begin, rows);
@@ -230,10 +232,10 @@ absl::StatusOr<Verification> Verify(const SparseMultitaskSvmOptions& options,
     std::unique_ptr<KernelFamily> family;
     Vector scales;
     if (layout.has_value()) {
-      MERCER_ASSIGN_OR_RETURN(scales, ScalesOfColumns(*layout, task, problem.kernels, context));
+      MERCER_ASSIGN_OR_RETURN(scales,
+                              ScalesOfColumns(*layout, shared, task, problem.kernels, context));
     } else {
-      MERCER_ASSIGN_OR_RETURN(
-          family, MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
+      MERCER_ASSIGN_OR_RETURN(family, KernelsOfTask(task, shared, problem.kernels, context));
     }
     const auto sums_of = [&](const Vector& of) {
       return layout.has_value() ? SumColumns(*layout, scales, task, of_task, of, context)
