@@ -77,10 +77,10 @@ absl::StatusOr<Vector> SampleWeights(const Dataset& dataset, const std::vector<I
   return weights;
 }
 
-// Weight of each class of the coding.
-absl::StatusOr<std::vector<double>> ClassWeights(const TrainingRecipe& recipe,
-                                                 const OutputCoding& coding,
-                                                 const std::vector<int>& classes) {
+// The weight of each class of the coding on rows of these classes. Of classes that have none it has
+// no meaning.
+std::vector<double> ClassWeights(const TrainingRecipe& recipe, const OutputCoding& coding,
+                                 const std::vector<int>& classes) {
   std::vector<double> weights(coding.classes().size(), 1.0);
   if (recipe.class_weighting == ClassWeighting::kBalanced) {
     std::vector<double> counts(weights.size(), 0.0);
@@ -97,11 +97,39 @@ absl::StatusOr<std::vector<double>> ClassWeights(const TrainingRecipe& recipe,
       const auto given = recipe.class_weights.find(coding.classes()[c]);
       weights[c] = given == recipe.class_weights.end() ? 1.0 : given->second;
     }
-    if (*std::max_element(weights.begin(), weights.end()) == 0) {
-      return FieldError("class_weights", "all classes weigh 0");
-    }
   }
   return weights;
+}
+
+// The class of each of the rows.
+absl::StatusOr<std::vector<int>> ClassesOf(const OutputCoding& coding, const RoleColumn& target,
+                                           const std::vector<Index>& rows,
+                                           const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const std::vector<int> of_all, coding.Classes(target, context));
+  std::vector<int> classes;
+  for (const Index row : rows) {
+    classes.push_back(of_all[static_cast<size_t>(row)]);
+  }
+  return classes;
+}
+
+// Multiplies the costs of the task's rows by the weights of their classes, which are balanced in
+// each task for itself.
+absl::Status WeighClasses(const TrainingRecipe& recipe, const RoleColumn& target,
+                          const OutputCoding& coding, const RunContext& context, TaskData& task) {
+  if (recipe.class_weighting == ClassWeighting::kNone || recipe.kind == TargetKind::kRegression) {
+    return absl::OkStatus();
+  }
+  MERCER_ASSIGN_OR_RETURN(const std::vector<int> classes,
+                          ClassesOf(coding, target, task.rows, context));
+  const std::vector<double> weights = ClassWeights(recipe, coding, classes);
+  if (*std::max_element(weights.begin(), weights.end()) == 0) {
+    return FieldError("class_weights", "all classes weigh 0");
+  }
+  for (size_t i = 0; i < classes.size(); ++i) {
+    task.costs(static_cast<Index>(i)) *= weights[static_cast<size_t>(classes[i])];
+  }
+  return absl::OkStatus();
 }
 
 // Makes targets, coding and costs of the training rows, all in one task.
@@ -117,17 +145,9 @@ absl::Status AddTargets(const RecipeRun& run, const RoleColumn& target, const Ru
   }
   MERCER_ASSIGN_OR_RETURN(made.coding,
                           OutputCoding::FromLabels(target, task.rows, recipe.coding, context));
-  MERCER_ASSIGN_OR_RETURN(const std::vector<int> all_classes, made.coding.Classes(target, context));
-  std::vector<int> classes;
-  for (const Index row : task.rows) {
-    classes.push_back(all_classes[static_cast<size_t>(row)]);
-  }
+  MERCER_ASSIGN_OR_RETURN(const std::vector<int> classes,
+                          ClassesOf(made.coding, target, task.rows, context));
   MERCER_ASSIGN_OR_RETURN(task.targets, CodeTargets(made.coding, classes, context));
-  MERCER_ASSIGN_OR_RETURN(const std::vector<double> weights,
-                          ClassWeights(recipe, made.coding, classes));
-  for (size_t i = 0; i < classes.size(); ++i) {
-    task.costs(static_cast<Index>(i)) *= weights[static_cast<size_t>(classes[i])];
-  }
   return absl::OkStatus();
 }
 
@@ -353,6 +373,9 @@ absl::StatusOr<RecipeProblem> MakeRecipeProblem(const RecipeRun& run,
                           FindTaskColumn(*run.entry, *run.recipe, *run.dataset));
   if (task_column != nullptr) {
     MERCER_RETURN_IF_ERROR(DivideByTasks(*task_column, context, made));
+  }
+  for (TaskData& task : made.problem.tasks) {
+    MERCER_RETURN_IF_ERROR(WeighClasses(*run.recipe, *target, made.coding, context, task));
   }
   if (run.recipe->kind == TargetKind::kRegression &&
       run.recipe->target_scaling == TargetScaling::kStandardize) {

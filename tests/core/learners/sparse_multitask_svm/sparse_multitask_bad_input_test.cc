@@ -173,6 +173,7 @@ TEST(SparseMultitaskBadInputTest, OptionsThatDoNotFitAreNamed) {
   EXPECT_EQ(RefusedField({{"p", -1.0}}), "p");
   EXPECT_EQ(RefusedField({{"q", 0.9}}), "q");
   EXPECT_EQ(RefusedField({{"p", 0.5}, {"q", 1.5}}), "p");
+  EXPECT_EQ(RefusedField({{"sharing", std::string("separate")}, {"q", 1.5}}), "q");
   EXPECT_EQ(RefusedField({{"smoothing", -1.0}}), "smoothing");
   EXPECT_EQ(RefusedField({{"form", std::string("plain")}, {"p", 1.5}}), "form");
   EXPECT_EQ(RefusedField({{"method", std::string("newton")}, {"p", 1.5}}), "method");

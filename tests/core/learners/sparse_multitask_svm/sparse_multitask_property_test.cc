@@ -107,7 +107,6 @@ TEST(SparseMultitaskPropertyTest, SeparateTasksAreProblemsOfTheirOwn) {
     const TrainingOutcome joint = MustTrain(problem, options, 1e-6);
     OptionValues apart = options;
     apart["sharing"] = std::string("separate");
-    apart["q"] = 3.0;  // without effect
     const TrainingOutcome separate = MustTrain(problem, apart, 1e-6);
     EXPECT_EQ(separate.stop_reason, StopReason::kConverged) << form << p;
     double sum = 0;
@@ -141,6 +140,87 @@ TEST(SparseMultitaskPropertyTest, ASeparateTaskThatIsSmallIsSolvedToo) {
 }
 
 // One task and one block: a support vector machine; p = 1 of one task: lp_mkl at p = 1.
+// A factor of a kernel is one of its columns' squares. The pooled one is that of all rows.
+TEST(SparseMultitaskPropertyTest, PooledScalingIsThatOfAllRows) {
+  Toy toy = MakeToy(13, 30, 6);
+  toy.inputs[1].col(0) *= 5;
+  TrainingProblem scaled = ColumnProblem(toy.inputs, {0, 0, 1, 2, 3, 4}, toy.targets);
+  for (KernelSpec& kernel : scaled.kernels) {
+    kernel.normalization.scaling = KernelScaling::kMeanDiagonal;
+  }
+  const double rows = static_cast<double>(scaled.num_rows());
+  std::vector<Matrix> by_hand = toy.inputs;
+  for (Index c = 0; c < 6; ++c) {
+    double trace = 0;
+    for (const Matrix& inputs : toy.inputs) {
+      trace += c < 2 ? inputs.leftCols(2).squaredNorm() : inputs.col(c).squaredNorm();
+    }
+    for (Matrix& inputs : by_hand) {
+      inputs.col(c) *= std::sqrt(rows / trace);
+    }
+  }
+  const double expected =
+      MustTrain(ColumnProblem(by_hand, {0, 0, 1, 2, 3, 4}, toy.targets), {}, 1e-7)
+          .certificate.primal;
+  const OptionValues pooled = {{"normalization_scope", std::string("pooled")}};
+  TrainingProblem kernels = scaled;
+  for (KernelSpec& kernel : kernels.kernels) {
+    kernel.type = KernelType::kPolynomial;
+    kernel.degree = 1;
+    kernel.scale = 1;
+    kernel.offset = 0;
+  }
+  for (const TrainingProblem& problem : {scaled, kernels}) {
+    EXPECT_NEAR(MustTrain(problem, pooled, 1e-7).certificate.primal, expected, 2e-7 * expected);
+    EXPECT_GT(std::abs(MustTrain(problem, {}, 1e-7).certificate.primal - expected), 1e-3);
+  }
+}
+
+TEST(SparseMultitaskPropertyTest, EqualTasksHaveCostsOfTheSameSum) {
+  const Toy toy = MakeToy(14, 20, 6);
+  const TrainingProblem problem = ColumnProblem(toy.inputs, IndexRange(0, 6), toy.targets);
+  TrainingProblem by_hand = problem;
+  const double mean =
+      static_cast<double>(problem.num_rows()) / static_cast<double>(problem.tasks.size());
+  for (TaskData& task : by_hand.tasks) {
+    task.costs *= mean / static_cast<double>(task.rows.size());
+  }
+  const double expected = MustTrain(by_hand, {}, 1e-7).certificate.primal;
+  const OptionValues equal = {{"task_weighting", std::string("equal")}};
+  EXPECT_NEAR(MustTrain(problem, equal, 1e-7).certificate.primal, expected, 2e-7 * expected);
+  EXPECT_GT(std::abs(MustTrain(problem, {}, 1e-7).certificate.primal - expected), 1e-4);
+}
+
+// As weights of the rows that are made so by hand.
+TEST(SparseMultitaskPropertyTest, BalancedClassesAreBalancedInEveryTask) {
+  Dataset data = SubjectData(90, 4, 15);
+  RoleColumn& labels = data.role_columns[0];
+  for (Index i = 0; i < data.rows; i += 12) {
+    labels.values(i) = 1;  // of the first subject alone
+  }
+  TrainingRecipe recipe;
+  recipe.learner = "sparse_multitask_svm";
+  recipe.limits.relative_gap = 1e-7;
+  recipe.class_weighting = ClassWeighting::kBalanced;
+  const absl::StatusOr<TrainedModel> balanced = TrainRecipe(recipe, data);
+  ASSERT_TRUE(balanced.ok()) << balanced.status();
+
+  Matrix counts = Matrix::Zero(3, 2);
+  for (Index i = 0; i < data.rows; ++i) {
+    counts(i % 3, static_cast<Index>(labels.values(i))) += 1;
+  }
+  Vector weights(data.rows);
+  for (Index i = 0; i < data.rows; ++i) {
+    weights(i) = 30 / (2 * counts(i % 3, static_cast<Index>(labels.values(i))));
+  }
+  data.role_columns.push_back(NumericColumn(ColumnRole::kWeight, "weight", weights));
+  recipe.class_weighting = ClassWeighting::kNone;
+  const absl::StatusOr<TrainedModel> by_hand = TrainRecipe(recipe, data);
+  ASSERT_TRUE(by_hand.ok()) << by_hand.status();
+  EXPECT_NEAR(balanced->model.certificate.primal, by_hand->model.certificate.primal,
+              1e-6 * by_hand->model.certificate.primal);
+}
+
 TEST(SparseMultitaskPropertyTest, OneTaskIsAMachineOfItsOwn) {
   TrainingProblem one = OneTask(ToyProblem(4, 50, 6), 1);
   const TrainingOutcome mkl = MustTrain(one, {{"p", 1.0}}, 1e-6, "lp_mkl");
