@@ -130,6 +130,19 @@ void ReadPath(const v1::TrainRequest& request, std::optional<OptionPath>& path) 
   }
 }
 
+void ReadStability(const v1::TrainRequest& request, std::optional<StabilityOptions>& stability) {
+  if (!request.has_stability()) {
+    return;
+  }
+  StabilityOptions& options = stability.emplace();
+  if (request.stability().has_resamples()) {
+    options.resamples = request.stability().resamples();
+  }
+  if (request.stability().has_fraction()) {
+    options.fraction = request.stability().fraction();
+  }
+}
+
 // A path that keeps all has labels of its own for the versions that it makes.
 void CheckLabelsOfPath(const v1::TrainRequest& request, FieldViolations& violations) {
   if (!request.path().keep_all()) {
@@ -390,6 +403,7 @@ absl::StatusOr<JobPlan> ReadTrainRequest(const v1::TrainRequest& request,
   ReadPreprocessing(request.preprocessing(), recipe.preprocessing);
   ReadValidation(request, recipe.validation, violations);
   ReadPath(request, recipe.path);
+  ReadStability(request, recipe.stability);
   ReadClassWeights(request.class_weights(), recipe, violations);
   recipe.seed = request.seed();
   ReadStopping(request.stopping(), recipe.limits, violations);

@@ -35,6 +35,7 @@ constexpr Words kFlags[] = {
     {"stopping.time_limit", "--time-limit"},
     {"path.keep_all", "--keep-path"},
     {"path", "--path"},
+    {"stability", "--stability"},
     {"learner.kernels", "--kernel"},
     {"learner.other.name", "LEARNER"},
     {"labels", "--label"},

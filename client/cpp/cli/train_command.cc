@@ -141,6 +141,9 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
                 "Keep the models of all values of --path, each as a version with the label "
                 "path.value; the best is the last")
       ->needs(path);
+  command.add_option("--stability", flags.stability,
+                     "Then train so many times on random halves of the rows, and tell how many of "
+                     "these trainings select each kernel");
   command.add_option("--seed", flags.seed, "Of everything random")->capture_default_str();
   command.add_option("--gap", flags.gap, "Relative duality gap to reach; default: 0.001");
   command.add_option("--max-iterations", flags.max_iterations, "Steps of the learner at most");

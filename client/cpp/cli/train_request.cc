@@ -210,6 +210,9 @@ absl::StatusOr<v1::TrainRequest> MakeTrainRequest(const TrainFlags& flags) {
     MERCER_RETURN_IF_ERROR(SetPath(flags.path, *request.mutable_path()));
     request.mutable_path()->set_keep_all(flags.keep_path);
   }
+  if (flags.stability.has_value()) {
+    request.mutable_stability()->set_resamples(*flags.stability);
+  }
   if (!flags.class_weights.empty()) {
     MERCER_RETURN_IF_ERROR(SetClassWeights(flags.class_weights, *request.mutable_class_weights()));
   }

@@ -24,9 +24,10 @@ struct TrainFlags {
   bool classes = false;  // neither: the server decides
   std::string target_scaling;
   bool one_vs_one = false;
-  std::string hold_out;  // a share, or "split"
-  std::string folds;     // a number, or "split"
-  std::string path;      // OPTION=VALUE,..., or OPTION=FIRST:LAST:COUNT
+  std::string hold_out;          // a share, or "split"
+  std::string folds;             // a number, or "split"
+  std::optional<int> stability;  // trainings on halves of the rows
+  std::string path;              // OPTION=VALUE,..., or OPTION=FIRST:LAST:COUNT
   bool keep_path = false;
   std::string scaling;
   bool impute = false;

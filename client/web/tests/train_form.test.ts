@@ -70,6 +70,7 @@ test('a request with every field comes through the form unchanged', () => {
     preprocessing: { scaling: 'SCALING_MIN_MAX', imputation: 'IMPUTATION_MEAN_OR_MOST_FREQUENT', unseenCategory: 'UNSEEN_CATEGORY_ALL_ZEROS', squareRepair: 'SQUARE_REPAIR_CLIP' },
     validation: { folds: { count: 3 } },
     path: { option: 'C', values: [10, 0.5], keepAll: true },
+    stability: { resamples: 50 },
     classWeights: { weighting: 'CLASS_WEIGHTING_BALANCED' },
     stopping: { relativeGap: 1e-4, maxIterations: '9007199254740993', timeLimit: '90s' },
     model: 'models/m',

@@ -12,6 +12,7 @@
 #include "core/base/encoding/bytes.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "core/data/splits/split_columns.h"
 #include "core/training/model/point_encoding.h"
 #include "core/training/model/stop_reason.h"
 #include "core/training/recipe/recipe_phases.h"
@@ -60,8 +61,9 @@ class RecipeRunner {
       return absl::DataLossError("not a readable checkpoint: its content is inconsistent");
     }
     while (const PlannedTraining* training = phases_.current()) {
-      absl::StatusOr<bool> more = training->split.has_value() ? TrainOnSplit(*training, context)
-                                                              : TrainModel(*training, context);
+      absl::StatusOr<bool> more = training->part.has_value()    ? TrainOnPart(*training, context)
+                                  : training->split.has_value() ? TrainOnSplit(*training, context)
+                                                                : TrainModel(*training, context);
       if (!more.ok()) {
         phases_.CheckpointPhasesBefore(more.status());
         return more.status();
@@ -173,6 +175,50 @@ class RecipeRunner {
     return !WasInterrupted(*outcome);
   }
 
+  // Trains on a part of the model's rows and counts what it selects. What cannot be trained on, as
+  // where a kernel is constant, does not count.
+  absl::StatusOr<bool> TrainOnPart(const PlannedTraining& training, RunContext& context) {
+    if (phases_.StopRequested()) {
+      return false;
+    }
+    const bool holds_out = recipe_.validation.kind == ValidationKind::kHoldOut;
+    const absl::Status prepared =
+        Prepare(holds_out ? std::optional<size_t>(0) : std::nullopt,
+                FinalTrainingRows(recipe_, *run_.dataset, plan_.splits()), context);
+    if (GetReason(prepared) == "NO_MODEL") {
+      return false;
+    }
+    MERCER_RETURN_IF_ERROR(prepared);
+    const absl::StatusOr<TrainingOutcome> outcome = TrainOnDrawnRows(*training.part, context);
+    if (GetReason(outcome.status()) == "NO_MODEL" || (outcome.ok() && WasInterrupted(*outcome))) {
+      return false;
+    }
+    if (absl::IsInvalidArgument(outcome.status())) {
+      phases_.EndPhase(0);
+      return true;
+    }
+    MERCER_RETURN_IF_ERROR(outcome.status());
+    progress_.selection.Add(outcome->point.summary);
+    phases_.EndPhase(outcome->iterations);
+    return true;
+  }
+
+  absl::StatusOr<TrainingOutcome> TrainOnDrawnRows(size_t part, RunContext& context) {
+    std::vector<int> classes;
+    if (recipe_.kind == TargetKind::kClassification) {
+      MERCER_ASSIGN_OR_RETURN(classes, made_->coding.Classes(plan_.target(), context));
+    }
+    std::vector<int> groups;
+    if (const RoleColumn* column = run_.dataset->FindColumn(ColumnRole::kGroup)) {
+      MERCER_ASSIGN_OR_RETURN(groups, GroupCodes(*column, context));
+    }
+    RecipeProblem drawn = *made_;
+    MERCER_ASSIGN_OR_RETURN(drawn.problem, DrawPart(made_->problem, classes, groups,
+                                                    recipe_.stability->fraction, part, context));
+    const auto best = static_cast<size_t>(std::max<int64_t>(progress_.best, 0));
+    return phases_.Train(drawn, plan_.options(best), nullptr, context);
+  }
+
   absl::StatusOr<TrainingOutcome> TrainOnAllRows(const OptionValues& options, RunContext& context) {
     const std::vector<Index> rows = FinalTrainingRows(recipe_, *run_.dataset, plan_.splits());
     MERCER_RETURN_IF_ERROR(Prepare(std::nullopt, rows, context));
@@ -184,7 +230,7 @@ class RecipeRunner {
   bool SkipToModel() {
     const std::vector<PlannedTraining>& all = plan_.trainings();
     const auto next = std::find_if(all.begin() + progress_.phase, all.end(),
-                                   [](const auto& one) { return !one.split.has_value(); });
+                                   [](const auto& one) { return one.is_of_all_rows(); });
     if (HasModel() || next == all.end()) {
       return false;
     }
@@ -298,6 +344,11 @@ class RecipeRunner {
     MERCER_ASSIGN_OR_RETURN(trained.model, LoadModel(progress_.model));
     MERCER_ASSIGN_OR_RETURN(trained.witness, LoadWitness(progress_.witness));
     AppendValidation(static_cast<size_t>(progress_.best), trained.model);
+    if (progress_.selection.trainings > 0 &&
+        progress_.selection.selected.size() == trained.model.summary.kernel_names.size()) {
+      trained.model.summary.tables.push_back(
+          StabilityTable(progress_.selection, *recipe_.stability, trained.model.summary));
+    }
     for (const ModelOfValue& other : progress_.others) {
       MERCER_ASSIGN_OR_RETURN(Model model, LoadModel(other.model));
       AppendValidation(static_cast<size_t>(other.value), model);

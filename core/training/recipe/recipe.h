@@ -21,6 +21,7 @@
 #include "core/training/contract/learner.h"
 #include "core/training/model/model.h"
 #include "core/training/run/run_training.h"
+#include "core/training/run/selection_stability.h"
 
 namespace mercer {
 
@@ -70,7 +71,9 @@ struct TrainingRecipe {
   PreprocessingOptions preprocessing;
   ValidationOptions validation;
   std::optional<OptionPath> path;  // needs a validation
-  // How classes are weighted; kBalanced: n / (classes * rows of the class).
+  // Further trainings on parts of the model's rows, of learners of kernels.
+  std::optional<StabilityOptions> stability;
+  // How classes are weighted; kBalanced: n / (classes * rows of the class), in each task by itself.
   ClassWeighting class_weighting = ClassWeighting::kNone;
   // For kExplicit the weights by label, >= 0; classes that are not named weigh 1.
   std::map<std::string, double> class_weights;
@@ -128,13 +131,15 @@ absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
 // a row for each value that was tried: the score, "accuracy" or "rmse", of several folds its
 // deviation, "active_terms" (kernels or features with a weight), "relative_gap" and more, of folds
 // their means; the metric "path.best" says which value is best, from 1, and of a path that keeps
-// all "path.number" which one the model is of.
+// all "path.number" which one the model is of. With `stability` the table kStabilityTable has a row
+// for each kernel.
 //
 // A run that is stopped or out of time ends with the best so far, and its metrics kFoldsLeftOut or
 // kValuesLeftOut say so. Where the model comes after folds, it is then trained with the value that
 // is best by the folds that are through, or, when none is, by what there is of the first. It has as
 // much of a limit of time for that as each fold has, and after a stop kTimeAfterStop; when that is
-// too short, the model is constant. Other errors: kInvalidArgument (data that cannot be trained
+// too short, the model is constant. Parts of the rows that are not through, or that cannot be
+// trained on, do not count in the table; without any there is none. Other errors: kInvalidArgument (data that cannot be trained
 // on), kCancelled, kFailedPrecondition with reason NO_MODEL (nothing was trained).
 struct RecipeRun {
   const LearnerEntry* entry = nullptr;

@@ -182,8 +182,10 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   const ByteCount outputs_of_row(shape.outputs_of_row());
   const ByteCount solution = rows * outputs_of_row * ByteCount(2) * number +
                              basis_rows * ByteCount(shape.columns) * number;
+  // Trainings on parts of the rows have targets and costs of their own beside those.
+  const ByteCount row_copies(recipe.stability.has_value() ? 12 : 8);
   const ByteCount output_bytes =
-      ByteCount(8) * rows * outputs_of_row * number + resting * ByteCount(kStateCopies);
+      row_copies * rows * outputs_of_row * number + resting * ByteCount(kStateCopies);
   MERCER_ASSIGN_OR_RETURN(const ByteCount path_bytes, PathBytes(entry, recipe, shape, solution));
   MERCER_ASSIGN_OR_RETURN(const ByteCount split_bytes, SplitBytes(recipe, dataset, context));
   const ByteCount kernel_bytes = ByteCount(shape.kernels) * (ByteCount(3) * KernelBytes(recipe) +

@@ -55,17 +55,26 @@ std::vector<PlannedTraining> ListPath(const TrainingRecipe& recipe, size_t num_s
 }  // namespace
 
 std::vector<PlannedTraining> ListTrainings(const TrainingRecipe& recipe, size_t num_splits) {
-  if (recipe.path.has_value()) {
-    return ListPath(recipe, num_splits);
-  }
   const ValidationKind validation = recipe.validation.kind;
-  PlannedTraining model{"train", std::nullopt, 0, 0, 1};
-  if (validation == ValidationKind::kHoldOut) {
-    model.split = 0;
+  std::vector<PlannedTraining> trainings;
+  if (recipe.path.has_value()) {
+    trainings = ListPath(recipe, num_splits);
+  } else {
+    PlannedTraining& model = trainings.emplace_back();
+    model.name = "train";
+    if (validation == ValidationKind::kHoldOut) {
+      model.split = 0;
+    }
+    for (size_t fold = 0; validation == ValidationKind::kFolds && fold < num_splits; ++fold) {
+      trainings.push_back({absl::StrCat("fold ", fold + 1, " of ", num_splits), fold});
+    }
   }
-  std::vector<PlannedTraining> trainings = {model};
-  for (size_t fold = 0; validation == ValidationKind::kFolds && fold < num_splits; ++fold) {
-    trainings.push_back({absl::StrCat("fold ", fold + 1, " of ", num_splits), fold, 0, 0, 1});
+  const auto parts =
+      static_cast<size_t>(recipe.stability.has_value() ? recipe.stability->resamples : 0);
+  for (size_t part = 0; part < parts; ++part) {
+    PlannedTraining& training = trainings.emplace_back();
+    training.name = absl::StrCat("part ", part + 1, " of ", parts);
+    training.part = part;
   }
   return trainings;
 }

@@ -6,8 +6,10 @@
 // the best by validation; a regularisation path is one over the weight of a penalty. With rows held
 // out the model is that of the value whose score on them is best. With folds each fold has a path
 // of its own, and after them the model is trained on all rows with the value whose mean score over
-// the folds is best; a path that keeps all models then trains those of the other values too. The
-// score is the accuracy, of numbers the rmse; of equal ones the first counts.
+// the folds is best; a path that keeps all models then trains those of the other values too.
+// Trainings on random parts of the model's rows, which tell how stable its selection is, come last:
+// with the options of the model, or of the best value. The score is the accuracy, of numbers the
+// rmse; of equal ones the first counts.
 #pragma once
 
 #include <optional>
@@ -28,7 +30,7 @@ struct PlannedTraining {
   std::string name;  // for people: "train", "fold 2 of 5, value 1 of 3"
   // The split whose rows it trains on, and by whose other rows it is scored. None: all rows that
   // the model itself is trained on, without a score.
-  std::optional<size_t> split;
+  std::optional<size_t> split = std::nullopt;
   size_t value = 0;  // of the path, from 0; known for trainings on a split
   // Of models that are trained after folds: the place among them; that of the best value comes
   // first.
@@ -36,6 +38,11 @@ struct PlannedTraining {
   // The share of a limit of time that may have passed when it ends, in (0, 1]: the rest is kept
   // for those after it.
   double time_share = 1;
+  // The part of the model's rows that it trains on, for its selection alone.
+  std::optional<size_t> part = std::nullopt;
+
+  // Whether a model comes from it that is trained on all the rows there are for it.
+  bool is_of_all_rows() const { return !split.has_value() && !part.has_value(); }
 };
 
 // The trainings of `recipe` with so many splits, in the order of the run.

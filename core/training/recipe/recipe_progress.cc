@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kTaskPrefix[] = "task.";  // of metrics of a single task
 constexpr std::string_view kCheckpointMagic = "MRCRCKPT";
-constexpr uint64_t kCheckpointVersion = 7;  // 7: points with tables, labels, any kinds of terms
+constexpr uint64_t kCheckpointVersion = 8;  // 8: selections of parts of the rows
 
 absl::Status OtherVersion(const std::string& written_by, const std::string& this_version) {
   return WithReason(absl::FailedPreconditionError(
@@ -34,7 +34,7 @@ absl::Status OtherVersion(const std::string& written_by, const std::string& this
 void VisitProgress(auto& visit, auto& progress, auto& seconds_used, auto& run_state) {
   visit(progress.phase, progress.iterations, seconds_used, progress.model, progress.witness,
         progress.metrics, progress.held_out, AnyInteger(progress.best), progress.last_point,
-        progress.others, run_state);
+        progress.others, progress.selection, run_state);
   visit.Require([&] {
     return std::all_of(progress.metrics.begin(), progress.metrics.end(), [](const auto& of_value) {
       return std::all_of(of_value.begin(), of_value.end(),

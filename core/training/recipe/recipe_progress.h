@@ -40,6 +40,7 @@ struct RecipeProgress {
   int64_t best = -1;
   std::string last_point;  // of a path, encoded: what the next value begins with; empty: nothing
   std::vector<ModelOfValue> others;  // of a path that keeps all: those that are not the best
+  SelectionCounts selection;         // of parts of the model's rows
   std::string run_state;             // of the current phase; empty: at its start
 
   void AddMetrics(size_t value, const std::vector<Metric>& found);

@@ -77,7 +77,8 @@ class PhaseEstimate {
 
   absl::Status Add(const OptionValues& options, const ProblemShape& shape) {
     MERCER_ASSIGN_OR_RETURN(LearnerWork work, entry_.estimate_work(options, shape));
-    const double parts = HasOneRun(entry_, recipe_) ? 1.0 : static_cast<double>(shape.outputs);
+    const bool one_run = shape.tasks > 1 || HasOneRun(entry_, recipe_);
+    const double parts = one_run ? 1.0 : static_cast<double>(shape.outputs);
     work.training *= parts;
     // What no threads share within a part, parts side by side do; the first one is by itself.
     const double side_by_side =
@@ -180,6 +181,16 @@ absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
   const auto count = static_cast<double>(fold_count);
   const bool one_of_path = count > 0 && !(recipe.path.has_value() && recipe.path->keep_all);
   MERCER_RETURN_IF_ERROR(one_of_path ? model.AddLargest(shape) : model.AddAll(shape));
+  double part_seconds = 0;
+  if (recipe.stability.has_value()) {
+    PhaseEstimate parts(entry, recipe, dataset, conditions, parts_at_once);
+    ProblemShape part = shape;
+    part.rows = std::max<Index>(
+        1, static_cast<Index>(recipe.stability->fraction * static_cast<double>(shape.rows)));
+    MERCER_RETURN_IF_ERROR(parts.AddLargest(part));
+    part_seconds =
+        recipe.stability->resamples * (parts.training_seconds() + parts.verification_seconds());
+  }
   PhaseEstimate folds(entry, recipe, dataset, conditions, parts_at_once);
   if (count > 0) {
     const double kept = static_cast<double>(shape.rows) * (1 - 1 / count);
@@ -189,7 +200,8 @@ absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
   const double fold_seconds =
       count > 0 ? count * (folds.training_seconds() + folds.verification_seconds()) : 0.0;
   const double limit = absl::ToDoubleSeconds(recipe.limits.max_time);
-  return std::min(model.training_seconds() + fold_seconds, limit) + model.verification_seconds();
+  return std::min(model.training_seconds() + fold_seconds + part_seconds, limit) +
+         model.verification_seconds();
 }
 
 }  // namespace mercer

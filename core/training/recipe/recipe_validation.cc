@@ -106,6 +106,21 @@ void CheckValidation(const TrainingRecipe& recipe, FieldViolations& violations) 
   }
 }
 
+void CheckStability(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                    FieldViolations& violations) {
+  constexpr int kMostTrainings = 1000;
+  if (!recipe.stability.has_value()) {
+    return;
+  }
+  const auto& [resamples, fraction] = *recipe.stability;
+  violations.Check(entry.uses_kernels, "stability",
+                   absl::StrCat("learner '", entry.name, "' has no kernels to select from"));
+  violations.Check(resamples >= 1 && resamples <= kMostTrainings, "stability.resamples",
+                   absl::StrCat("must be in [1, ", kMostTrainings, "], is ", resamples));
+  violations.Check(fraction > 0 && fraction < 1, "stability.fraction",
+                   absl::StrCat("must be in (0, 1), is ", fraction));
+}
+
 }  // namespace
 
 absl::Status ValidateRecipe(const LearnerEntry& entry, const TrainingRecipe& recipe) {
@@ -118,6 +133,7 @@ absl::Status ValidateRecipe(const LearnerEntry& entry, const TrainingRecipe& rec
   CheckKernels(entry, recipe, violations);
   CheckValidation(recipe, violations);
   CheckPath(entry, recipe, violations);
+  CheckStability(entry, recipe, violations);
   const RunLimits& limits = recipe.limits;
   violations.Check(limits.relative_gap > 0 && limits.relative_gap < 1, "limits.relative_gap",
                    absl::StrCat("must be in (0, 1), is ", limits.relative_gap));

@@ -23,8 +23,8 @@ enum class TableDrawing : uint8_t {
 
 struct ModelTable {
   // Of a table among those of the model: "variable_ranking", without dots. The names
-  // "kernel_weights", "feature_weights", "path" and "square_repairs" are those of tables that
-  // learners do not make.
+  // "kernel_weights", "feature_weights", "path", "square_repairs" and "stability" are those of
+  // tables that learners do not make.
   std::string name;
   std::string title;        // for people: "variables by the norm of their gradient"
   std::string row_axis;     // what the rows are, in the plural: "variables"

@@ -16,9 +16,10 @@ struct CheckpointNumbers {
   int64_t iterations = 17;
   int64_t best = -1;
   std::vector<double> accuracies = {0.5, 0.75};
+  int64_t parts = 2;
 };
 
-// A checkpoint byte by byte, in format 7.
+// A checkpoint byte by byte, in format 8.
 std::string EncodedCheckpoint(const CheckpointNumbers& numbers, const std::string& rest = "") {
   ByteWriter writer;
   writer.WriteString("version");
@@ -45,8 +46,10 @@ std::string EncodedCheckpoint(const CheckpointNumbers& numbers, const std::strin
   writer.WriteInt64(1);
   writer.WriteString("other model");
   writer.WriteString("other witness");
+  writer.WriteInt64(numbers.parts);
+  writer.WriteIndices({2, 0});  // that select each kernel
   writer.WriteString("state");
-  return FramePayload("MRCRCKPT", 7, writer.bytes() + rest);
+  return FramePayload("MRCRCKPT", 8, writer.bytes() + rest);
 }
 
 TEST(RecipeProgressTest, SavedFormIsThatOfTheFormat) {
@@ -57,6 +60,8 @@ TEST(RecipeProgressTest, SavedFormIsThatOfTheFormat) {
   EXPECT_EQ(progress->metrics[0].at("accuracy"), (std::vector<double>{0.5, 0.75}));
   EXPECT_EQ(progress->held_out[0].rows, 3);
   EXPECT_EQ(progress->others[0].witness, "other witness");
+  EXPECT_EQ(progress->selection.trainings, 2);
+  EXPECT_EQ(progress->selection.selected, (std::vector<int64_t>{2, 0}));
   EXPECT_EQ(progress->run_state, "state");
   EXPECT_EQ(EncodeProgress(*progress, progress->run_state, progress->seconds_used, "version"),
             bytes);
@@ -81,6 +86,7 @@ TEST(RecipeProgressTest, ImpossibleCheckpointsAreDataLoss) {
   EXPECT_EQ(code(EncodedCheckpoint({.phase = kPhases})), absl::StatusCode::kDataLoss);
   EXPECT_EQ(code(EncodedCheckpoint({.phase = -1})), absl::StatusCode::kDataLoss);
   EXPECT_EQ(code(EncodedCheckpoint({.iterations = -1})), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(code(EncodedCheckpoint({.parts = 1})), absl::StatusCode::kDataLoss);
   EXPECT_EQ(code(EncodedCheckpoint({.accuracies = {}})), absl::StatusCode::kDataLoss);
   EXPECT_EQ(GetReason(DecodeProgress(EncodedCheckpoint({}), "another", kPhases).status()),
             "OTHER_VERSION");
@@ -89,10 +95,10 @@ TEST(RecipeProgressTest, ImpossibleCheckpointsAreDataLoss) {
 // Cut anywhere before it was framed.
 TEST(RecipeProgressTest, EveryTruncationIsDataLoss) {
   const std::string bytes = EncodedCheckpoint({});
-  const auto payload = UnframePayload("MRCRCKPT", 7, "checkpoint", bytes);
+  const auto payload = UnframePayload("MRCRCKPT", 8, "checkpoint", bytes);
   ASSERT_TRUE(payload.ok()) << payload.status();
   for (size_t length = 0; length < payload->size(); ++length) {
-    const std::string cut = FramePayload("MRCRCKPT", 7, payload->substr(0, length));
+    const std::string cut = FramePayload("MRCRCKPT", 8, payload->substr(0, length));
     EXPECT_EQ(DecodeProgress(cut, "version", kPhases).status().code(), absl::StatusCode::kDataLoss)
         << length;
   }

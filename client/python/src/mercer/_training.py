@@ -111,6 +111,11 @@ def path_message(path: Path, keep_all: bool) -> Any:
     return v1.OptionPath(option=option, values=[float(value) for value in values], keep_all=keep_all)
 
 
+def stability_message(resamples: int) -> Any:
+    """0: none. So many trainings on halves of the rows."""
+    return v1.SelectionStability(resamples=resamples) if resamples else None
+
+
 def class_weights_message(weights: ClassWeight) -> Any:
     """None, ``"balanced"``, or a factor for each label."""
     if weights is None:
@@ -158,6 +163,7 @@ def train_request(
         learner=learner_message(learner, options, kernels),
         validation=validation_message(settings.pop("validation")),
         path=path_message(settings.pop("path"), settings.pop("keep_path")),
+        stability=stability_message(settings.pop("stability", 0)),
         class_weights=class_weights_message(settings.pop("class_weight")),
         labels=settings.pop("labels") or {},
         display_name=settings.pop("display_name"),

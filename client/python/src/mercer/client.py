@@ -178,6 +178,7 @@ class Client:
         validation: Validation = None,
         path: Path = None,
         keep_path: bool = False,
+        stability: int = 0,
         class_weight: ClassWeight = None,
         scaling: Optional[str] = None,
         imputation: Optional[str] = None,
@@ -231,6 +232,9 @@ class Client:
         keep_path : bool
             True: the models of the other values, 100 at most, become versions too, before the best; the label
             ``path.value`` tells which is which.
+        stability : int
+            So many further trainings, on random halves of the rows (50 is usual): the model's table ``"stability"``
+            has the share of them that selects each kernel. 0: none.
         class_weight : "balanced" or mapping, optional
             Factors of the cost by label.
         scaling : str, optional

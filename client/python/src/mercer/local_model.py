@@ -31,15 +31,22 @@ _UNSEEN = ("model", "zeros", "nan")
 _TASK_RULES = ("own", "mean_if_unknown", "mean")
 
 
-def _output_names(file: ModelFile) -> tuple[str, ...]:
-    """As the server names them."""
-    if file.tasks:
-        return file.tasks
+def _outputs_of_coding(file: ModelFile) -> tuple[str, ...]:
     if file.coding == _REGRESSION:
         return ("target",)
     if file.coding == _ONE_VS_ONE:
         return tuple(f"{first} vs {second}" for first, second in itertools.combinations(file.classes, 2))
     return file.classes[1:] if file.coding == _BINARY else file.classes
+
+
+def _output_names(file: ModelFile) -> tuple[str, ...]:
+    """As the server names them."""
+    outputs = _outputs_of_coding(file)
+    if not file.tasks:
+        return outputs
+    if len(outputs) == 1:
+        return file.tasks
+    return tuple(f"{task}: {output}" for task in file.tasks for output in outputs)
 
 
 def _tables_of(file: ModelFile) -> dict[str, _model_tables.ModelTable]:
@@ -94,7 +101,7 @@ class LocalModel:
         What the learner tells beside the function: weights, and what it has of its own.
     bias : ndarray of shape (outputs,)
     tasks : tuple of str
-        Of a model of several tasks their names, one for each output; else empty.
+        Of a model of several tasks their names, in the order of the outputs; else empty.
     task_column : str
         Name of the column that says which task a row is of; else empty.
     categories : dict of str to tuple of str
@@ -193,7 +200,7 @@ class LocalModel:
         task_rule: str = "own",
         unseen: str = "model",
     ) -> Array:
-        """Values rows x outputs; of a regression the predictions; of several tasks rows x 1, by `task_rule`.
+        """Values rows x outputs; of a regression the predictions; of several tasks those of the task, by `task_rule`.
 
         Parameters
         ----------
@@ -223,10 +230,11 @@ class LocalModel:
         values = self._all_values(rows, total, squares, unseen)
         if own is None:
             return values
-        return np.where(own < 0, values.mean(axis=1), values[np.arange(total), own])[:, None]
+        by_task = values.reshape(total, len(self.tasks), -1)
+        return np.where(own[:, None] < 0, by_task.mean(axis=1), by_task[np.arange(total), own])
 
     def _own_outputs(self, rows: Any, total: int, task: str, tasks: Any, rule: str) -> Optional[npt.NDArray[np.intp]]:
-        """For each row the output of its task, -1 for the mean over all; None for models of a single task."""
+        """For each row the place of its task, -1 for the mean over all; None for models of a single task."""
         if rule not in _TASK_RULES:
             raise ValueError(f"task_rule must be one of {', '.join(_TASK_RULES)}, is {rule!r}")
         if task and tasks is not None:

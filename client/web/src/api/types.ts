@@ -122,6 +122,7 @@ export interface TrainRequest {
   preprocessing?: { scaling?: string; imputation?: string; unseenCategory?: string; squareRepair?: string; blocks?: string[] };
   validation?: { holdOut?: { fraction?: Real }; folds?: { count?: number } };
   path?: { option?: string; values?: Real[]; keepAll?: boolean };
+  stability?: { resamples?: number; fraction?: Real };
   /** What the server decided where the request was silent. */
   decisions?: Warning[];
   classWeights?: { weighting?: string; weights?: Record<string, Real> };

@@ -25,6 +25,8 @@ export interface TrainForm {
   pathOption: string;
   pathValues: string;
   keepPath: boolean;
+  /** Trainings on halves of the rows. */
+  stability: string;
   holdOut: string;
   folds: string;
   relativeGap: string;
@@ -59,6 +61,7 @@ export function emptyForm(): TrainForm {
     pathOption: '',
     pathValues: '',
     keepPath: false,
+    stability: '',
     holdOut: '',
     folds: '',
     relativeGap: '',
@@ -87,7 +90,8 @@ export function withLearner(form: TrainForm, learner: LearnerDescription): Train
   const kernels = learner.usesKernels ? form.kernels : [];
   const kind = !learner.classification ? 'REGRESSION' : !learner.regression ? 'CLASSIFICATION' : form.kind;
   const squareRepair = learner.usesKernels ? form.squareRepair : '';
-  return { ...form, learner: learner.name, options, kernels, squareRepair, kind };
+  const stability = learner.usesKernels ? form.stability : '';
+  return { ...form, learner: learner.name, options, kernels, squareRepair, stability, kind };
 }
 
 function optionValue(option: OptionDescription, text: string, path: string, reader: Reader): unknown {
@@ -165,6 +169,7 @@ export function toRequest(form: TrainForm, learner: LearnerDescription): { reque
     }),
     validation: validationMessage(form, reader),
     path: form.pathOption && form.validation !== 'none' ? { option: form.pathOption, values: reader.reals('path.values', form.pathValues), keepAll: form.keepPath || undefined } : undefined,
+    stability: withoutEmpty({ resamples: reader.integer('stability.resamples', form.stability) }),
     classWeights: form.classWeighting && form.kind !== 'REGRESSION' ? { weighting: `CLASS_WEIGHTING_${form.classWeighting}` } : undefined,
     stopping: withoutEmpty({
       relativeGap: reader.real('stopping.relative_gap', form.relativeGap),
@@ -188,7 +193,7 @@ export function pathsOf(form: TrainForm, learner: LearnerDescription): Set<strin
   const path = learnerPath(learner);
   return new Set([
     'data', 'task', 'target', 'target_kind', 'learner', 'target_scaling', 'coding', 'class_weights', 'model', 'display_name', 'labels', 'seed', 'threads', 'priority',
-    'validation', 'validation.hold_out.fraction', 'validation.folds.count', 'path.option', 'path.values',
+    'validation', 'validation.hold_out.fraction', 'validation.folds.count', 'path.option', 'path.values', 'stability.resamples',
     'preprocessing.scaling', 'preprocessing.imputation', 'preprocessing.unseen_category', 'preprocessing.square_repair',
     'stopping.relative_gap', 'stopping.max_iterations', 'stopping.time_limit',
     ...form.tasks.map((_, index) => `data[${index + 1}]`),
@@ -230,6 +235,7 @@ export function fromRequest(request: TrainRequest): TrainForm {
     pathOption: request.path?.option ?? '',
     pathValues: (request.path?.values ?? []).map(textFromReal).join(', '),
     keepPath: request.path?.keepAll ?? false,
+    stability: textFromReal(request.stability?.resamples),
     relativeGap: textFromReal(request.stopping?.relativeGap),
     maxIterations: String(request.stopping?.maxIterations ?? ''),
     timeLimit: limit === undefined ? '' : `${limit} s`,

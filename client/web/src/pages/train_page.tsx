@@ -119,7 +119,7 @@ function TrainFormView({ learners, datasets, initial, repeated }: ViewProps) {
           {learner.severalTasks ? <TasksSection form={form} change={change} datasets={datasets} dataset={dataset.value} /> : null}
           <OptionsSection form={form} change={change} learner={learner} />
           {learner.usesKernels ? <KernelsEditor form={form} change={change} learner={learner} dataset={dataset.value} /> : null}
-          <ValidationSection form={form} change={change} />
+          <ValidationSection form={form} change={change} learner={learner} />
           <MoreSection form={form} change={change} open={[...byPath.keys()].some((path) => !path.startsWith('learner') && path !== 'preprocessing.square_repair')} />
         </div>
         <div class="form-side">

@@ -109,7 +109,7 @@ export function OptionsSection({ form, change, learner }: SectionProps & { learn
   );
 }
 
-export function ValidationSection({ form, change }: SectionProps) {
+export function ValidationSection({ form, change, learner }: SectionProps & { learner: LearnerDescription }) {
   return (
     <Panel title="How good is it on rows that it has not seen?">
       <div class="form">
@@ -146,6 +146,17 @@ export function ValidationSection({ form, change }: SectionProps) {
               <TextField path="path.values" label="Its values, in order" placeholder="0.1, 0.03, 0.01" value={form.pathValues} onChange={(pathValues) => change({ pathValues })} />
               <CheckField label="Keep the models of all values, as versions" checked={form.keepPath} onChange={(keepPath) => change({ keepPath })} />
             </>
+          ) : null}
+          {learner.usesKernels ? (
+            <TextField
+              path="stability.resamples"
+              label={ranged('Trainings on halves of the rows', '1 … 1000')}
+              numeric
+              placeholder="none"
+              help="How stable is the selection? Trains so many times more, and tells how many select each kernel."
+              value={form.stability}
+              onChange={(stability) => change({ stability })}
+            />
           ) : null}
           <TextField
             path="stopping.relative_gap"
