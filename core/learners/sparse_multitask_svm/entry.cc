@@ -45,7 +45,10 @@ size_t EstimateMemory(const SparseMultitaskSvmOptions& options, const ProblemSha
           : (ByteCount(3) + ByteCount(shape.tasks)) * blocks;
   ByteCount kernels(0);
   if (!by_columns) {
-    kernels = LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape);
+    ProblemShape of_class = shape;
+    of_class.rows /= shape.classes_of_task;
+    kernels = ByteCount(shape.classes_of_task) *
+              (LearnerFamilyBytes(of_class) + VerifierFamilyBytes(of_class));
   }
   return (kernels +
           number * (rows * (ByteCount(by_columns ? 3 : 1) * columns + ByteCount(3) * blocks +
@@ -106,6 +109,7 @@ LearnerEntry Entry() {
            "Selection de variables pour l'apprentissage simultane de taches. CAp 2009, 109-120.",
        .way_to_linear_memory = "sparse_multitask_svm with linear kernels of columns",
        .several_tasks = true,
+       .classes_are_tasks = true,
        .selects_columns = true},
       {.verify = Verify,
        .estimate_memory = EstimateMemory,

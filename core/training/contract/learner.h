@@ -137,6 +137,9 @@ struct LearnerEntry {
   // those of one-vs-one, too: targets are then 0 at rows that an output does not see. Empty: none.
   std::function<bool(const OptionValues&)> shares_outputs = {};
   bool several_tasks = false;  // takes problems of several tasks, one output each
+  // Whether tasks may have more than two classes, each of which is then a task of its own with the
+  // rows of all (or of pairs of classes, with theirs). Else they are refused.
+  bool classes_are_tasks = false;
   // Whether groups of kernels (KernelLabels::group) decide what it learns; others do no more than
   // tell them.
   bool kernel_groups = false;

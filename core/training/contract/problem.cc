@@ -26,6 +26,10 @@ TaskData Narrow(const TaskData& task, const std::vector<Index>& kept) {
   return NarrowTo(task, kept, 0, task.targets.cols());
 }
 
+TaskData Narrow(const TaskData& task, const std::vector<Index>& kept, Index output) {
+  return NarrowTo(task, kept, output, 1);
+}
+
 TrainingProblem Narrow(const TrainingProblem& problem, const std::vector<Index>& kept,
                        Index output) {
   const auto& [kind, tasks, kernels, unit, seed, relative_gap] = problem;

@@ -37,7 +37,8 @@ struct TargetUnit {
 };
 
 // Single-task learners look at tasks[0] alone. Several tasks (LearnerEntry::several_tasks) share
-// one table of inputs, no row in two of them, and one output.
+// one table of inputs and have one output each. No row is in two of them, unless the learner takes
+// the classes of a task for tasks (LearnerEntry::classes_are_tasks), which then have its rows.
 struct TrainingProblem {
   TargetKind kind = TargetKind::kClassification;
   std::vector<TaskData> tasks;
@@ -77,6 +78,8 @@ struct TrainingProblem {
 
 // The rows at the positions `kept` of a task, ascending, with all its outputs.
 TaskData Narrow(const TaskData& task, const std::vector<Index>& kept);
+// The same with one of its outputs.
+TaskData Narrow(const TaskData& task, const std::vector<Index>& kept, Index output);
 // The sub-problem of one output and of some rows of its task: all else is that of `problem`, which
 // has one task.
 TrainingProblem Narrow(const TrainingProblem& problem, const std::vector<Index>& kept,
@@ -95,6 +98,7 @@ struct ProblemShape {
   Index source_columns = 0;      // columns of all sets together, after preprocessing
   Index outputs = 1;             // sub-problems: classes, pairs, tasks
   Index tasks = 1;               // that share the rows out among them
+  Index classes_of_task = 1;     // that are tasks with the same rows, each counted in `rows`
   // Classes that are each told from all the others; 1 of two classes, of pairs of them, and of numbers.
   Index classes_against_rest = 1;
   // The rows of each class, where pairs of classes are learnt in one run; else empty. Of a part of
@@ -109,7 +113,7 @@ struct ProblemShape {
   double relative_gap = 1e-3;  // asked for
 
   // For how many outputs a row has targets: several tasks share the rows out among them.
-  Index outputs_of_row() const { return tasks < outputs ? outputs / tasks : 1; }
+  Index outputs_of_row() const { return tasks < outputs ? outputs / tasks : classes_of_task; }
 };
 
 }  // namespace mercer

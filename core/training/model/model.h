@@ -107,7 +107,8 @@ struct Model {
   std::string target;    // name of the target column
   Preprocessing preprocessing;
   OutputCoding coding;
-  TaskCoding tasks;  // of several tasks, the function has one output for each
+  // Of several tasks, the function has the outputs of the coding for each, task by task.
+  TaskCoding tasks;
   ModelFunction function;
   ModelSummary summary;
   Certificate certificate;

@@ -103,12 +103,21 @@ bool RepairsFit(const Model& model) {
 }  // namespace
 
 std::vector<std::string> OutputNames(const Model& model) {
-  if (model.tasks.has_column()) {
+  if (model.tasks.has_column() && model.coding.num_outputs() == 1) {
     return model.tasks.names();
   }
-  std::vector<std::string> names;
+  std::vector<std::string> of_coding;
   for (Index output = 0; output < model.coding.num_outputs(); ++output) {
-    names.push_back(model.coding.OutputName(output));
+    of_coding.push_back(model.coding.OutputName(output));
+  }
+  if (!model.tasks.has_column()) {
+    return of_coding;
+  }
+  std::vector<std::string> names;
+  for (const std::string& task : model.tasks.names()) {
+    for (const std::string& output : of_coding) {
+      names.push_back(OutputOfTask(task, output));
+    }
   }
   return names;
 }
@@ -117,9 +126,6 @@ absl::Status CheckModel(const Model& model) {
   if (model.function.num_outputs() != model.coding.num_outputs() * model.tasks.num_tasks() ||
       !model.function.bias.allFinite()) {
     return UnreadableModel("the biases do not fit the outputs");
-  }
-  if (model.tasks.has_column() && model.coding.num_outputs() != 1) {
-    return UnreadableModel("several tasks have several outputs each");
   }
   for (const Basis& basis : model.function.bases) {
     MERCER_RETURN_IF_ERROR(CheckBasis(basis));

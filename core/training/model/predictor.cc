@@ -50,29 +50,32 @@ absl::Status CheckContributions(const ModelFunction& function, const PredictOpti
   return violations.ToStatus();
 }
 
-// Makes one column of one for each task: what is said of a row is said by the output of its task, or
-// by the mean over all, added up one after the other so that it is the same whatever other rows.
-Matrix OfOwnTasks(const Matrix& values, const std::vector<int>& tasks) {
-  Matrix own(values.rows(), 1);
+// Keeps of the outputs of all tasks, so many for each, those of the row's task, or takes their means
+// over all tasks, added up one after the other so that they are the same whatever other rows.
+Matrix OfOwnTasks(const Matrix& values, const std::vector<int>& tasks, Index outputs) {
+  Matrix own(values.rows(), outputs);
+  const Index num_tasks = values.cols() / outputs;
   for (Index row = 0; row < values.rows(); ++row) {
     const int task = tasks[static_cast<size_t>(row)];
     if (task != TaskCoding::kMeanOfAll) {
-      own(row, 0) = values(row, task);
+      own.row(row) = values.row(row).segment(task * outputs, outputs);
       continue;
     }
-    double total = 0;
-    for (Index t = 0; t < values.cols(); ++t) {
-      total += values(row, t);
+    for (Index output = 0; output < outputs; ++output) {
+      double total = 0;
+      for (Index t = 0; t < num_tasks; ++t) {
+        total += values(row, t * outputs + output);
+      }
+      own(row, output) = total / static_cast<double>(num_tasks);
     }
-    own(row, 0) = total / static_cast<double>(values.cols());
   }
   return own;
 }
 
-void KeepOwnTasks(const std::vector<int>& tasks, Prediction& prediction) {
-  prediction.decision_values = OfOwnTasks(prediction.decision_values, tasks);
+void KeepOwnTasks(const std::vector<int>& tasks, Index outputs, Prediction& prediction) {
+  prediction.decision_values = OfOwnTasks(prediction.decision_values, tasks, outputs);
   for (Matrix& contribution : prediction.contributions) {
-    contribution = OfOwnTasks(contribution, tasks);
+    contribution = OfOwnTasks(contribution, tasks, outputs);
   }
 }
 
@@ -194,7 +197,7 @@ absl::StatusOr<Prediction> Predictor::PredictPrepared(const PreparedData& rows,
     MERCER_RETURN_IF_ERROR(Contribute(rows, prediction, context));
   }
   if (model_->tasks.has_column()) {
-    KeepOwnTasks(rows.tasks, prediction);
+    KeepOwnTasks(rows.tasks, model_->coding.num_outputs(), prediction);
   }
   prediction.classes = model_->coding.Decide(prediction.decision_values);
   return prediction;

@@ -32,7 +32,7 @@ struct PredictOptions {
 };
 
 struct Prediction {
-  Matrix decision_values;    // rows x outputs of the coding: of several tasks one (TaskRule)
+  Matrix decision_values;    // rows x outputs of the coding: of several tasks by the TaskRule
   std::vector<int> classes;  // classification: index into coding.classes(), one per row
   std::vector<std::string> contribution_names;  // kernels, groups of features, then "bias"
   // The contributions, when they were asked for: for each name a matrix of rows x outputs, which

@@ -250,7 +250,7 @@ Model RecipePhases::Assemble(const RecipeProblem& made, const OptionValues& opti
   }
   model.certificate = outcome.certificate;
   model.stop_reason = outcome.stop_reason;
-  model.num_training_rows = made.problem.num_rows();
+  model.num_training_rows = made.num_rows;
   model.num_square_columns = UsesSquares(made.problem.kernels) ? run_.dataset->rows : 0;
   model.seed = recipe_.seed;
   model.code_version = run_.code_version;

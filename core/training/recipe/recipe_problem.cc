@@ -151,6 +151,32 @@ absl::Status AddTargets(const RecipeRun& run, const RoleColumn& target, const Ru
   return absl::OkStatus();
 }
 
+// Makes a task of each output of a task, with the rows that it sees, in the order of the model's
+// outputs.
+absl::Status DivideByOutputs(RecipeProblem& made) {
+  std::vector<TaskData> by_output;
+  for (const TaskData& task : made.problem.tasks) {
+    for (Index output = 0; output < task.targets.cols(); ++output) {
+      std::vector<Index> seen;
+      for (Index i = 0; i < task.targets.rows(); ++i) {
+        if (task.targets(i, output) != 0) {
+          seen.push_back(i);
+        }
+      }
+      const std::string name = OutputOfTask(task.name, made.coding.OutputName(output));
+      if (seen.empty()) {
+        return WithReason(
+            absl::InvalidArgumentError(absl::StrCat("task '", name, "' has no training rows")),
+            "EMPTY_TASK", {{"column", made.tasks.column()}, {"task", task.name}});
+      }
+      by_output.push_back(Narrow(task, seen, output));
+      by_output.back().name = name;
+    }
+  }
+  made.problem.tasks = std::move(by_output);
+  return absl::OkStatus();
+}
+
 absl::Status EmptyTaskError(const TaskCoding& tasks, size_t task) {
   return WithReason(
       absl::InvalidArgumentError(absl::StrCat("task '", tasks.names()[task], "' of column '",
@@ -161,7 +187,6 @@ absl::Status EmptyTaskError(const TaskCoding& tasks, size_t task) {
 // Gives every row of the training its task.
 absl::Status DivideByTasks(const RoleColumn& column, const RunContext& context,
                            RecipeProblem& made) {
-  MERCER_RETURN_IF_ERROR(CheckOneOutput(made.coding.num_outputs()));
   MERCER_ASSIGN_OR_RETURN(made.tasks, TaskCoding::FromAllRows(column, context));
   MERCER_ASSIGN_OR_RETURN(const std::vector<int> task_of_row, made.tasks.Tasks(column, context));
   const TaskData together = std::move(made.problem.tasks[0]);
@@ -296,11 +321,11 @@ absl::Status FieldError(std::string_view field, std::string_view description) {
   return violations.ToStatus();
 }
 
-absl::Status CheckOneOutput(Index outputs) {
+absl::Status CheckOutputsOfTasks(const LearnerEntry& entry, Index outputs) {
   FieldViolations violations;
-  violations.Check(outputs == 1, "task",
-                   "several tasks are learned for two classes or for numbers; the target has more "
-                   "classes");
+  violations.Check(outputs == 1 || entry.classes_are_tasks, "task",
+                   absl::StrCat("several tasks are learned by '", entry.name,
+                                "' for two classes or for numbers; the target has more classes"));
   return violations.ToStatus();
 }
 
@@ -368,14 +393,19 @@ absl::StatusOr<RecipeProblem> MakeRecipeProblem(const RecipeRun& run,
   made.problem.seed = run.recipe->seed;
   made.problem.relative_gap = run.recipe->limits.relative_gap;
   made.problem.tasks.emplace_back().rows = rows;
+  made.num_rows = static_cast<Index>(rows.size());
   MERCER_RETURN_IF_ERROR(AddTargets(run, *target, context, made));
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* task_column,
                           FindTaskColumn(*run.entry, *run.recipe, *run.dataset));
   if (task_column != nullptr) {
+    MERCER_RETURN_IF_ERROR(CheckOutputsOfTasks(*run.entry, made.coding.num_outputs()));
     MERCER_RETURN_IF_ERROR(DivideByTasks(*task_column, context, made));
   }
   for (TaskData& task : made.problem.tasks) {
     MERCER_RETURN_IF_ERROR(WeighClasses(*run.recipe, *target, made.coding, context, task));
+  }
+  if (task_column != nullptr && made.coding.num_outputs() > 1) {
+    MERCER_RETURN_IF_ERROR(DivideByOutputs(made));
   }
   if (run.recipe->kind == TargetKind::kRegression &&
       run.recipe->target_scaling == TargetScaling::kStandardize) {

@@ -30,9 +30,9 @@ absl::StatusOr<const RoleColumn*> FindTaskColumn(const LearnerEntry& entry,
                                                  const TrainingRecipe& recipe,
                                                  const Dataset& dataset);
 
-// Refuses several outputs for several tasks, each of which has one. Errors: kInvalidArgument naming
-// the field "task".
-absl::Status CheckOneOutput(Index outputs);
+// Refuses several outputs for several tasks unless the learner takes them for tasks. Errors:
+// kInvalidArgument naming the field "task".
+absl::Status CheckOutputsOfTasks(const LearnerEntry& entry, Index outputs);
 
 struct RecipeProblem {
   OutputCoding coding;
@@ -40,6 +40,7 @@ struct RecipeProblem {
   Preprocessing preprocessing;
   std::shared_ptr<const PreparedData> inputs;  // all rows of the data set
   TrainingProblem problem;                     // the training rows, by tasks
+  Index num_rows = 0;                          // of the data set, that are trained on
 };
 
 // Makes the problem. Everything is learned from `rows` alone: classes, statistics, class weights,

@@ -269,8 +269,10 @@ absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const Trai
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* tasks, FindTaskColumn(entry, recipe, dataset));
   if (tasks != nullptr) {
     MERCER_ASSIGN_OR_RETURN(const TaskCoding coding, TaskCoding::FromAllRows(*tasks, context));
-    MERCER_RETURN_IF_ERROR(CheckOneOutput(shape.outputs));
-    shape.tasks = coding.num_tasks();
+    MERCER_RETURN_IF_ERROR(CheckOutputsOfTasks(entry, shape.outputs));
+    shape.classes_of_task = shape.outputs;
+    shape.rows *= shape.outputs;
+    shape.tasks = coding.num_tasks() * shape.outputs;
     shape.outputs = shape.tasks;
   } else if (recipe.coding != CodingChoice::kOneVsOne) {
     shape.classes_against_rest = shape.outputs;

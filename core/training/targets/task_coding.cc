@@ -31,6 +31,10 @@ std::string UnknownTask(const std::vector<std::string>& names) {
 
 }  // namespace
 
+std::string OutputOfTask(const std::string& task, const std::string& output) {
+  return absl::StrCat(task, ": ", output);
+}
+
 absl::StatusOr<TaskCoding> TaskCoding::FromColumn(const RoleColumn& column,
                                                   const std::vector<Index>& rows,
                                                   const RunContext& context) {

@@ -1,6 +1,6 @@
 // Which task a row belongs to: related problems, each with rows of its own, that one model learns
-// together. The tasks are the outputs of its function, and a row is predicted by the output of its
-// task.
+// together. The tasks are the outputs of its function, of more than two classes each with one after
+// the other, and a row is predicted by those of its task.
 #pragma once
 
 #include <string>
@@ -22,6 +22,9 @@ enum class TaskRule {
   kMeanIfUnknown,  // the same; rows of other tasks, or of none, by the mean over all tasks
   kMean,           // by the mean over all tasks
 };
+
+// The name of an output of a task, where it has several: "ann: virginica".
+std::string OutputOfTask(const std::string& task, const std::string& output);
 
 // Tasks are sorted as classes are: numbers by value, others as byte strings.
 class TaskCoding {

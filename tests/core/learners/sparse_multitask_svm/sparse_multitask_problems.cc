@@ -170,11 +170,21 @@ Dataset SubjectData(Index rows, Index columns, uint64_t seed) {
   return data;
 }
 
-absl::StatusOr<TrainedModel> TrainRecipe(const TrainingRecipe& recipe, const Dataset& dataset) {
+absl::StatusOr<TrainedModel> TrainRecipe(const TrainingRecipe& recipe, const Dataset& dataset,
+                                         const std::string& learner) {
   RunContext context;
   QuietObserver observer;
-  return RunRecipe({FindLearner("sparse_multitask_svm"), &recipe, &dataset, "digest", "v"}, {},
-                   context, observer);
+  return RunRecipe({FindLearner(learner), &recipe, &dataset, "digest", "v"}, {}, context, observer);
+}
+
+Prediction MustPredict(const Model& model, const Dataset& rows) {
+  const absl::StatusOr<std::unique_ptr<Predictor>> predictor =
+      Predictor::Make(std::make_shared<const Model>(model));
+  EXPECT_TRUE(predictor.ok()) << predictor.status();
+  RunContext context;
+  absl::StatusOr<Prediction> found = (*predictor)->Predict(rows, {}, context);
+  EXPECT_TRUE(found.ok()) << found.status();
+  return found.ok() ? *std::move(found) : Prediction();
 }
 
 }  // namespace mercer::sparse_multitask_svm

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/data/table/dataset.h"
+#include "core/training/model/predictor.h"
 #include "core/training/recipe/recipe.h"
 #include "core/training/run/run_training.h"
 
@@ -43,6 +44,9 @@ Matrix ValuesOf(const ModelFunction& function, const PreparedData& rows);
 // Rows of three subjects in turn, of which the columns x1 and x2 alone tell the classes apart, by
 // signs of their own for each subject.
 Dataset SubjectData(Index rows, Index columns, uint64_t seed);
-absl::StatusOr<TrainedModel> TrainRecipe(const TrainingRecipe& recipe, const Dataset& dataset);
+absl::StatusOr<TrainedModel> TrainRecipe(const TrainingRecipe& recipe, const Dataset& dataset,
+                                         const std::string& learner = "sparse_multitask_svm");
+// Of a model of several tasks for rows that say theirs. What fails, fails the test.
+Prediction MustPredict(const Model& model, const Dataset& rows);
 
 }  // namespace mercer::sparse_multitask_svm

@@ -1,6 +1,7 @@
 // What is true of jointly sparse machines of several tasks, by whole runs.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -219,6 +220,112 @@ TEST(SparseMultitaskPropertyTest, BalancedClassesAreBalancedInEveryTask) {
   ASSERT_TRUE(by_hand.ok()) << by_hand.status();
   EXPECT_NEAR(balanced->model.certificate.primal, by_hand->model.certificate.primal,
               1e-6 * by_hand->model.certificate.primal);
+}
+
+Dataset RowsOf(const Dataset& data, Index subject) {
+  std::vector<Index> rows;
+  for (Index i = subject; i < data.rows; i += 3) {
+    rows.push_back(i);
+  }
+  Dataset own = data;
+  own.rows = static_cast<Index>(rows.size());
+  own.blocks = {NumericBlock(RowMatrix(data.blocks[0].values.view()(rows, Eigen::all)))};
+  for (RoleColumn& column : own.role_columns) {
+    column.values = Vector(column.values(rows));
+  }
+  return own;
+}
+
+// Of exponents of 2 a task's classes are the machines of that task alone.
+TEST(SparseMultitaskPropertyTest, TasksMayHaveManyClasses) {
+  Dataset data = SubjectData(180, 5, 17);
+  for (Index i = 0; i < data.rows; ++i) {
+    data.role_columns[0].values(i) = static_cast<double>(i / 3 % 4);
+  }
+  for (const CodingChoice coding : {CodingChoice::kOneVsAll, CodingChoice::kOneVsOne}) {
+    TrainingRecipe recipe;
+    recipe.learner = "sparse_multitask_svm";
+    recipe.coding = coding;
+    recipe.options = {{"p", 2.0}};
+    recipe.limits.relative_gap = 1e-9;
+    recipe.class_weighting = ClassWeighting::kBalanced;
+    recipe.preprocessing.scaling = Scaling::kNone;
+    const absl::StatusOr<TrainedModel> trained = TrainRecipe(recipe, data);
+    ASSERT_TRUE(trained.ok()) << trained.status();
+    const Index outputs = coding == CodingChoice::kOneVsAll ? 4 : 6;
+    EXPECT_EQ(trained->model.function.num_outputs(), 3 * outputs);
+    EXPECT_EQ(trained->model.num_training_rows, 180);
+    EXPECT_EQ(OutputNames(trained->model)[static_cast<size_t>(outputs)],
+              coding == CodingChoice::kOneVsAll ? "eve: 0" : "eve: 0 vs 1");
+    RunContext context;
+    const RecipeRun run{FindLearner("sparse_multitask_svm"), &recipe, &data, "digest", "v"};
+    EXPECT_TRUE(VerifyModel(run, trained->model, trained->witness, context).ok());
+    recipe.learner = "svm";
+    recipe.options = {};
+    KernelGrid columns;
+    columns.prototype.type = KernelType::kLinear;
+    recipe.kernels = {columns};
+    for (Index subject = 0; subject < 3; ++subject) {
+      const Dataset own = RowsOf(data, subject);
+      const absl::StatusOr<TrainedModel> alone = TrainRecipe(recipe, own, "svm");
+      ASSERT_TRUE(alone.ok()) << alone.status();
+      const Prediction together = MustPredict(trained->model, own);
+      const Prediction expected = MustPredict(alone->model, own);
+      EXPECT_LE((together.decision_values - expected.decision_values).cwiseAbs().maxCoeff(), 1e-3);
+      Index different = 0;  // where two classes are as good as each other
+      for (size_t i = 0; i < expected.classes.size(); ++i) {
+        different += together.classes[i] == expected.classes[i] ? 0 : 1;
+      }
+      EXPECT_LE(different, 1);
+    }
+  }
+}
+
+// Every column is one that all tasks and classes share.
+TEST(SparseMultitaskPropertyTest, ClassesOfTasksShareWhatIsSelected) {
+  Dataset data = SubjectData(180, 8, 18);
+  for (Index i = 0; i < data.rows; ++i) {
+    data.role_columns[0].values(i) = static_cast<double>(i / 3 % 3);
+  }
+  RowMatrix values = data.blocks[0].values.view();
+  for (Index i = 0; i < data.rows; ++i) {
+    values.row(i).head(2) *= 0.3;
+    values(i, 0) += i / 3 % 3 == 0 ? 1 : -1;
+    values(i, 1) += i / 3 % 3 == 1 ? 1 : -1;
+  }
+  data.blocks = {NumericBlock(std::move(values))};
+  TrainingRecipe recipe;
+  recipe.learner = "sparse_multitask_svm";
+  recipe.options = {{"C", 0.03}, {"p", 0.5}};
+  recipe.validation.kind = ValidationKind::kFolds;
+  recipe.validation.folds = 3;
+  recipe.stability = {.resamples = 5};
+  const absl::StatusOr<TrainedModel> trained = TrainRecipe(recipe, data);
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  EXPECT_EQ(CountSelected(trained->model.summary), 2);
+  EXPECT_EQ(trained->model.summary.tables.at(1).values.cols(), 9);
+  std::map<std::string, double> metrics;
+  for (const Metric& metric : trained->model.metrics) {
+    metrics[metric.name] = metric.value;
+  }
+  EXPECT_GT(metrics.at("folds.accuracy"), 0.9);
+  EXPECT_GT(metrics.at("folds.task.zoe.accuracy"), 0.9);
+  EXPECT_EQ(trained->model.summary.tables.back().values(1, 0), 1);
+}
+
+// The columns that tell the classes apart are selected on every half of the rows.
+TEST(SparseMultitaskPropertyTest, WhatMattersIsSelectedOnEveryHalfOfTheRows) {
+  TrainingRecipe recipe;
+  recipe.learner = "sparse_multitask_svm";
+  recipe.options = {{"C", 0.05}};
+  recipe.stability = {.resamples = 20};
+  const absl::StatusOr<TrainedModel> trained = TrainRecipe(recipe, SubjectData(180, 10, 16));
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  const ModelTable& table = trained->model.summary.tables.back();
+  ASSERT_EQ(table.name, kStabilityTable);
+  EXPECT_EQ(table.values(0, 0), 1);
+  EXPECT_EQ(table.values(1, 0), 1);
+  EXPECT_LT(table.values.bottomRows(8).mean(), 0.5);
 }
 
 TEST(SparseMultitaskPropertyTest, OneTaskIsAMachineOfItsOwn) {
