@@ -63,3 +63,24 @@ def test_a_task_of_one_class_is_named(sessions):
         SparseMultiTaskSVM().fit(features, alone, tasks=subjects)
     machine = SparseMultiTaskSVM(allow_one_class=True).fit(features, alone, tasks=subjects)
     assert set(machine.predict(features[:5], tasks=["eve"] * 5)) == {"yes"}
+
+
+@pytest.mark.parametrize("coding", ["one_vs_all", "one_vs_one"])
+def test_tasks_may_have_many_classes(sessions, coding):
+    features, _, subjects = sessions
+    labels = np.array(["a", "b", "c"])[np.arange(len(features)) % 3]
+    features = features + np.eye(3, 10)[np.arange(len(features)) % 3]
+    ours = SparseMultiTaskSVM(p=2.0, scaling="none", tol=1e-8, coding=coding).fit(features, labels, tasks=subjects)
+    outputs = [("a", "bc"), ("b", "ac"), ("c", "ab")] if coding == "one_vs_all" else [("a", "b"), ("a", "c"), ("b", "c")]
+    for name in NAMES:
+        rows = subjects == name
+        assert ours.decision_function(features[rows], tasks=subjects[rows]).shape == (rows.sum(), 3)
+        values = ours.model_.decision_values(features[rows], task=name)
+        for column, (first, others) in zip(values.T, outputs):
+            kept = rows & np.isin(labels, [first, *others])
+            theirs = SVC(kernel="linear", C=1.0, tol=1e-8).fit(features[kept], labels[kept] == first)
+            np.testing.assert_allclose(column, theirs.decision_function(features[rows]), atol=5e-3)
+    each = [ours.model_.decision_values(features, task=name) for name in NAMES]
+    mean = ours.model_.decision_values(features, task_rule="mean")
+    np.testing.assert_allclose(mean, np.mean(each, axis=0), rtol=1e-12, atol=1e-12)
+    assert ours.model_.tables["block_norms"].shape == (10, 9)

@@ -14,7 +14,7 @@ Array = npt.NDArray[np.float64]
 
 
 class TaskClassifier(KernelClassifier):
-    """A learner that learns two classes in several tasks together."""
+    """A learner that learns classes in several tasks together."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None) -> Any:
         """Trains on the server, and fetches the model.
@@ -24,7 +24,7 @@ class TaskClassifier(KernelClassifier):
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
             Features; columns of a DataFrame that are no numbers are categories.
         y : array-like of shape (n_samples,)
-            Classes; of several tasks two, the same ones in each.
+            Classes, the same ones in each task.
         sample_weight : array-like of shape (n_samples,), optional
             Factors of the cost of the rows.
         tasks : array-like of shape (n_samples,), optional
