@@ -77,6 +77,7 @@ absl::StatusOr<v1::EvaluateModelResponse> AssessmentHandlers::EvaluateModel(
   response.set_rows(evaluation.rows);
   response.set_skipped_rows((*dataset)->rows - evaluation.rows);
   response.set_unknown_label_rows(evaluation.unknown_label_rows);
+  response.set_rows_by_mean(evaluation.rows_by_mean);
   response.set_weight_column(evaluation.weight_column);
   return response;
 }

@@ -101,6 +101,7 @@ absl::StatusOr<Prediction> PredictAll(const Predictor& predictor, const Dataset&
     all.decision_values.middleRows(begin, static_cast<Index>(rows.size())) =
         block->decision_values.leftCols(1);
     all.classes.insert(all.classes.end(), block->classes.begin(), block->classes.end());
+    all.tasks.insert(all.tasks.end(), block->tasks.begin(), block->tasks.end());
   }
   return all;
 }
@@ -155,6 +156,7 @@ absl::StatusOr<Evaluation> EvaluateDataset(const Predictor& predictor, const Dat
                           PredictAll(predictor, dataset, options, cancellation));
   MERCER_ASSIGN_OR_RETURN(evaluation.metrics,
                           EvaluateWeighted(model.coding, prediction, *target, counts, context));
+  evaluation.rows_by_mean = prediction.CountByMean();
   return evaluation;
 }
 

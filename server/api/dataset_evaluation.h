@@ -17,6 +17,7 @@ struct Evaluation {
   std::vector<Metric> metrics;     // not empty
   int64_t rows = 0;                // that count: with a target and a weight > 0
   int64_t unknown_label_rows = 0;  // of these, with a label that the model does not know
+  int64_t rows_by_mean = 0;        // of all rows, that the mean over all tasks has predicted
   std::string weight_column;       // empty: none
 };
 

@@ -40,6 +40,9 @@ Prediction Part(const Prediction& all, Index begin, Index count) {
   if (!all.classes.empty()) {
     part.classes.assign(all.classes.begin() + begin, all.classes.begin() + begin + count);
   }
+  if (!all.tasks.empty()) {
+    part.tasks.assign(all.tasks.begin() + begin, all.tasks.begin() + begin + count);
+  }
   return part;
 }
 

@@ -416,6 +416,7 @@ absl::Status WritePrediction(const Model& model, const Prediction& prediction,
   }
   MERCER_RETURN_IF_ERROR(
       WriteMatrix(prediction.decision_values, response->mutable_decision_values()));
+  response->set_rows_by_mean(prediction.CountByMean());
   for (const int index : prediction.classes) {
     response->add_labels(model.coding.classes()[static_cast<size_t>(index)]);
   }

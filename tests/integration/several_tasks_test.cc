@@ -164,6 +164,7 @@ TEST_F(SeveralTasksTest, RowsOfOtherTasksMayHaveTheMeanOfAll) {
   ASSERT_TRUE(
       Predict(with_rule(Rows({"eve", "ann"}, ""), v1::TASK_RULE_MEAN_IF_UNKNOWN), &response).ok());
   EXPECT_THAT(values(), ElementsAre(mean, ann));
+  EXPECT_EQ(response.rows_by_mean(), 1);
   v1::PredictRequest all = with_rule(Rows({}, ""), v1::TASK_RULE_MEAN);
   ASSERT_TRUE(Predict(all, &response).ok());
   EXPECT_THAT(values(), ElementsAre(mean, mean));
@@ -186,6 +187,7 @@ TEST_F(SeveralTasksTest, RowsOfOtherTasksMayHaveTheMeanOfAll) {
   const grpc::Status status = models_->EvaluateModel(&evaluation, evaluate, &evaluated);
   ASSERT_TRUE(status.ok()) << status.error_message();
   EXPECT_LT(evaluated.metrics(0).value(), 1.0);
+  EXPECT_EQ(evaluated.rows_by_mean(), evaluated.rows());
 }
 
 TEST_F(SeveralTasksTest, WhatIsNoTaskIsSaidBeforeAJobIsQueued) {

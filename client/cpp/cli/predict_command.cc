@@ -184,10 +184,12 @@ absl::StatusOr<ExitCode> Predict(Session& session, const PredictFlags& flags) {
   PredictionCsv csv(out, flags.values, &kept, flags.unseen == kUnseenSkip);
   UnpredictedRows unpredicted;
   int64_t rows = 0;
+  int64_t rows_by_mean = 0;
   std::string model;
   const auto sink = [&](const v1::PredictResponse& response) {
     unpredicted.Add(response, rows);
     rows += response.decision_values().rows();
+    rows_by_mean += response.rows_by_mean();
     model = response.model();
     if (session.json()) {
       out << Session::JsonLine(response);
@@ -216,6 +218,10 @@ absl::StatusOr<ExitCode> Predict(Session& session, const PredictFlags& flags) {
   }
   if (!session.json()) {
     unpredicted.Show(session);
+    if (rows_by_mean > 0 && RuleOf(flags.tasks) != v1::TASK_RULE_MEAN) {
+      session.PrintNote(
+          absl::StrCat(rows_by_mean, " rows were predicted by the mean over all tasks"));
+    }
   }
   return unpredicted.count == 0 || flags.unseen == kUnseenSkip ? ExitCode::kOk
                                                                : ExitCode::kBadInput;

@@ -125,6 +125,9 @@ absl::StatusOr<ExitCode> Evaluate(Session& session, const AssessFlags& flags) {
   if (response->unknown_label_rows() > 0) {
     session.out() << ", " << response->unknown_label_rows() << " with labels unknown to the model";
   }
+  if (response->rows_by_mean() > 0) {
+    session.out() << ", " << response->rows_by_mean() << " predicted by the mean over all tasks";
+  }
   if (!response->weight_column().empty()) {
     session.out() << ", weighted by " << response->weight_column();
   }

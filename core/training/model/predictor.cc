@@ -73,6 +73,7 @@ Matrix OfOwnTasks(const Matrix& values, const std::vector<int>& tasks, Index out
 }
 
 void KeepOwnTasks(const std::vector<int>& tasks, Index outputs, Prediction& prediction) {
+  prediction.tasks = tasks;
   prediction.decision_values = OfOwnTasks(prediction.decision_values, tasks, outputs);
   for (Matrix& contribution : prediction.contributions) {
     contribution = OfOwnTasks(contribution, tasks, outputs);
@@ -80,6 +81,10 @@ void KeepOwnTasks(const std::vector<int>& tasks, Index outputs, Prediction& pred
 }
 
 }  // namespace
+
+Index Prediction::CountByMean() const {
+  return std::count(tasks.begin(), tasks.end(), TaskCoding::kMeanOfAll);
+}
 
 void Prediction::TakeBack(Index row) {
   decision_values.row(row).setConstant(std::nan(""));

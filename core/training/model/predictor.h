@@ -34,11 +34,14 @@ struct PredictOptions {
 struct Prediction {
   Matrix decision_values;    // rows x outputs of the coding: of several tasks by the TaskRule
   std::vector<int> classes;  // classification: index into coding.classes(), one per row
+  std::vector<int> tasks;    // of several: each row's, or TaskCoding::kMeanOfAll
   std::vector<std::string> contribution_names;  // kernels, groups of features, then "bias"
   // The contributions, when they were asked for: for each name a matrix of rows x outputs, which
   // add up to the decision values.
   std::vector<Matrix> contributions;
 
+  // How many rows the mean over all tasks has predicted.
+  Index CountByMean() const;
   // Makes all numbers of that row NaN.
   void TakeBack(Index row);
 };

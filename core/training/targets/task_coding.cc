@@ -26,7 +26,8 @@ std::string UnknownTask(const std::vector<std::string>& names) {
   const auto shown = static_cast<std::ptrdiff_t>(std::min(names.size(), kNamesInErrors));
   return absl::StrCat("the model knows no such task; its tasks are ",
                       absl::StrJoin(names.begin(), names.begin() + shown, ", "),
-                      names.size() > kNamesInErrors ? ", ..." : "");
+                      names.size() > kNamesInErrors ? ", ..." : "",
+                      "; the task rule mean_if_unknown has the mean over all tasks for others");
 }
 
 }  // namespace

@@ -390,8 +390,8 @@ def _certificate(reader: _Reader) -> dict[str, float]:
 
 
 def _check(model: ModelFile) -> None:
-    if model.tasks and len(model.tasks) != len(model.bias):
-        raise ModelFileError("the model file is inconsistent: its tasks are not its outputs")
+    if model.tasks and len(model.bias) % len(model.tasks) != 0:
+        raise ModelFileError("the model file is inconsistent: its outputs are not those of its tasks")
     for term in model.terms:
         fits = (
             0 <= term.basis < len(model.bases)

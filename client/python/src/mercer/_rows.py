@@ -108,10 +108,12 @@ def make_rows(data: Any, squares: Optional[Mapping[str, Any]] = None, tasks: Seq
     return rows
 
 
-def batches(data: Any, squares: Optional[Mapping[str, Any]] = None, tasks: Any = None) -> Iterator[Any]:
-    """Messages Rows of at most some megabytes each, in order."""
+def batches(
+    data: Any, squares: Optional[Mapping[str, Any]] = None, tasks: Any = None, may_be_missing: bool = False
+) -> Iterator[Any]:
+    """Messages Rows of at most some megabytes each, in order. A row may have no task where `may_be_missing` says so."""
     total = num_rows(data, squares)
-    texts = [] if tasks is None else task_texts(tasks, total)
+    texts = [] if tasks is None else task_texts(tasks, total, may_be_missing)
     width = _width(data) + sum(_square(value)[0].shape[1] for value in (squares or {}).values())
     step = max(1, _NUMBERS_OF_A_MESSAGE // max(1, width))
     for begin in range(0, total, step):

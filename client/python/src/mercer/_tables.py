@@ -52,15 +52,19 @@ def category_text(value: Any) -> str:
     return str(value)
 
 
-def task_texts(tasks: Any, rows: int) -> list[str]:
-    """The name of the task of each row."""
+def is_missing(value: Any) -> bool:
+    return bool(value is None or value != value or value == "")
+
+
+def task_texts(tasks: Any, rows: int, may_be_missing: bool = False) -> list[str]:
+    """The name of the task of each row, empty where it has none."""
     values = np.asarray(tasks, dtype=object)
     if values.shape != (rows,):
         raise ValueError(f"tasks must name one for each of the {rows} rows, has the shape {values.shape}")
     for row, value in enumerate(values):
-        if value is None or value != value or value == "":
+        if is_missing(value) and not may_be_missing:
             raise ValueError(f"tasks: row {row} has none")
-    return [category_text(value) for value in values.tolist()]
+    return ["" if is_missing(value) else category_text(value) for value in values.tolist()]
 
 
 def encode_categories(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], tuple[str, ...]]:

@@ -254,7 +254,7 @@ class LocalModel:
                 )
             tasks = rows[self.task_column]
         place = {name: output for output, name in enumerate(self.tasks)}
-        names = [task] * total if task else task_texts(tasks, total)
+        names = [task] * total if task else task_texts(tasks, total, may_be_missing=rule != "own")
         for row, name in enumerate(names):
             if name not in place and rule == "own":
                 where = "" if task else f"row {row}: "

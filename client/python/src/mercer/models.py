@@ -67,6 +67,8 @@ class Prediction:
         Columns of `probabilities`.
     row_errors : dict of int to str
         With ``unseen="nan"``: why rows, counted from 0, were not predicted. Their numbers are NaN, their labels empty.
+    rows_by_mean : int
+        Of a model of several tasks: how many rows were predicted by the mean over all tasks.
     """
 
     model: str
@@ -77,6 +79,7 @@ class Prediction:
     probabilities: Optional[Array] = None
     classes: tuple[str, ...] = ()
     row_errors: dict[int, str] = dataclasses.field(default_factory=dict)
+    rows_by_mean: int = 0
 
 
 def _matrix(message: Any) -> Array:
@@ -103,7 +106,8 @@ def join_responses(responses: list[Any]) -> Prediction:
     for response in responses:
         row_errors.update({before + error.row - 1: error.message for error in response.row_errors})
         before += response.decision_values.rows
-    return Prediction(first.model, outputs, values, labels, contributions, probabilities, classes, row_errors)
+    by_mean = sum(response.rows_by_mean for response in responses)
+    return Prediction(first.model, outputs, values, labels, contributions, probabilities, classes, row_errors, by_mean)
 
 
 class Model:
@@ -339,7 +343,7 @@ class Model:
         def requests() -> Iterator[Any]:
             yield v1.PredictStreamRequest(header=header)
             if not isinstance(rows, Dataset):
-                for batch in batches(rows, squares, tasks):
+                for batch in batches(rows, squares, tasks, header.task_rule != v1.TASK_RULE_OWN):
                     yield v1.PredictStreamRequest(rows=batch)
 
         if not header.dataset and num_rows(rows, squares) == 0:
