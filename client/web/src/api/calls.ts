@@ -1,7 +1,7 @@
 // The calls that the pages make, by name.
 import { type Client, withQuery } from './client.ts';
 import type { Dataset, UploadHeader } from './dataset_types.ts';
-import type { Alias, AliasChange, Evaluation, Model, Prediction, TypedColumn, Verification } from './model_types.ts';
+import type { Alias, AliasChange, Evaluation, Model, Prediction, TaskChoice, TypedColumn, Verification } from './model_types.ts';
 import type { CostEstimate, Job, LearnerDescription, ServerInfo, TrainRequest } from './types.ts';
 
 const PAGE_SIZE = 200;
@@ -58,12 +58,12 @@ export const getFullModel = (client: Client, name: string, signal?: AbortSignal)
 /** "models/spam/versions/2": that version; "models/spam": all of them. */
 export const deleteModel = (client: Client, name: string) => client.send<object>('DELETE', `/v1/${name}`);
 /** `task`: that of all rows, of models of several tasks; empty: the data set says it. */
-export const evaluateModel = (client: Client, name: string, dataset: string, task = '') =>
-  client.send<Evaluation>('POST', `/v1/${name}:evaluate`, { dataset, ...(task ? { task } : {}) });
+export const evaluateModel = (client: Client, name: string, dataset: string, tasks: TaskChoice = {}) =>
+  client.send<Evaluation>('POST', `/v1/${name}:evaluate`, { dataset, ...tasks });
 export const verifyModel = (client: Client, name: string) => client.send<Verification>('POST', `/v1/${name}:verify`);
 export const exportModel = (client: Client, name: string) => client.download(`/v1/${name}:export`);
-export const predict = (client: Client, name: string, columns: TypedColumn[], task = '') =>
-  client.send<Prediction>('POST', `/v1/${name}:predict`, { rows: { columns }, contributions: true, ...(task ? { task } : {}) });
+export const predict = (client: Client, name: string, columns: TypedColumn[], tasks: TaskChoice = {}) =>
+  client.send<Prediction>('POST', `/v1/${name}:predict`, { rows: { columns }, contributions: true, ...tasks });
 
 /** `etag`: the one that the alias is known to have, "none" for a new one; the server refuses when somebody else has moved it. */
 export const setAlias = (client: Client, model: string, alias: string, version: string, etag: string) =>

@@ -138,12 +138,20 @@ export interface AliasChange {
   rollback?: boolean;
 }
 
+/** Models of several tasks: by which of their outputs rows are predicted. */
+export interface TaskChoice {
+  /** Of all rows; absent: a column says it. */
+  task?: string;
+  taskRule?: 'TASK_RULE_MEAN_IF_UNKNOWN' | 'TASK_RULE_MEAN';
+}
+
 export interface Evaluation {
   model?: string;
   metrics?: Metric[];
   rows?: Int64;
   skippedRows?: Int64;
   unknownLabelRows?: Int64;
+  rowsByMean?: Int64;
   weightColumn?: string;
 }
 

@@ -5,6 +5,7 @@ import type { Evaluation, Model } from '../api/model_types.ts';
 import { useLoad, useServices } from '../context.tsx';
 import { formatInteger, idOf, metricWords } from '../lib/format.ts';
 import { metricText } from '../lib/models.ts';
+import { choiceOf, choicesOfRows } from '../lib/task_choices.ts';
 import { Failure, Panel } from '../ui/parts.tsx';
 
 export function EvaluatePanel({ model }: { model: Model }) {
@@ -12,13 +13,13 @@ export function EvaluatePanel({ model }: { model: Model }) {
   const datasets = useLoad((signal) => listDatasets(client, signal), []);
   const [dataset, setDataset] = useState('');
   const [task, setTask] = useState('');
-  const tasks = model.tasks?.names ?? [];
+  const tasks = choicesOfRows(model);
   const [state, setState] = useState<{ running?: boolean; value?: Evaluation; error?: unknown }>({});
   const evaluate = async (event: Event) => {
     event.preventDefault();
     setState({ running: true });
     try {
-      setState({ value: await evaluateModel(client, model.name, dataset, task) });
+      setState({ value: await evaluateModel(client, model.name, dataset, choiceOf(tasks, task)) });
     } catch (error) {
       setState({ error });
     }
@@ -39,12 +40,11 @@ export function EvaluatePanel({ model }: { model: Model }) {
         </label>
         {tasks.length > 0 ? (
           <label>
-            <span class="hidden-label">Task of all rows</span>
+            <span class="hidden-label">Tasks of the rows</span>
             <select value={task} onChange={(event) => setTask(event.currentTarget.value)}>
-              <option value="">tasks by column {model.tasks?.column}</option>
-              {tasks.map((name) => (
-                <option key={name} value={name}>
-                  all of {name}
+              {tasks.map(({ value, text }) => (
+                <option key={value} value={value}>
+                  {text}
                 </option>
               ))}
             </select>
@@ -88,6 +88,7 @@ function Metrics({ model, evaluation }: { model: Model; evaluation: Evaluation }
       <p class="sub">
         {formatInteger(evaluation.rows)} rows
         {evaluation.skippedRows ? `, ${formatInteger(evaluation.skippedRows)} skipped` : ''}
+        {evaluation.rowsByMean ? `, ${formatInteger(evaluation.rowsByMean)} predicted by the mean over all tasks` : ''}
         {evaluation.unknownLabelRows ? `, ${formatInteger(evaluation.unknownLabelRows)} with a label that the model does not know` : ''}
       </p>
     </>

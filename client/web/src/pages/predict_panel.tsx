@@ -6,6 +6,7 @@ import { useLoad, useServices } from '../context.tsx';
 import { inputsFromDatasets, inputsFromModel, type PredictInput, rowToColumns, valuesFromCsv } from '../form/predict_form.ts';
 import { formatReal } from '../lib/format.ts';
 import { datasetsOf } from '../lib/jobs.ts';
+import { choiceOf, choicesOfRow } from '../lib/task_choices.ts';
 import { columnImportance, kernelLabel } from '../lib/weights.ts';
 import { Bars } from '../ui/bars.tsx';
 import { SelectField, TextField, ViolationsContext } from '../ui/field.tsx';
@@ -51,8 +52,8 @@ function PredictForm({ model, inputs }: { model: Model; inputs: PredictInput[] }
   const { client } = useServices();
   const [values, setValues] = useState<Record<string, string>>({});
   const [all, setAll] = useState(false);
-  const tasks = model.tasks?.names ?? [];
-  const [task, setTask] = useState(tasks[0] ?? '');
+  const tasks = useMemo(() => choicesOfRow(model), [model]);
+  const [task, setTask] = useState(tasks[0]?.value ?? '');
   const [state, setState] = useState<{ running?: boolean; value?: Prediction; error?: unknown }>({});
   const { columns, errors } = useMemo(() => rowToColumns(inputs, values), [inputs, values]);
   const ordered = useMemo(() => byImportance(inputs, model), [inputs, model]);
@@ -63,7 +64,7 @@ function PredictForm({ model, inputs }: { model: Model; inputs: PredictInput[] }
     if (errors.size > 0) return setAll(true);
     setState({ running: true });
     try {
-      setState({ value: await predict(client, model.name, columns, task) });
+      setState({ value: await predict(client, model.name, columns, choiceOf(tasks, task)) });
     } catch (error) {
       setState({ error });
     }
@@ -74,7 +75,7 @@ function PredictForm({ model, inputs }: { model: Model; inputs: PredictInput[] }
       <form class="form" onSubmit={(event) => void submit(event)} noValidate>
         <PasteRow inputs={inputs} onValues={setValues} />
         <div class="fields narrow">
-          {tasks.length > 0 ? <SelectField path="task" label="Task" value={task} choices={tasks.map((name) => ({ value: name, text: name }))} onChange={setTask} /> : null}
+          {tasks.length > 0 ? <SelectField path="task" label="Task" value={task} choices={tasks} onChange={setTask} /> : null}
           {shown.map((input) => (
             <InputField key={input.name} input={input} value={values[input.name] ?? input.typical} onChange={(value) => setValues({ ...values, [input.name]: value })} />
           ))}

@@ -1,12 +1,14 @@
 // What the learner tells beside the function: a panel for each table, drawn as the learner wants it.
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { Model, ModelTable } from '../api/model_types.ts';
 import { formatReal } from '../lib/format.ts';
+import { gridOf } from '../lib/grids.ts';
 import { tableGroups } from '../lib/groups.ts';
 import { curvePoints, furtherTables, largestValue, sizeWords, tableBars, tableRows } from '../lib/model_tables.ts';
 import { Bars } from '../ui/bars.tsx';
 import { GroupBars } from '../ui/group_bars.tsx';
 import { Panel } from '../ui/parts.tsx';
+import { Switch } from '../ui/switch.tsx';
 import { XyPlot } from '../ui/xy_plot.tsx';
 import { OutputSelect } from './weights_panel.tsx';
 
@@ -33,6 +35,22 @@ function titleOf(table: ModelTable): string {
 }
 
 function Drawing({ table }: { table: ModelTable }) {
+  const [form, setForm] = useState<'list' | 'grid'>('list');
+  const [column, setColumn] = useState(0);
+  const grid = useMemo(() => gridOf(table, column), [table, column]);
+  if (!grid) return <Listed table={table} />;
+  return (
+    <>
+      <div class="panel-tools">
+        <Switch label="As" value={form} choices={['list', 'grid']} onChange={setForm} />
+        {form === 'grid' ? <OutputSelect label={table.columnAxis} outputs={table.columns ?? []} value={column} onChange={setColumn} /> : null}
+      </div>
+      {form === 'grid' ? <TableNumbers table={grid} coloured /> : <Listed table={table} />}
+    </>
+  );
+}
+
+function Listed({ table }: { table: ModelTable }) {
   switch (table.drawing) {
     case 'TABLE_DRAWING_BARS':
       return <TableBars table={table} />;
