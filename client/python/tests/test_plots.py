@@ -5,13 +5,20 @@ import sys
 
 import matplotlib
 import numpy as np
+import pandas
 import pytest
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 from mercer import ModelTable, Progress, _bars, plots  # noqa: E402
-from mercer.estimators import InfiniteFeaturesClassifier, LpMKLClassifier, MixedNormMKLClassifier  # noqa: E402
+from mercer._model_tables import grid_of  # noqa: E402
+from mercer.estimators import (  # noqa: E402
+    InfiniteFeaturesClassifier,
+    LpMKLClassifier,
+    MixedNormMKLClassifier,
+    SparseMultiTaskSVM,
+)
 
 
 @pytest.fixture(scope="module")
@@ -230,6 +237,32 @@ def test_bars_of_a_table(fitted):
     many = tuple(f"task {i}" for i in range(20))
     display = plots.ModelTableDisplay(table("bars", [[-2.0] * 20, [1.0] * 20], columns=many)).plot()
     assert [[bar.get_width() for bar in bars] for bars in display.marks_] == [[2.0, 1.0]]
+
+
+def test_rows_that_are_the_cells_of_a_grid():
+    rows = ("Fz_t1", "Fz_t2", "Fz_t3", "Cz_t1", "Cz_t3", "Cz_t2")
+    told = table("bars", [[1.0, 7.0], [2.0, 8.0], [3.0, 9.0], [4.0, 10.0], [6.0, 12.0], [5.0, 11.0]], rows)
+    grid = grid_of(told, 1)
+    assert (grid.rows, grid.columns, grid.drawing) == (("Fz", "Cz"), ("t1", "t2", "t3"), "heat_map")
+    np.testing.assert_array_equal(grid.values, [[7.0, 8.0, 9.0], [10.0, 11.0, 12.0]])
+    kernels = ModelTable("n", "t", "k", "o", tuple(f"linear(columns={r})" for r in rows), ("a",), told.values[:, :1], "", "bars")
+    np.testing.assert_array_equal(grid_of(kernels).values, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    for none in (rows[:5], ("Fz_t1",) * 6, tuple("abcdef"), tuple(f"Fz_t{i}" for i in range(6)), ("_1", "_2", "a_1", "a_2")):
+        assert grid_of(table("bars", [[1.0, 2.0]] * len(none), none)) is None
+
+
+def test_a_grid_is_drawn_as_a_heat_map(client, fitted):
+    model = fitted.model_
+    with pytest.raises(ValueError, match="no grid"):
+        plots.plot_weights(model, plt.figure().gca(), grid=True)
+    features = np.random.default_rng(1).normal(size=(60, 4))
+    frame = pandas.DataFrame(features, columns=["Fz_t1", "Fz_t2", "Cz_t1", "Cz_t2"])
+    machine = SparseMultiTaskSVM(C=1.0).fit(frame, np.where(features[:, 0] + features[:, 3] > 0, "yes", "no"))
+    for draw in (plots.plot_weights, lambda *given, **options: plots.plot_table(given[0], "blocks", *given[1:], **options)):
+        axes = draw(machine, plt.figure().gca(), grid=True)
+        assert [text.get_text() for text in axes.get_yticklabels()] == ["Fz", "Cz"]
+        assert [text.get_text() for text in axes.get_xticklabels()] == ["t1", "t2"]
+        assert axes.images[0].get_array().argsort(axis=None)[-2:].tolist() in ([0, 3], [3, 0])
 
 
 @pytest.mark.parametrize("rows", [("0.5", "2"), ("first", "second")])

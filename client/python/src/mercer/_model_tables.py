@@ -89,6 +89,47 @@ def from_message(message: Any) -> ModelTable:
     )
 
 
+# What stands between the two parts of a name, the first that fits all of them.
+_BETWEEN = ("@", "_", ":", "/", ".", "-", " ")
+_LINEAR = "linear(columns="
+
+
+def _of_column(name: str) -> str:
+    """The column that a linear kernel is of, as its own name."""
+    return name[len(_LINEAR) : -1] if name.startswith(_LINEAR) and name.endswith(")") and "," not in name else name
+
+
+def grid_of(table: ModelTable, column: int = 0) -> Optional[ModelTable]:
+    """A column of a table whose rows are the cells of a grid, as that: ``"Fz_t1"``, ``"Fz_t2"``, ``"Cz_t1"``, ...
+
+    Parameters
+    ----------
+    table : ModelTable
+    column : int
+        Which of its columns.
+
+    Returns
+    -------
+    grid : ModelTable, optional
+        Rows and columns by the first and second part of the names, which stand before and after the last ``_`` (or
+        ``@ : / . -`` or a blank) of each. None where the rows are no grid of at least two by two.
+    """
+    names = [_of_column(name) for name in table.rows]
+    for between in _BETWEEN:
+        parts = [name.rpartition(between) for name in names]
+        rows = list(dict.fromkeys(first for first, _, _ in parts))
+        columns = list(dict.fromkeys(last for _, _, last in parts))
+        cells = {(first, last): i for i, (first, _, last) in enumerate(parts)}
+        is_grid = all(first and last for first, _, last in parts) and min(len(rows), len(columns)) >= 2
+        if is_grid and len(cells) == len(names) == len(rows) * len(columns):
+            values = np.array([[table.values[cells[row, name], column] for name in columns] for row in rows])
+            title = f"{table.title}: {table.columns[column]}" if len(table.columns) > 1 else table.title
+            return ModelTable(
+                table.name, title, table.row_axis, "", tuple(rows), tuple(columns), values, table.unit, "heat_map"
+            )
+    return None
+
+
 def weights_table(
     name: str, title: str, row_axis: str, rows: Sequence[str], weights: Array, groups: Sequence[str] = ()
 ) -> ModelTable:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mercer._bars import hint
 from mercer._group_bars import BAR_INCHES, GroupBars, shorten
-from mercer._model_tables import ModelTable, norms_of_kernels
+from mercer._model_tables import ModelTable, grid_of, norms_of_kernels
 from mercer.jobs import Job, Progress
 from mercer.local_model import LocalModel
 from mercer.models import Model
@@ -275,7 +275,7 @@ class ModelTableDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, name: str, *, ax: Any = None, most: Optional[int] = 20
+        cls, estimator: Any, name: str, *, ax: Any = None, most: Optional[int] = 20, grid: bool = False, column: int = 0
     ) -> ModelTableDisplay:
         """Draws a table of a fitted estimator; see :meth:`plot`.
 
@@ -289,11 +289,18 @@ class ModelTableDisplay:
             Where; in a new figure when absent.
         most : int, optional
             So many rows of bars; None: all.
+        grid : bool
+            True: as a heat map whose rows and columns are the two parts of the rows' names: ``"Fz_t1"``, ...
+        column : int
+            Which column, with `grid`.
         """
-        tables = (estimator if isinstance(estimator, (Model, LocalModel)) else estimator.model_).model_tables
+        tables = _tables(estimator)
         if name not in tables:
             raise ValueError(f"the model has no table {name!r}; it has {', '.join(tables) or 'none'}")
-        return cls(tables[name]).plot(ax, most=most)
+        table = grid_of(tables[name], column) if grid else tables[name]
+        if table is None:
+            raise ValueError(f"the rows of table {name!r} are no grid: their names are no pairs, as Fz_t1 and Cz_t2")
+        return cls(table).plot(ax, most=most)
 
     def plot(self, ax: Any = None, *, most: Optional[int] = 20) -> ModelTableDisplay:
         """Draws.
@@ -385,6 +392,11 @@ class ModelTableDisplay:
             ax.set_yticks(np.arange(len(self.table.rows)), [shorten(n) for n in self.table.rows], parse_math=False)
 
 
+def _tables(model: Any) -> Mapping[str, ModelTable]:
+    found: Mapping[str, ModelTable] = (model if isinstance(model, (Model, LocalModel)) else model.model_).model_tables
+    return found
+
+
 def _heading(table: ModelTable) -> str:
     return f"{table.title}, in {table.unit}" if table.unit else table.title
 
@@ -426,7 +438,9 @@ def plot_progress(training: Any, ax: Any = None, against: str = "iteration") -> 
     return TrainingProgressDisplay.from_job(events, ax=ax, against=against).ax_
 
 
-def plot_weights(model: Any, ax: Any = None, most: Optional[int] = 20, output: int = 0) -> Any:
+def plot_weights(
+    model: Any, ax: Any = None, most: Optional[int] = 20, output: int = 0, grid: bool = False
+) -> Any:
     """The weights of a model's kernels, or chosen features, as bars, the largest on top.
 
     Kernels in groups stand below their group, with the norms of their functions where the learner tells them; those
@@ -442,17 +456,25 @@ def plot_weights(model: Any, ax: Any = None, most: Optional[int] = 20, output: i
         So many bars; None: all. Of more kernels in groups, those that are selected are shown, and the rest of each
         group is counted.
     output : int
-        Of several classes, which output.
+        Of several classes or tasks, which output.
+    grid : bool
+        True: as a heat map, of kernels of columns whose names are the cells of a grid, such as channels and times:
+        ``"Fz_t1"``, ``"Fz_t2"``, ``"Cz_t1"``, ...
 
     Returns
     -------
     ax : matplotlib Axes
         None without matplotlib.
     """
+    if grid:
+        tables = _tables(model)
+        return plot_table(model, next(iter(tables)), ax, most, grid=True, column=output)
     return KernelWeightsDisplay.from_estimator(model, ax=ax, most=most, output=output).ax_
 
 
-def plot_table(model: Any, name: str, ax: Any = None, most: Optional[int] = 20) -> Any:
+def plot_table(
+    model: Any, name: str, ax: Any = None, most: Optional[int] = 20, grid: bool = False, column: int = 0
+) -> Any:
     """A table of a model as its learner wants it drawn; ``model.tables`` has their names.
 
     Parameters
@@ -465,10 +487,14 @@ def plot_table(model: Any, name: str, ax: Any = None, most: Optional[int] = 20) 
         Where to draw; in a new figure when absent.
     most : int, optional
         So many rows of bars; None: all.
+    grid : bool
+        True: a column as a heat map whose rows and columns are the two parts of the rows' names: ``"Fz_t1"``, ...
+    column : int
+        Which column, with `grid`.
 
     Returns
     -------
     ax : matplotlib Axes
         None without matplotlib.
     """
-    return ModelTableDisplay.from_estimator(model, name, ax=ax, most=most).ax_
+    return ModelTableDisplay.from_estimator(model, name, ax=ax, most=most, grid=grid, column=column).ax_
