@@ -12,6 +12,7 @@ the standard output; `costs` makes a second one of the measurements of `toy`, an
 
 import command_line
 from study_random_tasks import SWEEPS, costs, toy
+from study_same_problem import same_problem
 from study_tasks import TaskLaboratory, channels, digits, gaps, genes
 
 EXPERIMENTS = {
@@ -19,10 +20,11 @@ EXPERIMENTS = {
     "gaps": gaps,
     "digits": digits,
     "genes": genes,
+    "same": same_problem,
     "toy": toy,
     "costs": costs,
 }
-METHODS = ("mercer", "scikit-learn")
+METHODS = ("mercer", "scikit-learn", "scipy")
 
 if __name__ == "__main__":
     command_line.run(__doc__, EXPERIMENTS, TaskLaboratory, METHODS, sources=SWEEPS)

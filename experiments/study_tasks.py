@@ -3,6 +3,7 @@
 import functools
 
 import numpy as np
+import study_same_problem
 import task_data
 import task_trainings
 from measurements import markdown, mean, spread, worst
@@ -32,7 +33,7 @@ PAPER = {
 class TaskLaboratory:
     """Measures methods on problems of several tasks, unless that was done before.
 
-    Its methods are ``"mercer"`` and ``"scikit-learn"``.
+    Its methods are ``"mercer"``, ``"scikit-learn"`` and ``"scipy"``.
     """
 
     def __init__(self, folder, client, measurements, methods, threads):
@@ -75,6 +76,20 @@ class TaskLaboratory:
 
         key = {"method": "scikit-learn", "set": name, "split": number, "kind": kind}
         return self._measure({**key, "pooled": pooled, "arguments": arguments}, call)
+
+    def same(self, name, cost, kind):
+        """A problem that others solve too: by the learner, as a linear program, or with the squared hinge."""
+
+        def call():
+            rows, labels = study_same_problem.rows_and_labels(self._problem(name, 0, name == "p300_muse"))
+            if kind == "learner":
+                return study_same_problem.by_learner(self._client, rows, labels, cost, self._threads)
+            if kind == "program":
+                return study_same_problem.by_linear_program(rows, labels, cost)
+            return study_same_problem.by_squared_hinge(rows, labels, cost)
+
+        method = {"learner": "mercer", "program": "scipy", "squared": "scikit-learn"}[kind]
+        return self._measure({"method": method, "set": name, "split": 0, "kind": f"same, {kind}", "C": cost}, call)
 
     def random(self, number, setting, kind, settings):
         """A training on tasks that are drawn at random, by the learner or by a LinearSVC of each task."""

@@ -22,7 +22,7 @@ LASSO_PENALTIES = 20
 LABELS = ("neg", "pos")
 
 
-def _fit(client, train, labels, groups, settings, threads):
+def fit(client, train, labels, groups, settings, threads):
     """One training; the blocks are the columns, or with `groups` those."""
     frame = pd.DataFrame(np.vstack(train), columns=[f"x{c}" for c in range(train[0].shape[1])])
     several = len(train) > 1
@@ -53,7 +53,7 @@ def _used(model, groups):
 
 def joint(client, problem, groups, settings, threads):
     """sparse_multitask_svm on all tasks together; of a problem with one task, on that."""
-    model, measured = _fit(client, problem.train, problem.train_labels, groups, settings, threads)
+    model, measured = fit(client, problem.train, problem.train_labels, groups, settings, threads)
     tasks = model.tasks or ("",)
     values = np.hstack([model.decision_values(problem.test, task=task) for task in tasks])
     return values, {**measured, "used": _used(model, groups)}
@@ -63,7 +63,7 @@ def separate(client, problem, groups, settings, threads):
     """sparse_multitask_svm on each task alone; ``gap`` is the worst, and ``seconds`` are of all."""
     values, records, used = [], [], []
     for rows, labels in zip(problem.train, problem.train_labels):
-        model, measured = _fit(client, [rows], [labels], groups, settings, threads)
+        model, measured = fit(client, [rows], [labels], groups, settings, threads)
         values.append(model.decision_values(problem.test))
         records.append(measured)
         used.append(_used(model, groups))
