@@ -245,9 +245,17 @@ def test_rows_that_are_the_cells_of_a_grid():
     grid = grid_of(told, 1)
     assert (grid.rows, grid.columns, grid.drawing) == (("Fz", "Cz"), ("t1", "t2", "t3"), "heat_map")
     np.testing.assert_array_equal(grid.values, [[7.0, 8.0, 9.0], [10.0, 11.0, 12.0]])
-    kernels = ModelTable("n", "t", "k", "o", tuple(f"linear(columns={r})" for r in rows), ("a",), told.values[:, :1], "", "bars")
+    kernels = ModelTable(
+        "n", "t", "k", "o", tuple(f"linear(columns={r})" for r in rows), ("a",), told.values[:, :1], "", "bars"
+    )
     np.testing.assert_array_equal(grid_of(kernels).values, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    for none in (rows[:5], ("Fz_t1",) * 6, tuple("abcdef"), tuple(f"Fz_t{i}" for i in range(6)), ("_1", "_2", "a_1", "a_2")):
+    for none in (
+        rows[:5],
+        ("Fz_t1",) * 6,
+        tuple("abcdef"),
+        tuple(f"Fz_t{i}" for i in range(6)),
+        ("_1", "_2", "a_1", "a_2"),
+    ):
         assert grid_of(table("bars", [[1.0, 2.0]] * len(none), none)) is None
 
 
@@ -258,7 +266,10 @@ def test_a_grid_is_drawn_as_a_heat_map(client, fitted):
     features = np.random.default_rng(1).normal(size=(60, 4))
     frame = pandas.DataFrame(features, columns=["Fz_t1", "Fz_t2", "Cz_t1", "Cz_t2"])
     machine = SparseMultiTaskSVM(C=1.0).fit(frame, np.where(features[:, 0] + features[:, 3] > 0, "yes", "no"))
-    for draw in (plots.plot_weights, lambda *given, **options: plots.plot_table(given[0], "blocks", *given[1:], **options)):
+    for draw in (
+        plots.plot_weights,
+        lambda *given, **options: plots.plot_table(given[0], "blocks", *given[1:], **options),
+    ):
         axes = draw(machine, plt.figure().gca(), grid=True)
         assert [text.get_text() for text in axes.get_yticklabels()] == ["Fz", "Cz"]
         assert [text.get_text() for text in axes.get_xticklabels()] == ["t1", "t2"]

@@ -71,7 +71,9 @@ def test_tasks_may_have_many_classes(sessions, coding):
     labels = np.array(["a", "b", "c"])[np.arange(len(features)) % 3]
     features = features + np.eye(3, 10)[np.arange(len(features)) % 3]
     ours = SparseMultiTaskSVM(p=2.0, scaling="none", tol=1e-8, coding=coding).fit(features, labels, tasks=subjects)
-    outputs = [("a", "bc"), ("b", "ac"), ("c", "ab")] if coding == "one_vs_all" else [("a", "b"), ("a", "c"), ("b", "c")]
+    outputs = (
+        [("a", "bc"), ("b", "ac"), ("c", "ab")] if coding == "one_vs_all" else [("a", "b"), ("a", "c"), ("b", "c")]
+    )
     for name in NAMES:
         rows = subjects == name
         assert ours.decision_function(features[rows], tasks=subjects[rows]).shape == (rows.sum(), 3)

@@ -131,7 +131,9 @@ def test_other_tasks_may_have_the_mean_of_all(model, people):
         ({"tasks": list(nobody), "task_rule": "mean"}, mean),
     ]:
         by_mean = model.predict_all(features, **options).rows_by_mean
-        assert by_mean == (len(features) if options["task_rule"] == "mean" or "task" in options else sum(renamed == "joe"))
+        assert by_mean == (
+            len(features) if options["task_rule"] == "mean" or "task" in options else sum(renamed == "joe")
+        )
         np.testing.assert_allclose(model.predict(features, **options), values, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(local.predict(features, **options), values, rtol=1e-10, atol=1e-10)
     each = np.mean([machine.predict(features, tasks=[name] * len(features)) for name in NAMES], axis=0)

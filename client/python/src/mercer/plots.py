@@ -438,9 +438,7 @@ def plot_progress(training: Any, ax: Any = None, against: str = "iteration") -> 
     return TrainingProgressDisplay.from_job(events, ax=ax, against=against).ax_
 
 
-def plot_weights(
-    model: Any, ax: Any = None, most: Optional[int] = 20, output: int = 0, grid: bool = False
-) -> Any:
+def plot_weights(model: Any, ax: Any = None, most: Optional[int] = 20, output: int = 0, grid: bool = False) -> Any:
     """The weights of a model's kernels, or chosen features, as bars, the largest on top.
 
     Kernels in groups stand below their group, with the norms of their functions where the learner tells them; those

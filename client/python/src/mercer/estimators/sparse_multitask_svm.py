@@ -34,7 +34,7 @@ class SparseMultiTaskSVM(TaskClassifier):
         (0, inf).
     sharing : {'joint', 'separate'}, default='joint'
         Joint: tasks share which blocks they use. separate: each task is a problem of its own, with its own norm as the
-        penalty, and selects for itself; q is then without effect. What joint selection is compared with.
+        penalty, and selects for itself; q is then 2. What joint selection is compared with.
     form : {'squared', 'plain'}, default='squared'
         Squared: half the square of the norm is the penalty, as of a support vector machine. plain: the norm itself; C
         then means something else, and up to some C no block is selected. Both have the same solutions at values of C
@@ -49,9 +49,16 @@ class SparseMultiTaskSVM(TaskClassifier):
     block_weights : sequence of float, default=()
         Factors of the norms of the blocks, one for each kernel in their order; a larger one makes a block enter later.
         Empty: all are 1. For p from 1 on. In [1e-06, 1000000].
+    normalization_scope : {'task', 'pooled'}, default='task'
+        The rows by which the scaling of kernels, where they ask for one, measures a block. task: in each task its own
+        rows, so that a block counts as much in each. pooled: all rows together, so that a block which varies little in
+        a task counts little there.
     smoothing : float, default=0.001
         P below 1: what is added to norms under the power, as a share of the largest norm of the solution of p=1.
         Smaller makes it harder for a block to come back. Without effect for p from 1 on. In [1e-06, 0.1].
+    task_weighting : {'rows', 'equal'}, default='rows'
+        Rows: a row counts as much as any other, and a task with more rows more than one with few. equal: tasks count
+        alike; the costs of a task's rows are divided by their sum and multiplied by the mean sum of all tasks.
     allow_one_class : bool, default=False
         Whether a task may have rows of one class alone: it then has the constant function of that class. Otherwise it
         is refused. In true or false.
@@ -62,8 +69,8 @@ class SparseMultiTaskSVM(TaskClassifier):
         for what newton is for. auto: interior_point where it is possible, else closed_form. Changes time only.
     max_steps : int, default=0
         The most convex problems for p below 1, and of newton, closed_form and reduced_gradient the most weights that
-        machines are solved for; the best point then is the result, with its certificate. 0: 100 for p below 1, else
-        2000. In [0, 1000000].
+        machines are solved for; the best point then is the result, with its certificate; of separate tasks for each. 0:
+        100 for p below 1, else 2000. In [0, 1000000].
     coding : {'one_vs_all', 'one_vs_one'}, default='one_vs_all'
         How more than two classes become outputs.
     class_weight : 'balanced' or dict, default=None
@@ -124,7 +131,7 @@ class SparseMultiTaskSVM(TaskClassifier):
     """
 
     _learner = "sparse_multitask_svm"
-    _options = ("C", "sharing", "form", "p", "q", "block_weights", "smoothing", "allow_one_class", "method", "max_steps",)
+    _options = ("C", "sharing", "form", "p", "q", "block_weights", "normalization_scope", "smoothing", "task_weighting", "allow_one_class", "method", "max_steps",)
 
     def __init__(
         self,
@@ -136,7 +143,9 @@ class SparseMultiTaskSVM(TaskClassifier):
         p: float = 1.0,
         q: float = 2.0,
         block_weights: Any = (),
+        normalization_scope: str = "task",
         smoothing: float = 0.001,
+        task_weighting: str = "rows",
         allow_one_class: bool = False,
         method: str = "auto",
         max_steps: int = 0,
@@ -161,7 +170,9 @@ class SparseMultiTaskSVM(TaskClassifier):
         self.p = p
         self.q = q
         self.block_weights = block_weights
+        self.normalization_scope = normalization_scope
         self.smoothing = smoothing
+        self.task_weighting = task_weighting
         self.allow_one_class = allow_one_class
         self.method = method
         self.max_steps = max_steps
