@@ -5,7 +5,6 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 
 #include "core/base/process/row_vectors.h"
 #include "core/base/status/errors.h"
@@ -37,24 +36,16 @@ absl::StatusOr<Matrix> GatherColumns(const ColumnLayout& layout, const TaskData&
   return values;
 }
 
-absl::StatusOr<Vector> ScalesOfTasks(const ColumnLayout& layout, absl::Span<const TaskData> tasks,
-                                     const std::vector<KernelSpec>& kernels, RunContext& context) {
-  Index rows = 0;
-  Vector squares = Vector::Zero(static_cast<Index>(layout.columns.size()));
-  Vector totals = squares;
-  for (const TaskData& task : tasks) {
-    MERCER_ASSIGN_OR_RETURN(const Matrix values, GatherColumns(layout, task, context));
-    rows += values.rows();
-    for (Index c = 0; c < values.cols(); ++c) {
-      squares(c) += SquaredNormOfRows(values.col(c));
-      totals(c) += SumOfRows(values.col(c));
-    }
-  }
-  std::vector<GramSums> sums(kernels.size(), GramSums{rows, 0, 0});
+absl::StatusOr<Vector> ScalesAt(const ColumnLayout& layout, const TaskData& rows,
+                                const std::vector<KernelSpec>& kernels, RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const Matrix values, GatherColumns(layout, rows, context));
+  std::vector<GramSums> sums(kernels.size(), GramSums{values.rows(), 0, 0});
   for (size_t c = 0; c < layout.block_of.size(); ++c) {
+    const auto column = values.col(static_cast<Index>(c));
     GramSums& of_block = sums[static_cast<size_t>(layout.block_of[c])];
-    of_block.trace += squares(static_cast<Index>(c));
-    of_block.total += totals(static_cast<Index>(c)) * totals(static_cast<Index>(c));
+    const double total = SumOfRows(column);
+    of_block.trace += SquaredNormOfRows(column);
+    of_block.total += total * total;
   }
   Vector scales(static_cast<Index>(kernels.size()));
   for (size_t k = 0; k < kernels.size(); ++k) {
@@ -110,17 +101,18 @@ absl::StatusOr<Vector> SharedScales(const SparseMultitaskSvmOptions& options,
   if (options.normalization_scope == NormalizationScope::kTask) {
     return Vector();
   }
-  if (layout.has_value()) {
-    return ScalesOfTasks(*layout, problem.tasks, problem.kernels, context);
-  }
-  std::vector<Index> rows;
+  std::set<Index> rows;  // of which classes that are tasks have the same
   for (const TaskData& task : problem.tasks) {
-    rows.insert(rows.end(), task.rows.begin(), task.rows.end());
+    rows.insert(task.rows.begin(), task.rows.end());
   }
-  std::sort(rows.begin(), rows.end());
-  MERCER_ASSIGN_OR_RETURN(
-      const std::unique_ptr<KernelFamily> family,
-      MakeExactKernelFamily(problem.tasks[0].inputs, std::move(rows), problem.kernels, context));
+  TaskData all;
+  all.inputs = problem.tasks[0].inputs;
+  all.rows.assign(rows.begin(), rows.end());
+  if (layout.has_value()) {
+    return ScalesAt(*layout, all, problem.kernels, context);
+  }
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<KernelFamily> family,
+                          MakeExactKernelFamily(all.inputs, all.rows, problem.kernels, context));
   return family->scales();
 }
 
@@ -130,7 +122,7 @@ absl::StatusOr<Vector> ScalesOfColumns(const ColumnLayout& layout, const Vector&
   if (shared.size() > 0) {
     return shared;
   }
-  absl::StatusOr<Vector> scales = ScalesOfTasks(layout, {&task, 1}, kernels, context);
+  absl::StatusOr<Vector> scales = ScalesAt(layout, task, kernels, context);
   MERCER_RETURN_IF_ERROR(InTask(task, scales.status()));
   return scales;
 }

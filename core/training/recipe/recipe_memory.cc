@@ -177,7 +177,7 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   }
   // Targets, decision values, coefficients and witness of the merged model; and the outputs at
   // rest.
-  const bool joint = HasOneRun(entry, recipe);
+  const bool joint = shape.tasks > 1 || HasOneRun(entry, recipe);
   const ByteCount resting = joint ? ByteCount(0) : RestingBytes(shape, KernelBytes(recipe));
   const ByteCount outputs_of_row(shape.outputs_of_row());
   const ByteCount solution = rows * outputs_of_row * ByteCount(2) * number +
