@@ -79,6 +79,10 @@ LearnerWork EstimateWork(const SparseMultitaskSvmOptions& options, const Problem
         iterations * (tasks * rows * (system * (2 * columns + system / 3) + columns * columns) +
                       columns * columns * columns / 3) +
         30 * static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
+    // What an iteration reads and writes of the columns that work.
+    constexpr double kPasses = 25;
+    work.training[WorkKind::kEntries] =
+        iterations * kPasses * static_cast<double>(shape.rows) * columns;
     work.verification[WorkKind::kFactorOperations] =
         10 * static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
   }

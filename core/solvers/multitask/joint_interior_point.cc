@@ -10,15 +10,13 @@
 namespace mercer {
 namespace {
 
+constexpr double kRaised = 1e-2;        // products at which the costs are raised
 constexpr double kShareOfStep = 0.995;  // of the way to the boundary
 constexpr int64_t kMostPathIterations = 200;
 constexpr double kLeastComplementarity = 1e-13;  // of 1'alpha
 constexpr double kMostLag = 10;                  // of the equations behind the products
 constexpr double kMostSpoilt = 0.3;              // of the equations by a step, with outer weights
 constexpr int kMostHalvings = 6;                 // of a step
-constexpr double kLargestProduct = 1e4;          // of the first ones, against the mean of alpha
-constexpr double kMostMissed = 5;                // of the level, by blocks that come in
-constexpr double kLeastSlack = 0.1;              // of blocks that come in, against the level
 
 // The largest step in [0, most] with values + step change >= 0.
 double StepWithin(const Vector& values, const Vector& change, double most) {
@@ -28,14 +26,6 @@ double StepWithin(const Vector& values, const Vector& change, double most) {
     }
   }
   return most;
-}
-
-// Makes a b at least `aim` by the factor that is less against its own size; by a up to `most`.
-void Lift(double& a, double& b, double size_of_a, double size_of_b, double most, double aim) {
-  if (a * size_of_b < b * size_of_a && a < most) {
-    a = std::max(a, std::min(aim / b, most));
-  }
-  b = std::max(b, aim / a);
 }
 
 }  // namespace
@@ -56,11 +46,12 @@ JointInteriorPoint::JointInteriorPoint(const MultitaskProblem& problem, std::vec
       rows += systems_.back().num_rows();
     }
   }
-  costs_.resize(rows);
+  all_costs_.resize(rows);
   for (Index t = 0; t < num_active(); ++t) {
     const TaskSystem& system = systems_[static_cast<size_t>(t)];
-    costs_.segment(begin_[static_cast<size_t>(t)], system.num_rows()) = system.costs();
+    all_costs_.segment(begin_[static_cast<size_t>(t)], system.num_rows()) = system.costs();
   }
+  costs_ = all_costs_;
 }
 
 JointInteriorPoint::Sizes JointInteriorPoint::StateSizes() const {
@@ -112,137 +103,6 @@ Vector JointInteriorPoint::EnergyLevels() const {
     }
   }
   return levels;
-}
-
-// Half of the dual of constants, which is inside the box, and less where the dual of the whole ray
-// is largest before.
-absl::Status JointInteriorPoint::Start(RunContext& context) {
-  const std::vector<Vector> duals = DualOfConstants(problem_);
-  State next;
-  next.alpha.resize(costs_.size());
-  for (Index t = 0; t < num_active(); ++t) {
-    const auto i = static_cast<size_t>(t);
-    next.alpha.segment(begin_[i], systems_[i].num_rows()) =
-        0.5 * systems_[i].AlphaOf(duals[static_cast<size_t>(tasks_[i])]);
-  }
-  MERCER_RETURN_IF_ERROR(SetPoint(next.alpha, context));
-  const double total = next.alpha.sum();
-  const auto groups = static_cast<double>(num_groups_);
-  next.outer = Vector::Constant(num_groups_, 1 / groups);
-  const Vector energies = groups * Energies();
-  Vector largest = Vector::Zero(num_groups_);
-  for (Index k = 0; k < energies.size(); ++k) {
-    largest(GroupAt(k)) = std::max(largest(GroupAt(k)), energies(k));
-  }
-  const double sum = largest.sum();
-  const double ratio = is_squared() ? total / sum : 0.9 / std::sqrt(sum);
-  const double scale = sum > 0 && ratio < 1 ? ratio : 1;
-  next.alpha *= scale;
-  MERCER_RETURN_IF_ERROR(SetPoint(next.alpha, context));
-  const Vector ratios = scale * scale * energies;
-  const Vector sizes = SumsOfGroups(Vector::Ones(energies.size()));
-  next.shares = (is_squared() ? 1 : scale * total) * AtBlocks(sizes.cwiseInverse());
-  if (is_squared()) {
-    // Where nothing tells the classes apart any level above 0 serves.
-    next.levels = (2 * scale * scale * largest).cwiseMax(1e-12 * scale * total);
-    next.slack = AtBlocks(next.levels) - ratios;
-  } else {
-    next.levels = Vector::Ones(1);
-    next.slack = (1 - ratios.array()).max(0.1);
-  }
-  next.at_floor = Vector::Zero(num_groups_);
-  if (has_outer()) {
-    next.at_floor = next.levels.cwiseQuotient(next.outer);
-    const Vector pulls = SumsOfGroups(next.shares.cwiseProduct(ratios)).cwiseQuotient(next.outer);
-    next.outer_level = (pulls + next.at_floor).mean();
-  }
-  next.biases = Vector::Zero(num_active());
-  next.lower = Vector::Ones(costs_.size());
-  const double mean = scale * total / static_cast<double>(costs_.size());
-  next.upper = (mean * kLargestProduct * costs_.cwiseInverse()).cwiseMin(1);
-  state_ = std::move(next);
-  return absl::OkStatus();
-}
-
-// Dual variables at a bound stay there when it moves.
-absl::Status JointInteriorPoint::StartFrom(const JointInteriorPoint& other, double products,
-                                           RunContext& context) {
-  if (other.begin_ != begin_ || other.costs_.size() != costs_.size()) {
-    return Start(context);
-  }
-  State next = other.state_;
-  next.iterations = 0;
-  next.stalled = 0;
-  next.measure = kInfinity;
-  next.stop = InteriorPointStop::kRunning;
-  const double total = next.alpha.sum();
-  const double mean = total / static_cast<double>(costs_.size());
-  for (Index i = 0; i < costs_.size(); ++i) {
-    if (costs_(i) != other.costs_(i)) {
-      const bool at_bound = other.costs_(i) - next.alpha(i) < mean * next.upper(i);
-      next.alpha(i) = at_bound ? next.alpha(i) * (costs_(i) / other.costs_(i))
-                               : std::min(next.alpha(i), 0.9 * costs_(i));
-    }
-  }
-  const auto count =
-      static_cast<double>(2 * costs_.size() + num_working() + (has_outer() ? num_groups_ : 0));
-  const double aim = std::max(products, other.products()) * total / count;
-  for (Index i = 0; i < costs_.size(); ++i) {
-    const double half = 0.5 * costs_(i);
-    Lift(next.alpha(i), next.lower(i), mean, 1, half, aim);
-    const double before = costs_(i) - next.alpha(i);
-    double room = before;
-    Lift(room, next.upper(i), mean, 1, half, aim);
-    if (room > before) {
-      next.alpha(i) = costs_(i) - room;
-    }
-  }
-  MERCER_RETURN_IF_ERROR(SetPoint(next.alpha, context));
-  TakeBlocks(other, total, aim, next);
-  state_ = std::move(next);
-  return SetPoint(state_.alpha, context);
-}
-
-// No constraint is to be missed by more than kMostMissed of the level of its group: it is raised, or,
-// where it is given, alpha reduced, and d raised for the same function.
-void JointInteriorPoint::TakeBlocks(const JointInteriorPoint& other, double total, double aim,
-                                    State& next) const {
-  Vector ratios = Energies().cwiseQuotient(AtBlocks(next.outer));
-  Vector least = Vector::Zero(num_groups_);
-  for (Index k = 0; k < ratios.size(); ++k) {
-    least(GroupAt(k)) = std::max(least(GroupAt(k)), ratios(k) / (1 + kMostMissed));
-  }
-  Vector raised = Vector::Zero(num_groups_);
-  double scale = 1;
-  if (is_squared()) {
-    raised = (least - next.levels).cwiseMax(0.0);
-  } else {
-    scale = 1 / std::sqrt(std::max(1.0, least(0)));
-  }
-  next.levels += raised;
-  next.alpha *= scale;
-  ratios *= scale * scale;
-  const double of_shares = is_squared() ? 1 : scale * total;
-  const Vector levels = AtBlocks(next.levels);
-  next.shares.resize(ratios.size());
-  next.slack = (levels - ratios).cwiseMax(kLeastSlack * levels);
-  Index old = 0;
-  for (Index k = 0; k < ratios.size(); ++k) {
-    const Index block = blocks_[static_cast<size_t>(k)];
-    while (old < other.num_working() && other.blocks_[static_cast<size_t>(old)] < block) {
-      ++old;
-    }
-    if (old < other.num_working() && other.blocks_[static_cast<size_t>(old)] == block) {
-      next.shares(k) = other.state_.shares(old) / scale;
-      next.slack(k) = other.state_.slack(old) + raised(GroupAt(k));
-      Lift(next.shares(k), next.slack(k), of_shares, levels(k), kInfinity, aim);
-    } else {
-      next.shares(k) = aim / next.slack(k);
-    }
-  }
-  if (has_outer()) {
-    next.at_floor = next.at_floor.cwiseMax(aim * (next.outer.array() - floor()).inverse().matrix());
-  }
 }
 
 double JointInteriorPoint::products() const { return Complementarity(state_) / state_.alpha.sum(); }
@@ -305,8 +165,9 @@ bool JointInteriorPoint::Lag(const Errors& errors) const {
 
 void JointInteriorPoint::Judge(const Errors& errors) {
   const auto [products, margins, slacks] = errors;
-  if ((products <= tolerance_ && margins <= tolerance_ && slacks <= tolerance_) ||
-      products <= kLeastComplementarity) {
+  const bool whole = state_.share_of_costs == 1;  // else what is solved is but a beginning
+  if (whole && ((products <= tolerance_ && margins <= tolerance_ && slacks <= tolerance_) ||
+                products <= kLeastComplementarity)) {
     state_.stop = InteriorPointStop::kTolerance;
     return;
   }
@@ -371,6 +232,9 @@ bool JointInteriorPoint::IsInside(const State& state) const {
 }
 
 absl::Status JointInteriorPoint::Iterate(RunContext& context) {
+  if (state_.share_of_costs < 1 && products() <= kRaised) {
+    MERCER_RETURN_IF_ERROR(RaiseCosts(context));
+  }
   const Residual residual = FindResidual();
   const Errors errors = ErrorsOf(residual);
   Judge(errors);
@@ -465,7 +329,9 @@ void JointInteriorPoint::Save(ByteWriter& writer) const {
 
 absl::Status JointInteriorPoint::Load(ByteReader& reader, RunContext& context) {
   State read;
-  if (!ReadFields(reader, read, StateSizes()) || !((costs_ - read.alpha).array() > 0).all() ||
+  const bool fits = ReadFields(reader, read, StateSizes());
+  costs_ = read.share_of_costs * all_costs_;
+  if (!fits || !((costs_ - read.alpha).array() > 0).all() ||
       (!is_squared() && read.levels(0) != 1) || (has_outer() && !IsInside(read)) ||
       (!has_outer() && (read.outer(0) != 1 || read.at_floor(0) != 0 || read.outer_level != 0))) {
     return absl::InvalidArgumentError("not a state of this interior point method");

@@ -94,6 +94,7 @@ class JointInteriorPoint {
     Vector outer;     // 1 of a single group
     Vector at_floor;  // 0 of a single group
     double outer_level = 0;
+    double share_of_costs = 1;  // that alpha <= costs holds for
     int64_t iterations = 0;
     int64_t stalled = 0;         // iterations since the measure fell clearly
     double measure = kInfinity;  // then
@@ -104,15 +105,16 @@ class JointInteriorPoint {
             Sized(self.shares, of.blocks), Sized(self.slack, of.blocks),
             Sized(self.biases, of.tasks), Sized(self.levels, of.groups),
             Sized(self.outer, of.groups), Sized(self.at_floor, of.groups), Finite(self.outer_level),
-            self.iterations, self.stalled, NotNegative(self.measure),
-            UpTo(self.stop, InteriorPointStop::kIterationLimit));
+            NotNegative(self.share_of_costs), self.iterations, self.stalled,
+            NotNegative(self.measure), UpTo(self.stop, InteriorPointStop::kIterationLimit));
       visit.Require([&] {
         const auto inside = [](const Vector& values) {
           return values.allFinite() && (values.array() > 0).all();
         };
         return inside(self.alpha) && inside(self.lower) && inside(self.upper) &&
                inside(self.shares) && inside(self.slack) && self.biases.allFinite() &&
-               self.levels.allFinite() && inside(self.outer) && self.at_floor.allFinite() &&
+               self.share_of_costs > 0 && self.share_of_costs <= 1 && self.levels.allFinite() &&
+               inside(self.outer) && self.at_floor.allFinite() &&
                (self.at_floor.array() >= 0).all();
       });
     }
@@ -183,8 +185,13 @@ class JointInteriorPoint {
   }
   Vector Energies() const;
   absl::Status SetPoint(const Vector& alpha, RunContext& context);
-  // Shares, slack and level from those of other blocks, to products of at least `aim`.
-  void TakeBlocks(const JointInteriorPoint& other, double total, double aim, State& next) const;
+  // Where it begins (joint_start.cc).
+  State AtCosts(const JointInteriorPoint& other, double share, double products);
+  absl::Status RaiseCosts(RunContext& context);
+  double Aim(double products, double total) const;
+  // Shares, slack and level from those of these blocks, to products of at least `aim`.
+  void TakeBlocks(const std::vector<Index>& blocks, const State& from, double aim,
+                  State& next) const;
   Residual FindResidual() const;
   double Complementarity(const State& state) const;
   Errors ErrorsOf(const Residual& residual) const;
@@ -206,7 +213,8 @@ class JointInteriorPoint {
   std::vector<Index> tasks_;         // those with both classes
   std::vector<TaskSystem> systems_;  // of each
   std::vector<Index> begin_;         // the first of its rows
-  Vector costs_;
+  Vector all_costs_;
+  Vector costs_;  // the share of them that alpha stays below
   double tolerance_ = 1e-3;
   State state_;
 };

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -309,6 +310,21 @@ TEST(MultitaskPropertyTest, LargeCostsAreSolvedToTheGap) {
   }
 }
 
+// Most dual variables are at their costs, which are far from where the interior point begins.
+TEST(MultitaskPropertyTest, LargeCostsOfManyRowsThatOverlapTakeFewIterations) {
+  const ToyData data = MakeToyData(19, {.tasks = 3, .rows = 400, .columns = 20, .separation = 0.1});
+  for (const auto& [cost, gap] : {std::pair(1e4, 1e-5), {1e6, 1e-3}}) {
+    const MultitaskProblem problem = ColumnProblem(data.inputs, OwnBlocks(20), data.targets, cost,
+                                                   NormOfForm(TaskNormForm::kSquared));
+    RunContext context;
+    WorkingSetSolver solver(problem, gap);
+    ASSERT_TRUE(solver.Start(context).ok());
+    ASSERT_TRUE(solver.Run(context).ok());
+    EXPECT_LE(solver.best().RelativeGap(), gap) << cost;
+    EXPECT_LE(solver.iterations(), 80) << cost;
+  }
+}
+
 TEST(MultitaskPropertyTest, ScalingNeverRaisesThePrimal) {
   const ToyData data = MakeToyData(19, {});
   for (const TaskNormForm form : {TaskNormForm::kSquared, TaskNormForm::kPlain}) {
@@ -363,8 +379,8 @@ TEST(MultitaskPropertyTest, ConcavePenaltySelectsFewerAndNeverRises) {
 // However often it is asked for what it could not reach.
 TEST(MultitaskPropertyTest, AConcaveRunGoesOnWhenItIsAskedForMore) {
   const ToyData data = MakeToyData(13, {.columns = 60});
-  const MultitaskProblem problem =
-      ColumnProblem(data.inputs, OwnBlocks(60), data.targets, 3, NormOfForm(TaskNormForm::kSquared));
+  const MultitaskProblem problem = ColumnProblem(data.inputs, OwnBlocks(60), data.targets, 3,
+                                                 NormOfForm(TaskNormForm::kSquared));
   RunContext context;
   ReweightedSolver solver(problem, {.p = 0.5, .stationarity = 1e-2, .relative_decrease = 1});
   ASSERT_TRUE(solver.Start(context).ok());
