@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "absl/strings/str_cat.h"
 
@@ -69,11 +68,17 @@ Index KeptColumns(const SvmRfeOptions& options, Index columns) {
 }
 
 std::vector<Index> Ranking::Best(Index columns, Index count) const {
-  std::vector<Index> gone(removed.begin(), removed.begin() + (columns - count));
-  std::sort(gone.begin(), gone.end());
-  const std::vector<Index> all = IndexRange(0, columns);
+  std::vector<bool> gone(static_cast<size_t>(columns));
+  for (Index place = 0; place < columns - count; ++place) {
+    gone[static_cast<size_t>(removed[static_cast<size_t>(place)])] = true;
+  }
   std::vector<Index> best;
-  std::set_difference(all.begin(), all.end(), gone.begin(), gone.end(), std::back_inserter(best));
+  best.reserve(static_cast<size_t>(count));
+  for (Index column = 0; column < columns; ++column) {
+    if (!gone[static_cast<size_t>(column)]) {
+      best.push_back(column);
+    }
+  }
   return best;
 }
 

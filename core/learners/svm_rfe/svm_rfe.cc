@@ -36,7 +36,7 @@ absl::Status SvmRfeLearner::Begin(const WarmStart* /*warm_start*/) {
   kept_ = KeptColumns(options_, columns);
   const auto outputs = static_cast<Index>(machines_.size());
   state_.dual = Vector::Zero(NumRows() * outputs);
-  state_.scales = state_.kept_scales = Vector::Ones(outputs);
+  state_.steps = Vector::Zero(outputs);
   state_.primal = Vector::Constant(outputs, kInfinity);
   state_.lower = Vector::Constant(outputs, -kInfinity);
   columns_ = nullptr;
@@ -63,10 +63,10 @@ bool SvmRfeLearner::Fits(const SvmRfeState& state) const {
   const bool has_kept = state.kept_dual.size() > 0;
   return removed == columns - left && state.ranking.criteria.size() == removed &&
          state.ranking.criteria.allFinite() && state.dual.allFinite() &&
-         state.kept_dual.allFinite() && state.scales.allFinite() && state.kept_scales.allFinite() &&
-         has_kept == (state.round > 0) && state.fresh >= 0 &&
-         state.fresh <= std::min(state.round, LastRound()) && state.kept_round >= 0 &&
-         state.kept_round <= state.round && (state.kept_round < state.round || !has_kept) &&
+         state.kept_dual.allFinite() && state.steps.allFinite() && has_kept == (state.round > 0) &&
+         state.fresh >= 0 && state.fresh <= std::min(state.round, LastRound()) &&
+         state.kept_round >= 0 && state.kept_round <= state.round &&
+         (state.kept_round < state.round || !has_kept) &&
          (state.round < LastRound() || state.fresh == LastRound()) &&
          CountIn(state.kept_round) >= kept_;
 }
@@ -139,7 +139,8 @@ absl::Status SvmRfeLearner::StartMachine(RunContext& context) {
   auto solver = std::make_unique<SvmNewtonSolver>(gram_->kernel(), kMachineGap);
   const Vector first = state_.dual.segment(state_.output * NumRows(), NumRows());
   MERCER_RETURN_IF_ERROR(
-      solver->Start(machines_[static_cast<size_t>(state_.output)], {.dual = first}, context));
+      solver->Start(machines_[static_cast<size_t>(state_.output)],
+                    {.dual = first, .proximal_step = state_.steps(state_.output)}, context));
   solver_ = std::move(solver);
   return absl::OkStatus();
 }
@@ -147,9 +148,9 @@ absl::Status SvmRfeLearner::StartMachine(RunContext& context) {
 // The bounds that the solver ends by are those of the best multiples of its dual and its function.
 absl::Status SvmRfeLearner::FinishMachine(RunContext& context) {
   const SvmCertificate& certificate = solver_->certificate();
-  const double scale = certificate.dual_scale;
-  state_.dual.segment(state_.output * NumRows(), NumRows()) = scale * solver_->dual();
-  state_.scales(state_.output) = scale > 0 ? certificate.primal_scale / scale : 1;
+  state_.dual.segment(state_.output * NumRows(), NumRows()) =
+      certificate.dual_scale * solver_->dual();
+  state_.steps(state_.output) = solver_->Successor().proximal_step;
   state_.iterations += solver_->iterations();
   state_.primal(state_.output) = certificate.primal;
   state_.lower(state_.output) = certificate.dual;
@@ -165,11 +166,9 @@ absl::Status SvmRfeLearner::FinishRound(RunContext& context) {
   if (state_.round < LastRound()) {
     const std::vector<Index> columns = ColumnsIn(state_.round);
     const auto left = static_cast<Index>(columns.size());
-    MERCER_ASSIGN_OR_RETURN(const Matrix weights,
-                            WeightsOf(columns, state_.dual, state_.scales, context));
+    MERCER_ASSIGN_OR_RETURN(const Matrix weights, WeightsOf(columns, state_.dual, context));
     if (left >= kept_) {
       state_.kept_dual = state_.dual;
-      state_.kept_scales = state_.scales;
       state_.kept_round = state_.round;
     }
     const bool is_last = state_.round + 1 == LastRound();
@@ -179,6 +178,7 @@ absl::Status SvmRfeLearner::FinishRound(RunContext& context) {
   ++state_.round;
   if (state_.round == LastRound()) {
     state_.dual = state_.kept_dual;
+    state_.steps.setZero();
   }
   if (!IsDone() && !UpdatesGram()) {
     state_.fresh = state_.round;
@@ -203,16 +203,14 @@ bool SvmRfeLearner::UpdatesGram() const {
 }
 
 absl::StatusOr<Matrix> SvmRfeLearner::WeightsOf(const std::vector<Index>& columns,
-                                                const Vector& dual, const Vector& scales,
-                                                RunContext& context) const {
+                                                const Vector& dual, RunContext& context) const {
   const auto outputs = static_cast<Index>(machines_.size());
   const auto of_rows = dual.reshaped(NumRows(), outputs);
   Matrix weights(static_cast<Index>(columns.size()), outputs);
   context.parallel().ForBlocks(weights.rows(), kColumnsOfTask, [&](Index begin, Index end) {
     for (Index c = begin; c < end && !context.cancelled(); ++c) {
       for (Index o = 0; o < outputs; ++o) {
-        weights(c, o) =
-            scales(o) * DotOfRows(columns_->col(columns[static_cast<size_t>(c)]), of_rows.col(o));
+        weights(c, o) = DotOfRows(columns_->col(columns[static_cast<size_t>(c)]), of_rows.col(o));
       }
     }
   });
@@ -220,8 +218,10 @@ absl::StatusOr<Matrix> SvmRfeLearner::WeightsOf(const std::vector<Index>& column
   return weights;
 }
 
-absl::StatusOr<Vector> SvmRfeLearner::BiasesAt(const std::vector<Index>& columns,
-                                               const Matrix& weights, RunContext& context) const {
+// Where costs are large against the margin, what rounding takes from the margin costs far more than
+// the longer weights that make up for it.
+absl::StatusOr<Vector> SvmRfeLearner::Finish(const std::vector<Index>& columns, Matrix& weights,
+                                             RunContext& context) const {
   Vector biases(weights.cols());
   for (Index o = 0; o < weights.cols(); ++o) {
     Vector scores = Vector::Zero(NumRows());
@@ -232,7 +232,12 @@ absl::StatusOr<Vector> SvmRfeLearner::BiasesAt(const std::vector<Index>& columns
     MERCER_ASSIGN_OR_RETURN(
         const BiasInterval bias,
         machine.loss->ExactBias(machine.targets, machine.costs, scores, context));
-    biases(o) = bias.chosen;
+    const Vector values = scores.array() + bias.chosen;
+    MERCER_ASSIGN_OR_RETURN(const double scale,
+                            BestPrimalScale(*machine.loss, machine.targets, machine.costs, values,
+                                            weights.col(o).squaredNorm(), context));
+    weights.col(o) *= scale;
+    biases(o) = scale * bias.chosen;
   }
   return biases;
 }
@@ -274,14 +279,12 @@ absl::StatusOr<TrainedPoint> SvmRfeLearner::CurrentModel(RunContext& context) co
   }
   const std::vector<Index> columns = ColumnsIn(IsDone() ? LastRound() : state_.kept_round);
   const Vector& dual = IsDone() ? state_.dual : state_.kept_dual;
-  const Vector& scales = IsDone() ? state_.scales : state_.kept_scales;
-  MERCER_ASSIGN_OR_RETURN(const Matrix weights, WeightsOf(columns, dual, scales, context));
-  MERCER_ASSIGN_OR_RETURN(const Vector biases, BiasesAt(columns, weights, context));
+  MERCER_ASSIGN_OR_RETURN(Matrix weights, WeightsOf(columns, dual, context));
+  MERCER_ASSIGN_OR_RETURN(const Vector biases, Finish(columns, weights, context));
   Ranking ranking = state_.ranking;
   if (state_.round < LastRound()) {
     const std::vector<Index> left = ColumnsIn(state_.round);
-    MERCER_ASSIGN_OR_RETURN(const Matrix of_left,
-                            WeightsOf(left, state_.kept_dual, state_.kept_scales, context));
+    MERCER_ASSIGN_OR_RETURN(const Matrix of_left, WeightsOf(left, state_.kept_dual, context));
     ranking.RemoveWorst(left, of_left.rowwise().squaredNorm(), of_left.rows());
   }
   TrainedPoint point = PointAt(columns, weights, biases, dual);

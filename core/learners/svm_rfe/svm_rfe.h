@@ -42,10 +42,9 @@ struct SvmRfeState {
   int64_t fresh = 0;   // the round whose Gram matrix was computed anew
   int64_t output = 0;  // whose machine is at hand
   Vector dual;         // of all outputs: those before `output` are of this round
-  Vector scales;       // of the dual's weights, one for each output: the best primal value's
+  Vector steps;        // that the next machine of each output begins with
   // Of the last round that had all columns that are kept; empty before the first has ended.
   Vector kept_dual;
-  Vector kept_scales;
   int64_t kept_round = 0;
   Vector primal;  // bounds of the machines that were solved last
   Vector lower;
@@ -53,10 +52,9 @@ struct SvmRfeState {
 
   static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
     visit(self.ranking.removed, self.ranking.criteria, self.round, self.fresh, self.output,
-          Sized(self.dual, of.rows * of.outputs), Sized(self.scales, of.outputs),
-          SizedOrEmpty(self.kept_dual, of.rows * of.outputs), Sized(self.kept_scales, of.outputs),
-          self.kept_round, Sized(self.primal, of.outputs), Sized(self.lower, of.outputs),
-          self.iterations);
+          Sized(self.dual, of.rows * of.outputs), Sized(self.steps, of.outputs),
+          SizedOrEmpty(self.kept_dual, of.rows * of.outputs), self.kept_round,
+          Sized(self.primal, of.outputs), Sized(self.lower, of.outputs), self.iterations);
   }
 };
 
@@ -97,9 +95,10 @@ class SvmRfeLearner : public ResumableLearner<SvmRfeState> {
   bool UpdatesGram() const;
   // Columns x outputs. Errors: kCancelled.
   absl::StatusOr<Matrix> WeightsOf(const std::vector<Index>& columns, const Vector& dual,
-                                   const Vector& scales, RunContext& context) const;
-  absl::StatusOr<Vector> BiasesAt(const std::vector<Index>& columns, const Matrix& weights,
-                                  RunContext& context) const;
+                                   RunContext& context) const;
+  // The best multiples of these weights, and their biases. Errors: kCancelled.
+  absl::StatusOr<Vector> Finish(const std::vector<Index>& columns, Matrix& weights,
+                                RunContext& context) const;
   TrainedPoint PointAt(const std::vector<Index>& columns, const Matrix& weights,
                        const Vector& biases, const Vector& dual) const;
 
