@@ -105,7 +105,13 @@ ColumnGram::ColumnGram(const Matrix& columns)
       kernel_(gram_) {}
 
 absl::Status ColumnGram::Compute(const std::vector<Index>& of, RunContext& context) {
-  gram_->setZero();
+  constexpr Index kColumnsOfTask = 64;
+  context.parallel().ForBlocks(gram_->cols(), kColumnsOfTask, [&](Index begin, Index end) {
+    if (!context.cancelled()) {
+      gram_->middleCols(begin, end - begin).setZero();
+    }
+  });
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   return Add(of, 1, context);
 }
 
@@ -123,11 +129,6 @@ absl::Status ColumnGram::Add(const std::vector<Index>& of, double scale, RunCont
     }
     const Matrix transposed = some.transpose();
     MERCER_RETURN_IF_ERROR(AddProduct(scale, some, transposed, *gram_, context));
-  }
-  // Rounding may differ between the triangles.
-  for (Index i = 0; i < gram_->cols(); ++i) {
-    const Index below = gram_->rows() - i - 1;
-    gram_->row(i).tail(below) = gram_->col(i).tail(below).transpose();
   }
   return absl::OkStatus();
 }

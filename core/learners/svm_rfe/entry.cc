@@ -15,8 +15,8 @@ Index MostKept(const SvmRfeOptions& options, const ProblemShape& shape) {
   return std::min<Index>(KeptColumns(options, shape.columns), shape.columns);
 }
 
-// The columns; the Gram matrix; Newton's systems, of the rows near the margin, which are about as
-// many as there are columns or fewer; vectors of learner, solver, states and witness; the table.
+// The columns; the Gram matrix; Newton's system, which at first has nearly all rows; vectors of
+// learner, solver, states and witness; the table.
 size_t EstimateMemory(const SvmRfeOptions& options, const ProblemShape& shape) {
   constexpr Index kVectors = 40;
   constexpr Index kVectorsOfOutput = 10;
@@ -24,11 +24,9 @@ size_t EstimateMemory(const SvmRfeOptions& options, const ProblemShape& shape) {
   const ByteCount number(sizeof(double));
   const ByteCount rows(shape.rows);
   const ByteCount columns(shape.columns);
-  const ByteCount system(std::min(shape.rows, 2 * shape.columns));
   const ByteCount pieces(2 * std::min(shape.columns, kColumnsOfPiece));
-  return (number * (rows * (columns + rows + pieces + ByteCount(kVectors) +
+  return (number * (rows * (columns + ByteCount(2) * rows + pieces + ByteCount(kVectors) +
                             ByteCount(kVectorsOfOutput) * ByteCount(shape.outputs)) +
-                    ByteCount(2) * system * system +
                     ByteCount(MostKept(options, shape)) * ByteCount(4 * shape.outputs)) +
           ByteCount(4) * TableBytes(shape))
       .value();
@@ -82,6 +80,7 @@ LearnerEntry Entry() {
            "rows and many columns, such as genes. Source: Guyon, Weston, Barnhill, Vapnik: Gene "
            "selection for cancer classification using support vector machines. Machine Learning "
            "46 (2002) 389-422.",
+       .joint_outputs = true,
        .uses_kernels = false},
       {.verify = Verify,
        .estimate_memory = EstimateMemory,

@@ -65,10 +65,7 @@ bool SvmRfeLearner::Fits(const SvmRfeState& state) const {
          state.ranking.criteria.allFinite() && state.dual.allFinite() &&
          state.kept_dual.allFinite() && state.steps.allFinite() && has_kept == (state.round > 0) &&
          state.fresh >= 0 && state.fresh <= std::min(state.round, LastRound()) &&
-         state.kept_round >= 0 && state.kept_round <= state.round &&
-         (state.kept_round < state.round || !has_kept) &&
-         (state.round < LastRound() || state.fresh == LastRound()) &&
-         CountIn(state.kept_round) >= kept_;
+         (state.round < LastRound() || state.fresh == LastRound());
 }
 
 absl::Status SvmRfeLearner::Prepare(RunContext& context) {
@@ -169,7 +166,6 @@ absl::Status SvmRfeLearner::FinishRound(RunContext& context) {
     MERCER_ASSIGN_OR_RETURN(const Matrix weights, WeightsOf(columns, state_.dual, context));
     if (left >= kept_) {
       state_.kept_dual = state_.dual;
-      state_.kept_round = state_.round;
     }
     const bool is_last = state_.round + 1 == LastRound();
     state_.ranking.RemoveWorst(columns, weights.rowwise().squaredNorm(),
@@ -271,24 +267,16 @@ TrainedPoint SvmRfeLearner::PointAt(const std::vector<Index>& columns, const Mat
   return point;
 }
 
-// Before the end: the machine of the last round that had all columns that are kept, and a ranking
-// whose best columns are as its last weights have them.
+// There is none before the end: machines of other columns have other bounds.
 absl::StatusOr<TrainedPoint> SvmRfeLearner::CurrentModel(RunContext& context) const {
-  if (columns_ == nullptr || state_.kept_dual.size() == 0) {
-    return absl::FailedPreconditionError("the first round has not ended");
+  if (columns_ == nullptr || !IsDone()) {
+    return absl::FailedPreconditionError("the elimination has not ended");
   }
-  const std::vector<Index> columns = ColumnsIn(IsDone() ? LastRound() : state_.kept_round);
-  const Vector& dual = IsDone() ? state_.dual : state_.kept_dual;
-  MERCER_ASSIGN_OR_RETURN(Matrix weights, WeightsOf(columns, dual, context));
+  const std::vector<Index> columns = ColumnsIn(LastRound());
+  MERCER_ASSIGN_OR_RETURN(Matrix weights, WeightsOf(columns, state_.dual, context));
   MERCER_ASSIGN_OR_RETURN(const Vector biases, Finish(columns, weights, context));
-  Ranking ranking = state_.ranking;
-  if (state_.round < LastRound()) {
-    const std::vector<Index> left = ColumnsIn(state_.round);
-    MERCER_ASSIGN_OR_RETURN(const Matrix of_left, WeightsOf(left, state_.kept_dual, context));
-    ranking.RemoveWorst(left, of_left.rowwise().squaredNorm(), of_left.rows());
-  }
-  TrainedPoint point = PointAt(columns, weights, biases, dual);
-  point.summary.tables = {RankingTable(ranking, columns, InputNames(*problem_))};
+  TrainedPoint point = PointAt(columns, weights, biases, state_.dual);
+  point.summary.tables = {RankingTable(state_.ranking, columns, InputNames(*problem_))};
   return point;
 }
 
@@ -316,7 +304,7 @@ StepReport SvmRfeLearner::Report() const {
       IsDone() ? 1 : static_cast<double>(state_.ranking.removed.size()) / (columns + 1);
   report.active_kernels = IsDone() ? kept_ : CountIn(state_.round);
   report.inner_iterations = state_.iterations;
-  report.has_model = state_.kept_dual.size() > 0;
+  report.has_model = IsDone();
   report.support_vectors = CountNonZeros(state_.dual);
   if (IsDone()) {
     report.primal = state_.primal.sum();

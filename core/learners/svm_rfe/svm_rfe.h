@@ -45,7 +45,6 @@ struct SvmRfeState {
   Vector steps;        // that the next machine of each output begins with
   // Of the last round that had all columns that are kept; empty before the first has ended.
   Vector kept_dual;
-  int64_t kept_round = 0;
   Vector primal;  // bounds of the machines that were solved last
   Vector lower;
   int64_t iterations = 0;
@@ -53,8 +52,8 @@ struct SvmRfeState {
   static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
     visit(self.ranking.removed, self.ranking.criteria, self.round, self.fresh, self.output,
           Sized(self.dual, of.rows * of.outputs), Sized(self.steps, of.outputs),
-          SizedOrEmpty(self.kept_dual, of.rows * of.outputs), self.kept_round,
-          Sized(self.primal, of.outputs), Sized(self.lower, of.outputs), self.iterations);
+          SizedOrEmpty(self.kept_dual, of.rows * of.outputs), Sized(self.primal, of.outputs),
+          Sized(self.lower, of.outputs), self.iterations);
   }
 };
 
