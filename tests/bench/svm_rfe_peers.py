@@ -35,7 +35,7 @@ def ours(options, counts, columns):
 
 
 def theirs(machine, features, labels, step):
-    """(seconds, the best columns) of scikit-learn, which ranks the columns of a round alike."""
+    """(seconds, the best columns, all ranks) of scikit-learn, which ranks the columns of a round alike."""
     start = time.perf_counter()
     fitted = RFE(machine, n_features_to_select=1, step=step).fit(features, labels)
     return time.perf_counter() - start, list(np.argsort(fitted.ranking_, kind="stable")[:HEAD]), fitted.ranking_
