@@ -229,6 +229,39 @@ TEST(SvmRfeTest, BadOptionsAndTargetsAreNamed) {
   EXPECT_EQ(GetReason(Refusal(one_class, {})), "ONE_CLASS");
 }
 
+// A run of many steps, which is gone on with from the state of each of them, by other threads.
+TEST(SvmRfeTest, ARestoredRunHasTheSameBits) {
+  const TrainingProblem problem = Problem(200, 80, 2);
+  const LearnerEntry& entry = *FindLearner("svm_rfe");
+  const OptionValues options = {{"C", 0.1}, {"schedule", std::string("one")}};
+  const auto run_on = [](Learner& learner, int threads, std::vector<std::string>* states) {
+    RunContext context(CancellationToken(), threads, nullptr);
+    absl::StatusOr<StepReport> report = StepReport();
+    while (report.ok() && !report->has_model) {
+      report = learner.Step(context, 1e-6);
+      if (states != nullptr) {
+        states->push_back(learner.SaveState());
+      }
+    }
+    EXPECT_TRUE(report.ok()) << report.status();
+    return learner.SaveState();
+  };
+  std::vector<std::string> states;
+  const auto learner = *entry.create(options);
+  ASSERT_TRUE(learner->Start(problem, nullptr).ok());
+  const std::string end = run_on(*learner, 1, &states);
+  EXPECT_GT(states.size(), 2u);
+  states.pop_back();
+  for (const std::string& state : states) {
+    const auto restored = *entry.create(options);
+    RunContext context;
+    ASSERT_TRUE(restored->RestoreState(problem, state, context).ok());
+    EXPECT_EQ(run_on(*restored, 2, nullptr), end);
+    const auto damaged = *entry.create(options);
+    EXPECT_FALSE(damaged->RestoreState(problem, state.substr(0, state.size() / 2), context).ok());
+  }
+}
+
 // Machines of other columns have other bounds.
 TEST(SvmRfeTest, ThereIsNoModelBeforeTheEnd) {
   const TrainingProblem problem = Problem(30, 12);
