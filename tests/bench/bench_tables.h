@@ -30,7 +30,7 @@ inline std::vector<std::vector<double>> ReadNumbers(const std::string& path) {
   if (file == nullptr) {
     return rows;
   }
-  std::vector<char> line(1 << 16);
+  std::vector<char> line(1 << 20);  // names of thousands of columns
   gzgets(file, line.data(), static_cast<int>(line.size()));
   while (gzgets(file, line.data(), static_cast<int>(line.size())) != nullptr) {
     std::vector<double> row;

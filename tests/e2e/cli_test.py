@@ -69,6 +69,14 @@ class CliTest(command_line_lib.CommandLineTest):
         self.assertEqual(shown.count("○"), 3 - selected)
         self.assertNotIn("share of the group", shown)
 
+    def test_columns_are_ranked(self):
+        self.run_ok("train", "small", "svm_rfe", "--columns", "5", "--C", "1", "--hold-out", "0.25", "--model", "ranked", "--watch")
+        model = self.run_json("show", "ranked")[0]
+        (ranking,) = [table for table in model["tables"] if table["name"] == "ranking"]
+        self.assertEqual(len(set(ranking["rows"])), 57)
+        self.assertEqual(sum(ranking["values"]["values"][3::4]), 5)
+        self.assertIn("columns from the best to the first that was eliminated", self.run_ok("show", "ranked"))
+
     def test_picture_of_filters(self):
         rows = ["label," + ",".join(f"p{i}" for i in range(16))]
         for row in range(60):

@@ -38,6 +38,8 @@ std::map<std::string, v1::TrainRequest> Requests(const v1::TrainRequest& selecti
   requests["infinite_features"].mutable_learner()->mutable_infinite_features()->set_max_groups(12);
   requests["sparse_multitask_svm"] = selection;
   requests["sparse_multitask_svm"].mutable_learner()->mutable_sparse_multitask_svm();
+  requests["svm_rfe"] = selection;
+  requests["svm_rfe"].mutable_learner()->mutable_svm_rfe();
   for (auto& [name, request] : requests) {
     request.mutable_validation()->mutable_folds()->set_count(3);
   }

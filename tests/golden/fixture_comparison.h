@@ -25,5 +25,6 @@ void CompareFiniteFeatures(const nlohmann::json& fixture, const nlohmann::json& 
 void CompareInfiniteKernels(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareCsi(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareMultitask(const nlohmann::json& fixture, const nlohmann::json& answer);
+void CompareSvmRfe(const nlohmann::json& fixture, const nlohmann::json& answer);
 
 }  // namespace mercer::golden

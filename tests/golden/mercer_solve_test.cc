@@ -29,7 +29,7 @@ const std::set<std::string>& UnsupportedKinds() {
   static const auto& kinds =
       *new std::set<std::string>{// gradients with coordinate weights
                                  "gradients_grad", "gradients_gradkl", "gradients_hessian",
-                                 "gradients_linear", "gradients_svm_rfe", "gradients_errors",
+                                 "gradients_linear", "gradients_errors",
                                  // decision values for the solver's own tests
                                  "unknown"};
   return kinds;
@@ -98,7 +98,8 @@ void CompareFixture(const json& fixture, const json& answer) {
       {"csi", golden::CompareCsi},
       {"linear", golden::CompareMultitask},
       {"kernel", golden::CompareMultitask},
-      {"scores", golden::CompareMultitask}};
+      {"scores", golden::CompareMultitask},
+      {"gradients_svm_rfe", golden::CompareSvmRfe}};
   const std::string kind = fixture.contains("model")
                                ? "gradients_" + fixture["model"].get<std::string>()
                                : fixture.value("kind", "unknown");

@@ -77,6 +77,7 @@ constexpr Couple kCouples[] = {
     {"target_kind", "epsilon"},           // for regression alone
     {"learner.ikl", "target_kind"},       // for classification alone
     {"learner.sparse_multitask_svm", "target_kind"},
+    {"learner.svm_rfe", "target_kind"},
     {"weighting", "class_weights.weights"},
     {"kernels.type", "kernels"},  // which parameters it has
     {"kernels.rule", "kernels"},

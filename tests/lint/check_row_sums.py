@@ -81,6 +81,8 @@ ALLOWED = {
     "core/learners/sparse_multitask_svm/problem.cc": (2, FEATURES + "; costs of tasks"),
     "core/learners/sparse_multitask_svm/tables.cc": (1, FEATURES),
     "core/learners/sparse_multitask_svm/verify.cc": (8, PIECES + "; " + FEATURES),
+    "core/learners/svm_rfe/svm_rfe.cc": (6, "over columns or outputs"),
+    "core/learners/svm_rfe/verify.cc": (6, PIECES + "; " + FEATURES),
     "core/linalg/blocked_cholesky.cc": (5, MATRICES),
     "core/linalg/exponential_table.cc": (1, MATRICES),
     "core/linalg/matrix_products.cc": (2, MATRICES),

@@ -40,6 +40,7 @@ const std::map<std::string, Solver>& Solvers() {
       {"linear", SolveMultitask},
       {"kernel", SolveMultitask},
       {"scores", SolveMultitask},
+      {"gradients_svm_rfe", SolveSvmRfe},
   };
   return solvers;
 }

@@ -39,5 +39,7 @@ absl::StatusOr<Answer> SolveInfiniteKernels(const nlohmann::json& fixture);
 absl::StatusOr<Answer> SolveCsi(const nlohmann::json& fixture);
 // Several tasks that share blocks of columns or kernels, and measures of their scores.
 absl::StatusOr<Answer> SolveMultitask(const nlohmann::json& fixture);
+// Recursive feature elimination.
+absl::StatusOr<Answer> SolveSvmRfe(const nlohmann::json& fixture);
 
 }  // namespace mercer::solve

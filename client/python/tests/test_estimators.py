@@ -55,7 +55,12 @@ MORE_EXPECTED_FAILURES = {
             "the class that weighs 1e7 times the others is never mistaken in training, but 50 rows leave features that "
             "divide it from the others: the optimum gives it 64 % of the other rows, the check wants 87 %"
         )
-    }
+    },
+    "SVMRFE": {
+        "check_classifiers_train": (
+            "half of the columns are kept, and one coordinate does not tell the check's three classes in a plane apart"
+        )
+    },
 }
 
 

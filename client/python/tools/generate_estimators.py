@@ -27,9 +27,13 @@ NAMES = {
     ("mixed_norm_mkl", "classification"): "MixedNormMKLClassifier",
     ("mixed_norm_mkl", "regression"): "MixedNormMKLRegressor",
     ("sparse_multitask_svm", "classification"): "SparseMultiTaskSVM",
+    ("svm_rfe", "classification"): "SVMRFE",
 }
 ONLY = {"classification": "Regression only", "regression": "Classification only"}  # what the other kind leaves out
 BASES = {"classification": "KernelClassifier", "regression": "KernelRegressor"}
+# Learners with a table of the ranking of the columns, whose estimators select columns.
+RANKING = {"svm_rfe"}
+RANKING_BASES = {"classification": "RankingClassifier"}
 TASK_BASES = {"classification": "TaskClassifier", "regression": "TaskRegressor"}
 KEYWORDS = {"lambda": "lambda_"}
 
@@ -143,6 +147,11 @@ FEATURE_ATTRIBUTES = [
         "Euclidean norms of their weights, as the learner defines them.",
     ),
 ]
+RANKING_ATTRIBUTES = [
+    ("ranking_", "ndarray of shape (n_features,)", "The place of each feature, 1 being the best; no two are alike."),
+    ("support_", "ndarray of shape (n_features,)", "Whether the model keeps each feature."),
+    ("n_features_", "int", "How many it keeps."),
+]
 CLASSES = ("classes_", "ndarray of shape (n_classes,)", "The classes.")
 
 TYPES = {1: "bool", 2: "int", 3: "float", 4: "str", 5: "str", 6: "sequence of float"}
@@ -157,7 +166,16 @@ def class_name(learner, kind):
 
 def bases_of(learner):
     """The class that an estimator of each kind is made from."""
+    if learner.name in RANKING:
+        return RANKING_BASES
     return TASK_BASES if learner.several_tasks else BASES
+
+
+def home_of(learner):
+    """The module of these classes."""
+    if learner.name in RANKING:
+        return "_ranking_estimator"
+    return "_task_estimator" if learner.several_tasks else "_estimator"
 
 
 def default_of(option):
@@ -240,6 +258,7 @@ def estimator(learner, kind):
     name = class_name(learner.name, kind)
     heads = [(f"{n} : {k}, default={v!r}", text) for n, k, v, text in parameters]
     found = KERNEL_ATTRIBUTES if learner.uses_kernels else FEATURE_ATTRIBUTES
+    found = found + RANKING_ATTRIBUTES if learner.name in RANKING else found
     attributes = ([CLASSES] if kind == "classification" else []) + ATTRIBUTES[:3] + found + ATTRIBUTES[3:]
     doc = [
         f'    """{learner.title}, for {"classes" if kind == "classification" else "numbers"}.\n',
@@ -265,12 +284,11 @@ def module(learner):
     """(names of the classes, source) of the module of a learner."""
     made = [estimator(learner, kind) for kind in ONLY if getattr(learner, kind)]
     bases = [base for kind, base in bases_of(learner).items() if getattr(learner, kind)]
-    home = "_task_estimator" if learner.several_tasks else "_estimator"
     head = [
         f'"""{learner.title}.\n\n{MADE_BY}\n"""\n',
         "from __future__ import annotations\n",
         "from typing import Any\n",
-        f"from mercer.{home} import {', '.join(bases)}",
+        f"from mercer.{home_of(learner)} import {', '.join(bases)}",
     ]
     return [name for name, _ in made], "\n\n\n".join(["\n".join(head), *(source for _, source in made)]) + "\n"
 

@@ -160,12 +160,12 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                     "sparse features with labels, weights or tasks are sent dense, and these are too large for that"
                 )
             features = features.toarray()
-        columns = [matrix_column(features, list(self.get_feature_names_out())), *roles]
+        columns = [matrix_column(features, list(self._input_names())), *roles]
         return [dense_part(columns, allow_missing=missing)]
 
     def _free_name(self, name: str) -> str:
         """A name that no feature has."""
-        taken = set(self.get_feature_names_out())
+        taken = set(self._input_names())
         while name in taken:
             name += "_"
         return name
@@ -302,7 +302,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _named(self, frame: Any) -> Any:
         """A frame whose columns have the names that the server knows."""
-        return frame.set_axis(list(self.get_feature_names_out()), axis=1)
+        return frame.set_axis(list(self._input_names()), axis=1)
 
     def _checks(self, squares: bool) -> dict[str, Any]:
         if squares:
@@ -324,11 +324,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             Of the columns that ``fit`` saw; ``x0``, ``x1``, ... where they had no names.
         """
         check_is_fitted(self, "n_features_in_")
-        default = [f"x{i}" for i in range(self.n_features_in_)]
-        names = np.asarray(getattr(self, "feature_names_in_", default), dtype=object)
+        names = self._input_names()
         if input_features is not None and list(input_features) != list(names):
             raise ValueError("input_features is not equal to feature_names_in_")
         return names
+
+    def _input_names(self) -> npt.NDArray[Any]:
+        """Names of the columns that ``fit`` saw."""
+        default = [f"x{i}" for i in range(self.n_features_in_)]
+        return np.asarray(getattr(self, "feature_names_in_", default), dtype=object)
 
 
 def _weights(sample_weight: Any, features: Any) -> Array:

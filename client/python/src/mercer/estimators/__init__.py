@@ -12,6 +12,7 @@ from mercer.estimators.lp_mkl import LpMKLClassifier, LpMKLRegressor
 from mercer.estimators.mixed_norm_mkl import MixedNormMKLClassifier, MixedNormMKLRegressor
 from mercer.estimators.sparse_multitask_svm import SparseMultiTaskSVM
 from mercer.estimators.svm import KernelSVC, KernelSVR
+from mercer.estimators.svm_rfe import SVMRFE
 
 __all__ = [
     "CSIClassifier",
@@ -27,5 +28,6 @@ __all__ = [
     "LpMKLRegressor",
     "MixedNormMKLClassifier",
     "MixedNormMKLRegressor",
+    "SVMRFE",
     "SparseMultiTaskSVM",
 ]

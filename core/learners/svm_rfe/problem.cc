@@ -1,0 +1,93 @@
+#include "core/learners/svm_rfe/problem.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/process/row_vectors.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/features/feature_rows.h"
+#include "core/learners/svm_rfe/elimination.h"
+#include "core/objectives/loss.h"
+#include "core/training/contract/single_task.h"
+#include "core/training/run/split_outputs.h"
+
+namespace mercer::svm_rfe {
+namespace {
+
+constexpr double kMaxRisk = 1e120;   // energies are its square and more
+constexpr double kMaxValue = 1e100;  // so are those of columns
+
+}  // namespace
+
+Index CountInputs(const TrainingProblem& problem) {
+  Index count = 0;
+  for (const PreparedBlock& block : problem.tasks[0].inputs->blocks) {
+    count += block.values.cols();
+  }
+  return count;
+}
+
+std::vector<std::string> InputNames(const TrainingProblem& problem) {
+  std::vector<std::string> names;
+  for (const PreparedBlock& block : problem.tasks[0].inputs->blocks) {
+    for (size_t c = 0; c < static_cast<size_t>(block.values.cols()); ++c) {
+      const bool has_name = c < block.sources.size() && !block.sources[c].empty();
+      names.push_back(has_name ? block.sources[c] : absl::StrCat("column ", names.size() + 1));
+    }
+  }
+  return names;
+}
+
+absl::StatusOr<std::vector<SvmProblem>> ReadMachines(const SvmRfeOptions& options,
+                                                     const TrainingProblem& problem) {
+  const Index outputs = problem.tasks.empty() ? 1 : problem.tasks[0].targets.cols();
+  for (Index o = 0; o < outputs; ++o) {
+    MERCER_RETURN_IF_ERROR(outputs > 1 ? CheckTaskRows(SplitOutput(problem, o))
+                                       : CheckTaskRows(problem));
+  }
+  const TaskData& task = problem.tasks[0];
+  FieldViolations violations;
+  violations.Check(problem.kind == TargetKind::kClassification, "target_kind",
+                   "svm_rfe is for classes");
+  violations.Check(options.C * SumOfRows(task.costs) <= kMaxRisk, "C",
+                   absl::StrCat("is ", options.C, ", too large: sums of squares overflow"));
+  violations.Check(CountInputs(problem) > 0, "blocks", "there are no columns to choose from");
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  MERCER_RETURN_IF_ERROR(CheckOptions(options, CountInputs(problem)));
+  MERCER_RETURN_IF_ERROR(CheckBothClasses(task.targets, task.costs));
+  MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const Loss> loss, MakeLoss(LossKind::kHinge));
+  std::vector<SvmProblem> machines;
+  for (Index o = 0; o < outputs; ++o) {
+    SvmProblem& machine =
+        machines.emplace_back(SvmProblem{loss, task.targets.col(o), options.C * task.costs});
+    for (Index i = 0; i < machine.targets.size(); ++i) {
+      if (machine.targets(i) == 0) {
+        machine.targets(i) = 1;
+        machine.costs(i) = 0;
+      }
+    }
+  }
+  return machines;
+}
+
+absl::StatusOr<Matrix> ReadColumns(const TrainingProblem& problem, RunContext& context) {
+  const TaskData& task = problem.tasks[0];
+  const FeatureRows rows(task.inputs, task.rows);
+  Matrix columns(rows.size(), rows.num_inputs());
+  RowMatrix buffer;
+  for (Index begin = 0; begin < rows.size(); begin += rows.chunk_rows()) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    const Index end = std::min(begin + rows.chunk_rows(), rows.size());
+    columns.middleRows(begin, end - begin) = rows.Read(begin, end, buffer);
+  }
+  if (!(columns.cwiseAbs().maxCoeff() <= kMaxValue)) {
+    return absl::InvalidArgumentError(
+        "the values of a column are too large: their squares overflow");
+  }
+  return columns;
+}
+
+}  // namespace mercer::svm_rfe
