@@ -51,8 +51,10 @@ class JointInteriorPoint {
   absl::Status Iterate(RunContext& context);
   // Begins near where another one is, whose problem has the same rows of cost > 0, or else as
   // Start: at products whose sum is at least `products` of 1'alpha, none much less than the others.
+  // Where costs differ, alpha inside its box grows by this power of what its cost does.
   // Errors: kCancelled.
-  absl::Status StartFrom(const JointInteriorPoint& other, double products, RunContext& context);
+  absl::Status StartFrom(const JointInteriorPoint& other, double products, double growth,
+                         RunContext& context);
   // Complementarity and residuals, as a share of 1'alpha, at which it stops. One that has stopped
   // for a larger tolerance goes on.
   void SetTolerance(double tolerance);
@@ -186,7 +188,7 @@ class JointInteriorPoint {
   Vector Energies() const;
   absl::Status SetPoint(const Vector& alpha, RunContext& context);
   // Where it begins (joint_start.cc).
-  State AtCosts(const JointInteriorPoint& other, double share, double products);
+  State AtCosts(const JointInteriorPoint& other, double share, double products, double growth);
   absl::Status RaiseCosts(RunContext& context);
   double Aim(double products, double total) const;
   // Shares, slack and level from those of these blocks, to products of at least `aim`.

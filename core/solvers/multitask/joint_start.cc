@@ -76,14 +76,14 @@ absl::Status JointInteriorPoint::Start(RunContext& context) {
 }
 
 absl::Status JointInteriorPoint::StartFrom(const JointInteriorPoint& other, double products,
-                                           RunContext& context) {
+                                           double growth, RunContext& context) {
   if (other.begin_ != begin_ || other.costs_.size() != costs_.size()) {
     return Start(context);
   }
   // A share of the costs is that of these costs alone.
   const double share = other.all_costs_ == all_costs_ ? other.state_.share_of_costs : 1;
   const double total = other.state_.alpha.sum();
-  State next = AtCosts(other, share, std::max(products, other.products()));
+  State next = AtCosts(other, share, std::max(products, other.products()), growth);
   next.iterations = 0;
   next.stalled = 0;
   next.measure = kInfinity;
@@ -126,7 +126,7 @@ double JointInteriorPoint::Aim(double products, double total) const {
 // The point of another one, of the same rows, at a share of the costs here. Dual variables at a
 // bound stay there when it moves.
 JointInteriorPoint::State JointInteriorPoint::AtCosts(const JointInteriorPoint& other, double share,
-                                                      double products) {
+                                                      double products, double growth) {
   State next = other.state_;
   const Vector from = other.costs_;
   costs_ = share * all_costs_;
@@ -136,8 +136,9 @@ JointInteriorPoint::State JointInteriorPoint::AtCosts(const JointInteriorPoint& 
   for (Index i = 0; i < costs_.size(); ++i) {
     if (costs_(i) != from(i)) {
       const bool at_bound = from(i) - next.alpha(i) < mean * next.upper(i);
-      next.alpha(i) = at_bound ? next.alpha(i) * (costs_(i) / from(i))
-                               : std::min(next.alpha(i), 0.9 * costs_(i));
+      const double ratio = costs_(i) / from(i);
+      next.alpha(i) = at_bound ? next.alpha(i) * ratio
+                               : std::min(next.alpha(i) * std::pow(ratio, growth), 0.9 * costs_(i));
     }
   }
   const double aim = Aim(products, total);

@@ -23,8 +23,10 @@ constexpr double kFirstOfPlain = 10;  // products from which on points say somet
 constexpr double kNearlyAbove = 0.9;  // energies of blocks that enter on the way, against the level
 constexpr double kClearlyBelow = 0.7;  // of those that leave
 constexpr double kMostProducts = 0.1;  // from where blocks have entered
-constexpr double kOtherCosts = 1e-2;  // products from which the solution of other costs is improved
-constexpr double kNearly = 1e-3;      // products at which a function may be worth the scaling
+constexpr double kProductsOfGap = 3;   // of those at which the solution of other costs begins
+constexpr double kLeastOtherCosts = 1e-3;
+constexpr double kMostOtherCosts = 0.3;
+constexpr double kNearly = 1e-3;  // products at which a function may be worth the scaling
 constexpr int64_t kMostPasses = 400;
 constexpr int64_t kMostShrinking = 40;                       // passes after which no block leaves
 constexpr double kSmallBlocks[] = {1e-2, 1e-3, 1e-4, 1e-5};  // against the largest norm
@@ -105,11 +107,35 @@ absl::Status WorkingSetSolver::Begin(const WorkingSetSolver* other, RunContext& 
                       : first_blocks_;
   std::sort(state_.blocks.begin(), state_.blocks.end());
   state_.tolerance = kToleranceOfGap * relative_gap_;
-  if (state_.best.RelativeGap() <= relative_gap_) {
-    state_.stop = MultitaskStop::kRelativeGap;
-    return absl::OkStatus();
+  double growth = 0;
+  if (other != nullptr && other->state_.best.Fits(problem_)) {
+    MERCER_ASSIGN_OR_RETURN(const MultitaskPoint point, TakeBest(other->state_.best, context));
+    growth = point.primal > 0 ? point.risk / point.primal : 0;
   }
-  return MakeSolver(follows ? other->solver_.get() : nullptr, kOtherCosts, context);
+  const double gap = state_.best.RelativeGap();
+  if (gap <= relative_gap_) {
+    state_.stop = MultitaskStop::kRelativeGap;
+    if (!follows) {
+      return absl::OkStatus();
+    }
+  }
+  if (!follows) {
+    return MakeSolver(nullptr, 0, context);
+  }
+  // Also where nothing is left to do: for what follows, or for a smaller gap.
+  const double products = std::clamp(kProductsOfGap * gap, kLeastOtherCosts, kMostOtherCosts);
+  return MakeSolver(other->solver_.get(), products, context, growth);
+}
+
+absl::StatusOr<MultitaskPoint> WorkingSetSolver::TakeBest(const MultitaskBest& best,
+                                                          RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(MultitaskPoint point,
+                          EvaluateMultitask(problem_, best.dual, best.weights, context));
+  state_.best.Improve(point);
+  MERCER_ASSIGN_OR_RETURN(const MultitaskPoint lower,
+                          EvaluateMultitask(problem_, best.lower_dual, best.weights, context));
+  state_.best.Improve(lower);
+  return point;
 }
 
 // Blocks that are alike, copies say, all come close to the level before one of them is at it: more
@@ -153,12 +179,12 @@ std::vector<Index> WorkingSetSolver::FirstBlocks(const MultitaskPoint& constants
 }
 
 absl::Status WorkingSetSolver::MakeSolver(const JointInteriorPoint* from, double products,
-                                          RunContext& context) {
+                                          RunContext& context, double growth) {
   state_.iterations = iterations();
   auto solver = std::make_unique<JointInteriorPoint>(problem_, state_.blocks);
   solver->SetTolerance(state_.tolerance);
   state_.warm = from != nullptr;
-  MERCER_RETURN_IF_ERROR(from != nullptr ? solver->StartFrom(*from, products, context)
+  MERCER_RETURN_IF_ERROR(from != nullptr ? solver->StartFrom(*from, products, growth, context)
                                          : solver->Start(context));
   solver_ = std::move(solver);
   return absl::OkStatus();

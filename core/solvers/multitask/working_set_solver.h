@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include "core/base/encoding/bytes.h"
 #include "core/base/encoding/saved_fields.h"
@@ -38,7 +39,8 @@ class WorkingSetSolver : public MultitaskSolver {
       : problem_(problem), relative_gap_(relative_gap), first_blocks_(std::move(blocks)) {}
 
   absl::Status Start(RunContext& context) override { return Begin(nullptr, context); }
-  // Begins near where another one is, of the same tasks at other costs or to another gap.
+  // Begins near where another one is, of the same tasks at other costs or to another gap: done at
+  // once where its solution is good enough here.
   absl::Status StartFrom(const WorkingSetSolver& other, RunContext& context) {
     return Begin(&other, context);
   }
@@ -83,8 +85,13 @@ class WorkingSetSolver : public MultitaskSolver {
 
   std::vector<Index> FirstBlocks(const MultitaskPoint& constants) const;
   absl::Status Begin(const WorkingSetSolver* other, RunContext& context);
-  // The interior point on the blocks, from where one is or, without any, from its own beginning.
-  absl::Status MakeSolver(const JointInteriorPoint* from, double products, RunContext& context);
+  // The interior point on the blocks, from where one is or, without any, from its own beginning;
+  // `growth` is that of JointInteriorPoint::StartFrom.
+  absl::Status MakeSolver(const JointInteriorPoint* from, double products, RunContext& context,
+                          double growth = 0);
+  // Another one's best function and best dual, with the bounds that they give here. Returns the
+  // function's point.
+  absl::StatusOr<MultitaskPoint> TakeBest(const MultitaskBest& best, RunContext& context);
   absl::Status Bound(RunContext& context);
   // Interior points have no zeros: sets the weights of blocks whose norms are small to 0, and those
   // dual variables of the best function that the margins say are 0 at the optimum, as far as the
