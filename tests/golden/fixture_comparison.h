@@ -25,5 +25,7 @@ void CompareFiniteFeatures(const nlohmann::json& fixture, const nlohmann::json& 
 void CompareInfiniteKernels(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareCsi(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareMultitask(const nlohmann::json& fixture, const nlohmann::json& answer);
+void CompareGradients(const nlohmann::json& fixture, const nlohmann::json& answer);
+void CompareGradientErrors(const nlohmann::json& fixture, const nlohmann::json& answer);
 
 }  // namespace mercer::golden

@@ -40,6 +40,11 @@ const std::map<std::string, Solver>& Solvers() {
       {"linear", SolveMultitask},
       {"kernel", SolveMultitask},
       {"scores", SolveMultitask},
+      {"gradients_grad", SolveFixedGradients},
+      {"gradients_gradkl", SolveCoordinateWeights},
+      {"gradients_hessian", SolveHessianGradients},
+      {"gradients_linear", SolveLinearGradients},
+      {"gradients_errors", RefuseGradients},
   };
   return solvers;
 }
