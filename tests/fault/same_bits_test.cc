@@ -40,6 +40,8 @@ std::map<std::string, v1::TrainRequest> Requests(const v1::TrainRequest& selecti
   requests["sparse_multitask_svm"].mutable_learner()->mutable_sparse_multitask_svm();
   requests["svm_rfe"] = selection;
   requests["svm_rfe"].mutable_learner()->mutable_svm_rfe();
+  requests["coordinate_gradients"] = selection;
+  requests["coordinate_gradients"].mutable_learner()->mutable_coordinate_gradients();
   for (auto& [name, request] : requests) {
     request.mutable_validation()->mutable_folds()->set_count(3);
   }

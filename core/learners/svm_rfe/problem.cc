@@ -1,6 +1,5 @@
 #include "core/learners/svm_rfe/problem.h"
 
-#include <algorithm>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -8,9 +7,9 @@
 #include "core/base/process/row_vectors.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "core/features/feature_rows.h"
 #include "core/learners/svm_rfe/elimination.h"
 #include "core/objectives/loss.h"
+#include "core/training/contract/input_columns.h"
 #include "core/training/contract/single_task.h"
 #include "core/training/run/split_outputs.h"
 
@@ -18,28 +17,8 @@ namespace mercer::svm_rfe {
 namespace {
 
 constexpr double kMaxRisk = 1e120;   // energies are its square and more
-constexpr double kMaxValue = 1e100;  // so are those of columns
 
 }  // namespace
-
-Index CountInputs(const TrainingProblem& problem) {
-  Index count = 0;
-  for (const PreparedBlock& block : problem.tasks[0].inputs->blocks) {
-    count += block.values.cols();
-  }
-  return count;
-}
-
-std::vector<std::string> InputNames(const TrainingProblem& problem) {
-  std::vector<std::string> names;
-  for (const PreparedBlock& block : problem.tasks[0].inputs->blocks) {
-    for (size_t c = 0; c < static_cast<size_t>(block.values.cols()); ++c) {
-      const bool has_name = c < block.sources.size() && !block.sources[c].empty();
-      names.push_back(has_name ? block.sources[c] : absl::StrCat("column ", names.size() + 1));
-    }
-  }
-  return names;
-}
 
 absl::StatusOr<std::vector<SvmProblem>> ReadMachines(const SvmRfeOptions& options,
                                                      const TrainingProblem& problem) {
@@ -71,23 +50,6 @@ absl::StatusOr<std::vector<SvmProblem>> ReadMachines(const SvmRfeOptions& option
     }
   }
   return machines;
-}
-
-absl::StatusOr<Matrix> ReadColumns(const TrainingProblem& problem, RunContext& context) {
-  const TaskData& task = problem.tasks[0];
-  const FeatureRows rows(task.inputs, task.rows);
-  Matrix columns(rows.size(), rows.num_inputs());
-  RowMatrix buffer;
-  for (Index begin = 0; begin < rows.size(); begin += rows.chunk_rows()) {
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const Index end = std::min(begin + rows.chunk_rows(), rows.size());
-    columns.middleRows(begin, end - begin) = rows.Read(begin, end, buffer);
-  }
-  if (!(columns.cwiseAbs().maxCoeff() <= kMaxValue)) {
-    return absl::InvalidArgumentError(
-        "the values of a column are too large: their squares overflow");
-  }
-  return columns;
 }
 
 }  // namespace mercer::svm_rfe

@@ -9,6 +9,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/learners/svm_rfe/problem.h"
 #include "core/learners/svm_rfe/tables.h"
+#include "core/training/contract/input_columns.h"
 #include "core/training/terms/feature_term.h"
 
 namespace mercer::svm_rfe {
@@ -72,7 +73,7 @@ absl::Status SvmRfeLearner::Prepare(RunContext& context) {
   if (columns_ != nullptr) {
     return absl::OkStatus();
   }
-  MERCER_ASSIGN_OR_RETURN(Matrix columns, ReadColumns(*problem_, context));
+  MERCER_ASSIGN_OR_RETURN(Matrix columns, ReadColumns(*problem_, problem_->tasks[0].rows, context));
   squares_.resize(columns.cols());
   for (Index l = 0; l < columns.cols(); ++l) {
     squares_(l) = SquaredNormOfRows(columns.col(l));

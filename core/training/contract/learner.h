@@ -150,6 +150,8 @@ struct LearnerEntry {
   bool uses_kernels = true;
   // Whether that list is a linear kernel of each column, for learners that select columns.
   bool selects_columns = false;
+  // Whether that list is a single Gaussian as wide as the median distance.
+  bool one_kernel = false;
   // The path that a request with these options and without a path of its own is given; none, and
   // empty: none.
   std::function<std::optional<DefaultPath>(const OptionValues&)> default_path = {};

@@ -89,8 +89,15 @@ std::vector<KernelGrid> DefaultKernels(const TrainingRecipe& recipe, const Datas
 
 std::vector<KernelGrid> DefaultKernels(const LearnerEntry& entry, const TrainingRecipe& recipe,
                                        const Dataset& dataset) {
-  return entry.selects_columns ? KernelsOfColumns(recipe, dataset)
-                               : DefaultKernels(recipe, dataset);
+  std::vector<KernelGrid> grids =
+      entry.selects_columns ? KernelsOfColumns(recipe, dataset) : DefaultKernels(recipe, dataset);
+  if (entry.one_kernel && !grids.empty()) {
+    grids.resize(1);
+    if (grids[0].rule == BandwidthRule::kMedianMultiples) {
+      grids[0].bandwidths = {1.0};
+    }
+  }
+  return grids;
 }
 
 std::vector<KernelGrid> KernelsOrDefault(const LearnerEntry& entry, const TrainingRecipe& recipe,

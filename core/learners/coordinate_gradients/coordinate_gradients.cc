@@ -1,0 +1,174 @@
+#include "core/learners/coordinate_gradients/coordinate_gradients.h"
+
+#include <utility>
+
+#include "core/base/status/status_macros.h"
+#include "core/learners/coordinate_gradients/tables.h"
+#include "core/solvers/gradients/pair_kernel.h"
+#include "core/solvers/gradients/pair_solver.h"
+#include "core/training/contract/single_task.h"
+
+namespace mercer::coordinate_gradients {
+namespace {
+
+constexpr double kShareOfTarget = 0.5;  // the solver's gap, of that asked for
+
+}  // namespace
+
+absl::Status CoordinateGradientsLearner::Begin(const WarmStart* /*warm_start*/) {
+  prepared_ = nullptr;
+  solver_ = nullptr;
+  return CheckProblem(options_, *problem_);
+}
+
+absl::Status CoordinateGradientsLearner::Prepare(RunContext& context) {
+  if (prepared_ != nullptr) {
+    return absl::OkStatus();
+  }
+  MERCER_ASSIGN_OR_RETURN(PreparedProblem prepared, PrepareProblem(options_, *problem_, context));
+  prepared_ = std::make_unique<const PreparedProblem>(std::move(prepared));
+  return absl::OkStatus();
+}
+
+std::unique_ptr<CoordinateWeightSolver> CoordinateGradientsLearner::MakeSolver() const {
+  constexpr int64_t kMostNewton = 100;
+  constexpr int64_t kMostAlternations = 1000;
+  CoordinateWeightOptions options;
+  options.relative_gap = state_.gap;
+  options.method = options_.method == Method::kNewton ? CoordinateMethod::kNewton
+                                                      : CoordinateMethod::kAlternation;
+  options.max_steps = options_.max_steps > 0               ? options_.max_steps
+                      : options_.method == Method::kNewton ? kMostNewton
+                                                           : kMostAlternations;
+  return std::make_unique<CoordinateWeightSolver>(prepared_->problem, options);
+}
+
+absl::Status CoordinateGradientsLearner::Advance(RunContext& context) {
+  MERCER_RETURN_IF_ERROR(Prepare(context));
+  context.ReportStage("solve");
+  MERCER_RETURN_IF_ERROR(is_fixed() ? SolveFixed(context) : StepWeights(context));
+  state_.begun = true;
+  if (!(state_.primal > 1e-300)) {
+    state_.stop = StopReason::kObjectiveZero;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CoordinateGradientsLearner::SolveFixed(RunContext& context) {
+  const GradientProblem& problem = prepared_->problem;
+  const Vector ones = BestWeights();
+  MERCER_ASSIGN_OR_RETURN(const auto kernel, DiagonalPairKernel::Make(problem, ones, context));
+  const PairMachine machine{*problem.loss, problem.pair_targets, problem.pair_costs};
+  MERCER_ASSIGN_OR_RETURN(const PairSolution solved,
+                          SolvePairs(machine, *kernel, state_.dual, context));
+  MERCER_ASSIGN_OR_RETURN(
+      const GradientPoint at,
+      EvaluateGradients(problem, CoordinateWeights::kFixed, ones, solved.dual, context));
+  state_.dual = at.dual;
+  state_.primal = at.upper;
+  state_.lower = at.lower;
+  if (RelativeGap(state_.primal, state_.lower) > target_) {
+    state_.stop = StopReason::kNumericalLimit;
+  }
+  return absl::OkStatus();
+}
+
+// One that ended at a larger gap goes on from its weights.
+absl::Status CoordinateGradientsLearner::StepWeights(RunContext& context) {
+  const double gap = kShareOfTarget * target_;
+  if (!state_.begun || (solver_->stop() == GradientStop::kRelativeGap && gap < state_.gap)) {
+    const Vector weights = state_.begun ? solver_->best().weights : Vector();
+    state_.gap = gap;
+    std::unique_ptr<CoordinateWeightSolver> solver = MakeSolver();
+    MERCER_RETURN_IF_ERROR(solver->Start(weights, context));
+    solver_ = std::move(solver);
+  } else {
+    MERCER_RETURN_IF_ERROR(solver_->Step(context));
+  }
+  const GradientBest& best = solver_->best();
+  state_.primal = best.upper;
+  state_.lower = best.lower;
+  const bool good = RelativeGap(best.upper, best.lower) <= target_;
+  if (solver_->done() && !good) {
+    state_.stop = solver_->stop() == GradientStop::kIterationLimit ? StopReason::kIterationLimit
+                                                                   : StopReason::kNumericalLimit;
+  }
+  return absl::OkStatus();
+}
+
+Vector CoordinateGradientsLearner::BestWeights() const {
+  return is_fixed() ? Vector(Vector::Ones(prepared_->problem.num_columns()))
+                    : solver_->best().weights;
+}
+
+StepReport CoordinateGradientsLearner::Report() const {
+  StepReport report;
+  report.stage = "solve";
+  report.primal = state_.primal;
+  report.dual = state_.lower;
+  report.accuracy = RelativeGap(state_.primal, state_.lower);
+  report.fraction = FractionOfGap(report.accuracy, problem_->relative_gap);
+  report.active_kernels = (BestWeights().array() > 0).count();
+  report.support_vectors = ((is_fixed() ? state_.dual : solver_->best().dual).array() != 0).count();
+  report.inner_iterations = is_fixed() ? 1 : solver_->steps();
+  report.has_model = true;
+  report.stop = state_.stop;
+  return report;
+}
+
+absl::StatusOr<TrainedPoint> CoordinateGradientsLearner::CurrentModel(RunContext& context) const {
+  if (!state_.begun || prepared_ == nullptr) {
+    return absl::FailedPreconditionError("the run has not begun");
+  }
+  MERCER_ASSIGN_OR_RETURN(
+      const GradientPoint at,
+      EvaluateGradients(prepared_->problem, KindOf(options_), BestWeights(),
+                        is_fixed() ? state_.dual : solver_->best().dual, context));
+  return PointAt(at);
+}
+
+TrainedPoint CoordinateGradientsLearner::PointAt(const GradientPoint& at) const {
+  TrainedPoint point = MakeKernelSumPoint(*problem_, prepared_->family->scales(),
+                                          CoefficientsOf(*prepared_, at.dual), 0);
+  point.witness.arrays = {{"weights", at.weights}, {"pair_dual", at.dual}};
+  point.summary.tables = TablesOf(options_, *problem_, prepared_->problem, at);
+  return point;
+}
+
+// The functions 0.
+absl::StatusOr<TrainedPoint> CoordinateGradientsLearner::ConstantModel(RunContext& context) {
+  CoordinateGradientsLearner constant(options_);
+  MERCER_RETURN_IF_ERROR(constant.Start(*problem_, nullptr));
+  MERCER_RETURN_IF_ERROR(constant.Prepare(context));
+  const GradientProblem& problem = constant.prepared_->problem;
+  const Index columns = problem.num_columns();
+  const double weight = is_fixed() ? 1 : 1 / static_cast<double>(columns);
+  MERCER_ASSIGN_OR_RETURN(
+      const GradientPoint at,
+      EvaluateGradients(problem, KindOf(options_), Vector::Constant(columns, weight),
+                        Vector::Zero(problem.num_pairs()), context));
+  return constant.PointAt(at);
+}
+
+void CoordinateGradientsLearner::SaveParts(ByteWriter& writer) const {
+  if (state_.begun && !is_fixed()) {
+    solver_->Save(writer);
+  }
+}
+
+absl::Status CoordinateGradientsLearner::LoadParts(ByteReader& reader, RunContext& context) {
+  solver_ = nullptr;
+  if (!state_.begun) {
+    return absl::OkStatus();
+  }
+  MERCER_RETURN_IF_ERROR(Prepare(context));
+  if (is_fixed()) {
+    return state_.dual.size() == prepared_->problem.num_pairs() ? absl::OkStatus() : NotAState();
+  }
+  std::unique_ptr<CoordinateWeightSolver> solver = MakeSolver();
+  MERCER_RETURN_IF_ERROR(OfPart(solver->Load(reader)));
+  solver_ = std::move(solver);
+  return absl::OkStatus();
+}
+
+}  // namespace mercer::coordinate_gradients

@@ -1,0 +1,86 @@
+#include <algorithm>
+
+#include "core/base/status/byte_count.h"
+#include "core/learners/coordinate_gradients/coordinate_gradients.h"
+#include "core/learners/coordinate_gradients/tables.h"
+#include "core/learners/coordinate_gradients/verify.h"
+#include "core/solvers/gradients/pair_system.h"
+#include "core/training/contract/learner_entry.h"
+#include "core/training/contract/single_task.h"
+
+namespace mercer::coordinate_gradients {
+namespace {
+
+constexpr Index kUsualColumns = 60;  // in use at a time, with those that may come in
+
+ByteCount CountPairs(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
+  const Index neighbors = options.neighbors > 0 ? options.neighbors : kUsualNeighbors;
+  return ByteCount(shape.rows) * ByteCount(options.pairs == PairChoice::kNeighbors
+                                               ? std::min<Index>(neighbors, shape.rows)
+                                               : shape.rows);
+}
+
+// Kernels of learner and verifier; of both the columns, the kernel matrix and distances; vectors of
+// pairs; Newton's system; what predictions gain by the weights; the rows of an inner product.
+size_t EstimateMemory(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
+  constexpr Index kVectorsOfPairs = 50;
+  constexpr Index kPassColumns = 512;
+  const ByteCount number(sizeof(double));
+  const ByteCount rows(shape.rows);
+  const ByteCount columns(shape.columns);
+  const ByteCount pairs = CountPairs(options, shape);
+  const ByteCount factored = std::min(pairs, ByteCount(kMostFactoredPairs));
+  const ByteCount used(std::min(shape.columns, kUsualColumns));
+  const ByteCount inner(std::min(shape.columns, shape.rows));
+  return (LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape) +
+          number * (rows * (ByteCount(4) * columns + ByteCount(4) * rows + ByteCount(3) * inner +
+                            ByteCount(2) * std::min(columns, ByteCount(kPassColumns))) +
+                    pairs * (ByteCount(kVectorsOfPairs) + ByteCount(2) * used) +
+                    ByteCount(2) * factored * factored) +
+          ByteCount(4) * TableBytes(options, shape))
+      .value();
+}
+
+LearnerWork EstimateWork(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
+  constexpr double kSystemsOfStep = 6;
+  const double steps = options.column_weights == ColumnWeights::kFixed ? 1 : 15;
+  const auto rows = static_cast<double>(shape.rows);
+  const auto columns = static_cast<double>(shape.columns);
+  const auto pairs = static_cast<double>(CountPairs(options, shape).value());
+  const double factored = std::min(pairs, static_cast<double>(kMostFactoredPairs));
+  LearnerWork work{KernelSumWork(shape), KernelSumWork(shape)};
+  work.training[WorkKind::kFactorOperations] +=
+      steps * kSystemsOfStep * (factored * factored * factored / 3 + 4 * pairs * kUsualColumns);
+  work.training[WorkKind::kProductColumns] += steps * rows * rows * columns;
+  work.training[WorkKind::kEntries] += rows * rows * columns + steps * 4 * pairs * columns;
+  work.verification[WorkKind::kEntries] += rows * rows * columns + 4 * pairs * columns;
+  return work;
+}
+
+size_t EstimateTables(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
+  return TableBytes(options, shape).value();
+}
+
+}  // namespace
+
+LearnerEntry Entry() {
+  return MakeEntry<CoordinateGradientsOptions, CoordinateGradientsLearner>(
+      {.name = "coordinate_gradients",
+       .title = "Gradient learning with weights of the columns",
+       .summary =
+           "Learns a function and its gradient from pairs of rows that are near each other, and "
+           "with it which columns the target changes with, and how they vary together: a ranking "
+           "of all columns, of which few have a weight. For tables of few rows and many columns, "
+           "such as genes: take a linear kernel there, else a Gaussian. No bias. Memory grows with "
+           "the square of the rows. Source: Ying, Wu, Campbell: Learning the coordinate gradients. "
+           "Adv. Comput. Math. 37 (2012) 355-378.",
+       .regression = true,
+       .witness_of_rows = false,
+       .one_kernel = true},
+      {.verify = Verify,
+       .estimate_memory = EstimateMemory,
+       .estimate_work = EstimateWork,
+       .table_bytes = EstimateTables});
+}
+
+}  // namespace mercer::coordinate_gradients

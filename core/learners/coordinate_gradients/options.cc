@@ -1,0 +1,96 @@
+#include "core/learners/coordinate_gradients/options.h"
+
+namespace mercer::coordinate_gradients {
+namespace {
+
+constexpr char kOfProblem[] = "docs/mathematics/coordinate_gradients.md";
+
+using Schema = OptionSchema<CoordinateGradientsOptions>;
+
+void AddPairs(Schema& made) {
+  made.Choice("pairs", &CoordinateGradientsOptions::pairs,
+              {{"neighbors", PairChoice::kNeighbors},
+               {"gaussian", PairChoice::kGaussian},
+               {"uniform", PairChoice::kUniform}},
+              {.meaning = "Which pairs of rows are compared. neighbors: each row and its nearest "
+                          "ones, all alike. gaussian: all pairs, with weights that fall with the "
+                          "distance. uniform: all pairs alike.",
+               .source = kOfProblem});
+  made.Integer("neighbors", &CoordinateGradientsOptions::neighbors,
+               {.meaning = "How many rows a row is compared with. With include_self it is one of "
+                           "them. 0: 8, or as many as there are. Without effect for other pairs.",
+                .min = 0,
+                .max = 1'000'000,
+                .source = kOfProblem});
+  made.Bool("include_self", &CoordinateGradientsOptions::include_self,
+            {.meaning = "Whether a row is its own first neighbour, which ties the function at the "
+                        "row to its target.",
+             .source = kOfProblem});
+  made.Real("pair_width", &CoordinateGradientsOptions::pair_width,
+            {.meaning = "Width of the weights of gaussian pairs, in the unit of the distance of "
+                        "prepared rows. 0: the median distance. Without effect for other pairs.",
+             .min = 0,
+             .max_open = true,
+             .source = kOfProblem});
+}
+
+}  // namespace
+
+const Schema& CoordinateGradientsOptions::Fields() {
+  static const auto& schema = *[] {
+    auto* made = new Schema();
+    made->Real(
+        "C", &CoordinateGradientsOptions::C,
+        {.meaning = "Weight of the losses of the pairs against the norms. The weights of the "
+                    "pairs add up to 1, whatever the rows: with a Gaussian kernel try 1, 10, 100 "
+                    "and 1000; the paper has 1.",
+         .min = 0.0,
+         .min_open = true,
+         .max_open = true,
+         .source = kOfProblem});
+    made->Choice(
+        "loss", &CoordinateGradientsOptions::loss,
+        {{"auto", LossWord::kAuto},
+         {"square", LossWord::kSquare},
+         {"hinge", LossWord::kHinge},
+         {"squared_hinge", LossWord::kSquaredHinge}},
+        {.meaning = "What a prediction t costs at a target y; that of a class is -1 or +1. "
+                    "square: (y - t)^2. hinge: max(0, 1 - y t); squared_hinge: its square; "
+                    "both for classes. auto: squared_hinge for classes, square for "
+                    "numbers.",
+         .source = kOfProblem,
+         .classification_choices = {"hinge", "squared_hinge"}});
+    made->Choice("column_weights", &CoordinateGradientsOptions::column_weights,
+                 {{"learned", ColumnWeights::kLearned}, {"fixed", ColumnWeights::kFixed}},
+                 {.meaning = "learned: the columns have weights of the sum 1, and few are above 0: "
+                             "GradKL of the paper. fixed: all are 1, the paper's Grad.",
+                  .source = kOfProblem});
+    AddPairs(*made);
+    made->Choice(
+        "method", &CoordinateGradientsOptions::method,
+        {{"newton", Method::kNewton}, {"alternation", Method::kAlternation}},
+        {.meaning = "How weights are learned. newton: second-order steps among the columns "
+                    "in use and the best of the others. alternation: the paper's steps, "
+                    "each to the shares of the norms of the last one; slow, and after few "
+                    "steps the ranking of a function that is not the optimum. Changes the "
+                    "time alone, unless max_steps ends it.",
+         .source = kOfProblem});
+    made->Integer(
+        "max_steps", &CoordinateGradientsOptions::max_steps,
+        {.meaning = "The most changes of the weights; the best function so far is then the "
+                    "result, with its certificate. 0: 100 of newton, 1000 of alternation.",
+         .min = 0,
+         .max = 1'000'000,
+         .source = kOfProblem});
+    made->Integer("covariance_columns", &CoordinateGradientsOptions::covariance_columns,
+                  {.meaning = "Of how many columns, the first of the ranking, the model tells how "
+                              "they vary together. 0: of none.",
+                   .min = 0,
+                   .max = 1000,
+                   .source = kOfProblem});
+    return made;
+  }();
+  return schema;
+}
+
+}  // namespace mercer::coordinate_gradients

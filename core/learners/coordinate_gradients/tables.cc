@@ -1,0 +1,72 @@
+#include "core/learners/coordinate_gradients/tables.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/kernels/spec/kernel_labels.h"
+#include "core/solvers/gradients/gradient_results.h"
+#include "core/training/contract/input_columns.h"
+
+namespace mercer::coordinate_gradients {
+namespace {
+
+ModelTable RankingTable(const CoordinateRanking& ranking, const GradientPoint& at,
+                        const std::vector<std::string>& names) {
+  ModelTable table;
+  table.name = "ranking";
+  table.title = "columns by the norm of the gradient in them";
+  table.row_axis = "columns";
+  table.column_axis = "properties";
+  table.columns = {"score", "norm", "energy", "column"};
+  table.values.resize(static_cast<Index>(ranking.order.size()), 4);
+  const Vector norms = at.Norms();
+  for (size_t place = 0; place < ranking.order.size(); ++place) {
+    const Index l = ranking.order[place];
+    table.rows.push_back(names[static_cast<size_t>(l)]);
+    table.values.row(static_cast<Index>(place)) << ranking.scores(l), norms(l), at.energies(l),
+        static_cast<double>(l + 1);
+  }
+  return table;
+}
+
+}  // namespace
+
+std::vector<ModelTable> TablesOf(const CoordinateGradientsOptions& options,
+                                 const TrainingProblem& problem, const GradientProblem& gradients,
+                                 const GradientPoint& at) {
+  const std::vector<std::string> names = InputNames(problem);
+  const CoordinateRanking ranking = RankCoordinates(at.Norms(), at.energies);
+  std::vector<ModelTable> tables = {RankingTable(ranking, at, names)};
+  std::vector<Index> first;
+  for (const Index l : ranking.order) {
+    if (static_cast<int64_t>(first.size()) < options.covariance_columns && ranking.scores(l) > 0) {
+      first.push_back(l);
+    }
+  }
+  if (first.empty()) {
+    return tables;
+  }
+  ModelTable covariance;
+  covariance.name = "covariance";
+  covariance.title = "how the gradients in two columns vary together";
+  covariance.row_axis = covariance.column_axis = "columns";
+  for (const Index l : first) {
+    covariance.rows.push_back(names[static_cast<size_t>(l)]);
+  }
+  covariance.columns = covariance.rows;
+  covariance.values = GradientCovariance(gradients, at.weights, at.dual, first);
+  covariance.drawing = TableDrawing::kHeatMap;
+  tables.push_back(std::move(covariance));
+  return tables;
+}
+
+ByteCount TableBytes(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
+  constexpr size_t kWords = 2000;  // titles and columns
+  constexpr size_t kRow = kMaxLabelBytes + sizeof(std::string) + 4 * sizeof(double);
+  const ByteCount first(std::min<Index>(options.covariance_columns, shape.columns));
+  return ByteCount(kWords) + ByteCount(shape.columns) * ByteCount(kRow) +
+         first * (ByteCount(2 * kRow) + first * ByteCount(sizeof(double)));
+}
+
+}  // namespace mercer::coordinate_gradients
