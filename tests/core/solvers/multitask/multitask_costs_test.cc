@@ -45,8 +45,7 @@ TEST(MultitaskCostsTest, LargeCostsAreSolvedToTheGap) {
       for (const double cost : {1e4, 1e6}) {
         SCOPED_TRACE(cost);
         SolveJointly(
-            ColumnProblem(data.inputs, OwnBlocks(columns), data.targets, cost, NormIn(form)),
-            1e-6);
+            ColumnProblem(data.inputs, OwnBlocks(columns), data.targets, cost, NormIn(form)), 1e-6);
       }
     }
   }
