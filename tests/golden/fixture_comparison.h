@@ -26,5 +26,7 @@ void CompareInfiniteKernels(const nlohmann::json& fixture, const nlohmann::json&
 void CompareCsi(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareMultitask(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareSvmRfe(const nlohmann::json& fixture, const nlohmann::json& answer);
+void CompareGradients(const nlohmann::json& fixture, const nlohmann::json& answer);
+void CompareGradientErrors(const nlohmann::json& fixture, const nlohmann::json& answer);
 
 }  // namespace mercer::golden

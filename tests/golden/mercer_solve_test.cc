@@ -27,10 +27,7 @@ std::string Fixtures() { return SourceFolder() / "tests/fixtures"; }
 // Kinds that mercer-solve does not answer.
 const std::set<std::string>& UnsupportedKinds() {
   static const auto& kinds =
-      *new std::set<std::string>{// gradients with coordinate weights
-                                 "gradients_grad", "gradients_gradkl", "gradients_hessian",
-                                 "gradients_linear", "gradients_errors",
-                                 // decision values for the solver's own tests
+      *new std::set<std::string>{// decision values for the solver's own tests
                                  "unknown"};
   return kinds;
 }
@@ -99,7 +96,12 @@ void CompareFixture(const json& fixture, const json& answer) {
       {"linear", golden::CompareMultitask},
       {"kernel", golden::CompareMultitask},
       {"scores", golden::CompareMultitask},
-      {"gradients_svm_rfe", golden::CompareSvmRfe}};
+      {"gradients_svm_rfe", golden::CompareSvmRfe},
+      {"gradients_grad", golden::CompareGradients},
+      {"gradients_gradkl", golden::CompareGradients},
+      {"gradients_hessian", golden::CompareGradients},
+      {"gradients_linear", golden::CompareGradients},
+      {"gradients_errors", golden::CompareGradientErrors}};
   const std::string kind = fixture.contains("model")
                                ? "gradients_" + fixture["model"].get<std::string>()
                                : fixture.value("kind", "unknown");

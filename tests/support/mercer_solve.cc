@@ -41,6 +41,11 @@ const std::map<std::string, Solver>& Solvers() {
       {"kernel", SolveMultitask},
       {"scores", SolveMultitask},
       {"gradients_svm_rfe", SolveSvmRfe},
+      {"gradients_grad", SolveFixedGradients},
+      {"gradients_gradkl", SolveCoordinateWeights},
+      {"gradients_hessian", SolveHessianGradients},
+      {"gradients_linear", SolveLinearGradients},
+      {"gradients_errors", RefuseGradients},
   };
   return solvers;
 }

@@ -41,5 +41,11 @@ absl::StatusOr<Answer> SolveCsi(const nlohmann::json& fixture);
 absl::StatusOr<Answer> SolveMultitask(const nlohmann::json& fixture);
 // Recursive feature elimination.
 absl::StatusOr<Answer> SolveSvmRfe(const nlohmann::json& fixture);
+// Gradients of a function, of fixed and of learnt weights of the coordinates.
+absl::StatusOr<Answer> SolveFixedGradients(const nlohmann::json& fixture);
+absl::StatusOr<Answer> SolveCoordinateWeights(const nlohmann::json& fixture);
+absl::StatusOr<Answer> SolveHessianGradients(const nlohmann::json& fixture);
+absl::StatusOr<Answer> SolveLinearGradients(const nlohmann::json& fixture);
+absl::StatusOr<Answer> RefuseGradients(const nlohmann::json& fixture);
 
 }  // namespace mercer::solve

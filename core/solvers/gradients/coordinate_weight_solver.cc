@@ -1,0 +1,206 @@
+#include "core/solvers/gradients/coordinate_weight_solver.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/base/status/status_macros.h"
+#include "core/solvers/gradients/pair_kernel.h"
+
+namespace mercer {
+namespace {
+
+constexpr double kFirstSmoothing = 1e-2;
+constexpr double kLeastSmoothing = 1e-13;
+constexpr double kLessSmoothing = 0.03;
+constexpr double kSmoothingShare = 0.3;  // of its term, at which a gap is small
+constexpr int64_t kMostIdle = 3;
+constexpr Index kFirstColumns = 20;
+
+}  // namespace
+
+void GradientBest::Improve(const GradientPoint& point) {
+  lower = std::max(lower, point.lower);
+  if (point.upper < upper) {
+    upper = point.upper;
+    weights = point.weights;
+    dual = point.dual;
+  }
+}
+
+PairMachine CoordinateWeightSolver::Machine() const {
+  return {*problem_.loss, problem_.pair_targets, problem_.pair_costs, state_.smoothing};
+}
+
+absl::StatusOr<CoordinateWeightSolver::Solved> CoordinateWeightSolver::Solve(
+    Vector weights, const Vector& dual, RunContext& context) const {
+  MERCER_ASSIGN_OR_RETURN(const auto kernel, DiagonalPairKernel::Make(problem_, weights, context));
+  Solved solved;
+  MERCER_ASSIGN_OR_RETURN(solved.functions, SolvePairs(Machine(), *kernel, dual, context));
+  solved.weights = std::move(weights);
+  return solved;
+}
+
+void CoordinateWeightSolver::Accept(Solved solved) {
+  state_.weights = std::move(solved.weights);
+  state_.dual = std::move(solved.functions.dual);
+  state_.value = solved.functions.value;
+}
+
+absl::StatusOr<GradientPoint> CoordinateWeightSolver::Bound(RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(GradientPoint point,
+                          EvaluateGradients(problem_, CoordinateWeights::kSimplex, state_.weights,
+                                            state_.dual, context));
+  state_.best.Improve(point);
+  if (state_.best.RelativeGap() <= options_.relative_gap || !(state_.best.upper > 0)) {
+    state_.stop = GradientStop::kRelativeGap;
+  }
+  return point;
+}
+
+// The dual v_p = c_p y_p of the hinge with the coordinate of the largest S_l: the optimum at costs
+// so small that no pair has a margin above 1.
+absl::Status CoordinateWeightSolver::TrySaturated(RunContext& context) {
+  state_.dual = problem_.pair_costs.cwiseProduct(problem_.pair_targets);
+  MERCER_ASSIGN_OR_RETURN(const GradientPoint first, Bound(context));
+  Index best = 0;
+  first.energies.maxCoeff(&best);
+  state_.weights.setZero();
+  state_.weights(best) = 1;
+  return Bound(context).status();
+}
+
+absl::Status CoordinateWeightSolver::BeginAtLargest(RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(Solved solved,
+                          Solve(Vector::Zero(problem_.num_columns()), {}, context));
+  Accept(std::move(solved));
+  MERCER_ASSIGN_OR_RETURN(const GradientPoint point,
+                          EvaluateGradients(problem_, CoordinateWeights::kSimplex, state_.weights,
+                                            state_.dual, context));
+  std::vector<Index> order(static_cast<size_t>(problem_.num_columns()));
+  for (size_t l = 0; l < order.size(); ++l) {
+    order[l] = static_cast<Index>(l);
+  }
+  const Index count = std::min(kFirstColumns, problem_.num_columns());
+  std::partial_sort(order.begin(), order.begin() + count, order.end(), [&](Index a, Index b) {
+    const Vector& s = point.energies;
+    return s(a) != s(b) ? s(a) > s(b) : a < b;
+  });
+  for (Index k = 0; k < count; ++k) {
+    state_.weights(order[static_cast<size_t>(k)]) = 1 / static_cast<double>(count);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CoordinateWeightSolver::Start(const Vector& weights, RunContext& context) {
+  state_ = {};
+  const Index columns = problem_.num_columns();
+  const Vector even = Vector::Constant(columns, 1 / static_cast<double>(columns));
+  state_.weights = even;
+  state_.dual = Vector::Zero(problem_.num_pairs());
+  if (problem_.loss->kind() == LossKind::kHinge) {
+    MERCER_RETURN_IF_ERROR(TrySaturated(context));
+    if (done()) {
+      return absl::OkStatus();
+    }
+    if (options_.method == CoordinateMethod::kNewton) {
+      state_.smoothing = kFirstSmoothing;
+    }
+  }
+  if (weights.size() > 0) {
+    state_.weights = weights;
+  } else if (options_.method == CoordinateMethod::kAlternation) {
+    state_.weights = even;
+  } else {
+    MERCER_RETURN_IF_ERROR(BeginAtLargest(context));
+  }
+  MERCER_ASSIGN_OR_RETURN(Solved solved, Solve(state_.weights, state_.dual, context));
+  Accept(std::move(solved));
+  MERCER_ASSIGN_OR_RETURN(const GradientPoint point, Bound(context));
+  // No coordinate tells anything: the functions are optimal with any weights.
+  if (!done() && !(point.energies.maxCoeff() > 0)) {
+    state_.stop = GradientStop::kPrecision;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> CoordinateWeightSolver::Sharpen(const GradientPoint& point,
+                                                     RunContext& context) {
+  if (state_.smoothing <= kLeastSmoothing) {
+    return false;
+  }
+  const double term =
+      0.5 * (Machine().Ridge().array() * state_.dual.array().square()).sum();
+  const double gap = point.energies.maxCoeff() - point.weights.dot(point.energies);
+  if (gap > kSmoothingShare * term && !state_.stalled) {
+    return false;
+  }
+  state_.smoothing = std::max(kLeastSmoothing, kLessSmoothing * state_.smoothing);
+  state_.stalled = false;
+  MERCER_ASSIGN_OR_RETURN(Solved solved, Solve(state_.weights, state_.dual, context));
+  Accept(std::move(solved));
+  return true;
+}
+
+absl::Status CoordinateWeightSolver::StepByNorms(const GradientPoint& point,
+                                                 RunContext& context) {
+  const Vector norms = point.Norms();
+  const double sum = norms.sum();
+  if (!(sum > 0)) {
+    state_.stop = GradientStop::kPrecision;
+    return absl::OkStatus();
+  }
+  MERCER_ASSIGN_OR_RETURN(Solved solved, Solve(norms / sum, state_.dual, context));
+  Accept(std::move(solved));
+  return absl::OkStatus();
+}
+
+absl::Status CoordinateWeightSolver::Step(RunContext& context) {
+  if (done()) {
+    return absl::OkStatus();
+  }
+  MERCER_ASSIGN_OR_RETURN(GradientPoint point,
+                          EvaluateGradients(problem_, CoordinateWeights::kSimplex, state_.weights,
+                                            state_.dual, context));
+  if (options_.method == CoordinateMethod::kAlternation) {
+    MERCER_RETURN_IF_ERROR(StepByNorms(point, context));
+  } else {
+    MERCER_ASSIGN_OR_RETURN(const bool sharper, Sharpen(point, context));
+    if (!sharper) {
+      if (state_.stalled && ++state_.idle >= kMostIdle) {
+        state_.stop = GradientStop::kPrecision;
+        return absl::OkStatus();
+      }
+      MERCER_RETURN_IF_ERROR(StepByNewton(point, context));
+      state_.idle = state_.stalled ? state_.idle : 0;
+    }
+  }
+  ++state_.steps;
+  if (!done()) {
+    MERCER_RETURN_IF_ERROR(Bound(context).status());
+  }
+  if (!done() && state_.steps >= options_.max_steps) {
+    state_.stop = GradientStop::kIterationLimit;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CoordinateWeightSolver::Run(RunContext& context) {
+  while (!done()) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    MERCER_RETURN_IF_ERROR(Step(context));
+  }
+  return absl::OkStatus();
+}
+
+void CoordinateWeightSolver::Save(ByteWriter& writer) const {
+  WriteFields(state_, writer, problem_);
+}
+
+absl::Status CoordinateWeightSolver::Load(ByteReader& reader) {
+  return ReadFields(reader, state_, problem_)
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError("the saved state is that of another problem");
+}
+
+}  // namespace mercer

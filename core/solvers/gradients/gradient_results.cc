@@ -1,0 +1,190 @@
+#include "core/solvers/gradients/gradient_results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include <Eigen/Cholesky>
+
+#include "core/base/status/status_macros.h"
+#include "core/linalg/symmetric_eigen.h"
+
+namespace mercer {
+namespace {
+
+constexpr double kNegligibleEigenvalue = 1e-12;  // of the largest
+
+// f_l(x_j), or what makes them, times their weights.
+Matrix WeightedMoments(const GradientFunctions& functions) {
+  return functions.moments * functions.weights.asDiagonal();
+}
+
+Vector AllAnchorSums(const GradientProblem& problem, const Vector& dual) {
+  Vector sums = Vector::Zero(problem.num_rows());
+  const Vector anchors = AnchorSums(problem.pairs, dual);
+  sums.head(anchors.size()) = anchors;
+  return sums;
+}
+
+Matrix MomentsOf(const GradientProblem& problem, const Vector& dual,
+                 const std::vector<Index>& columns) {
+  Matrix moments(problem.num_rows(), static_cast<Index>(columns.size()));
+  for (size_t k = 0; k < columns.size(); ++k) {
+    AnchorMoments(problem.pairs, dual, problem.rows.col(columns[k]),
+                  moments.col(static_cast<Index>(k)));
+  }
+  return moments;
+}
+
+}  // namespace
+
+GradientFunctions MakeGradientFunctions(const GradientProblem& problem, const Vector& weights,
+                                        const Vector& dual) {
+  GradientFunctions functions;
+  functions.base = AllAnchorSums(problem, dual);
+  for (Index l = 0; l < weights.size(); ++l) {
+    if (weights(l) > 0) {
+      functions.columns.push_back(l);
+    }
+  }
+  functions.weights = weights(functions.columns);
+  functions.moments = MomentsOf(problem, dual, functions.columns);
+  return functions;
+}
+
+GradientValues ValuesAt(const GradientFunctions& functions, const ConstMatrixRef& gram) {
+  return {gram * functions.base, gram * WeightedMoments(functions)};
+}
+
+CoordinateRanking RankCoordinates(const Vector& norms, const Vector& energies) {
+  CoordinateRanking ranking;
+  ranking.order.resize(static_cast<size_t>(norms.size()));
+  std::iota(ranking.order.begin(), ranking.order.end(), Index{0});
+  std::sort(ranking.order.begin(), ranking.order.end(), [&](Index a, Index b) {
+    if (norms(a) != norms(b)) {
+      return norms(a) > norms(b);
+    }
+    return energies(a) != energies(b) ? energies(a) > energies(b) : a < b;
+  });
+  const double sum = norms.sum();
+  ranking.scores = sum > 0 ? Vector(norms / sum) : Vector::Zero(norms.size());
+  return ranking;
+}
+
+Matrix GradientCovariance(const GradientProblem& problem, const Vector& weights,
+                          const Vector& dual, const std::vector<Index>& columns) {
+  const Matrix moments =
+      MomentsOf(problem, dual, columns) * Vector(weights(columns)).asDiagonal();
+  return moments.transpose() * (problem.gram * moments);
+}
+
+// With A = L'RB, G = LL', AA' = W diag(lambda) W' the directions are A'W lambda^{-1/2}. A singular
+// G has its root from eigenvectors instead of L.
+absl::StatusOr<GradientDirections> LeadingDirections(const GradientProblem& problem,
+                                                     const GradientFunctions& functions,
+                                                     DirectionMeasure measure, Index most,
+                                                     RunContext& context) {
+  const Matrix moments = WeightedMoments(functions);
+  const Index rows = problem.num_rows();
+  Matrix a;
+  if (measure == DirectionMeasure::kRows) {
+    a = problem.gram * moments / std::sqrt(static_cast<double>(rows));
+  } else {
+    MERCER_ASSIGN_OR_RETURN(const SymmetricEigen root,
+                            SymmetricEigen::Make(problem.gram, context));
+    MERCER_ASSIGN_OR_RETURN(const Matrix vectors, root.Largest(rows, context));
+    a = root.values().reverse().cwiseMax(0.0).cwiseSqrt().asDiagonal() *
+        (vectors.transpose() * moments);
+  }
+  MERCER_ASSIGN_OR_RETURN(const SymmetricEigen eigen,
+                          SymmetricEigen::Make(a * a.transpose(), context));
+  const Vector values = eigen.values().reverse();
+  Index count = 0;
+  while (count < std::min(most, rows) && values(count) > kNegligibleEigenvalue * values(0) &&
+         values(0) > 0) {
+    ++count;
+  }
+  MERCER_ASSIGN_OR_RETURN(const Matrix vectors, eigen.Largest(count, context));
+  GradientDirections found;
+  found.columns = functions.columns;
+  found.eigenvalues = values.head(count);
+  found.directions = a.transpose() * vectors *
+                     found.eigenvalues.cwiseSqrt().cwiseInverse().asDiagonal();
+  for (Index k = 0; k < count; ++k) {
+    Index largest = 0;
+    found.directions.col(k).cwiseAbs().maxCoeff(&largest);
+    if (found.directions(largest, k) < 0) {
+      found.directions.col(k) = -found.directions.col(k);
+    }
+  }
+  return found;
+}
+
+HessianFunction MakeHessianFunction(const GradientProblem& problem, double width,
+                                    const Vector& dual) {
+  std::vector<Index> all(static_cast<size_t>(problem.num_columns()));
+  std::iota(all.begin(), all.end(), Index{0});
+  return {width, problem.rows.rowwise() + problem.means.transpose(), AllAnchorSums(problem, dual),
+          MomentsOf(problem, dual, all)};
+}
+
+// grad f(x) = sum_j G(x, x_j) (b_j - (x - x_j) (a_j + b_j'(x - x_j) / s^2)) / s^2.
+GradientValues ValuesAt(const HessianFunction& function, const ConstMatrixRef& rows) {
+  const double s2 = function.width * function.width;
+  GradientValues values{Vector::Zero(rows.rows()), Matrix::Zero(rows.rows(), rows.cols())};
+  for (Index i = 0; i < rows.rows(); ++i) {
+    for (Index j = 0; j < function.rows.rows(); ++j) {
+      const Eigen::RowVectorXd r = rows.row(i) - function.rows.row(j);
+      const double g = std::exp(-0.5 * r.squaredNorm() / s2);
+      const double linear = function.sums(j) + function.moments.row(j).dot(r) / s2;
+      values.base(i) += g * linear;
+      values.gradients.row(i) += g / s2 * (function.moments.row(j) - linear * r);
+    }
+  }
+  return values;
+}
+
+// With g = G, r = x_j - x_l, e_jl = b_j'r, q_jl = a_j a_l - (a_l e_jl - a_j b_l'r) / s^2
+// - e_jl (b_l'r) / s^4 + b_j'b_l / s^2:
+//   |d_p f|^2 = sum_jl g { 2 b_jp b_lp / s^4 - q (r_p^2 / s^4 - 1 / s^2)
+//               - 2 r_p [(a_l b_jp - a_j b_lp) / s^2 + (b_jp b_l'r + b_lp e_jl) / s^4] / s^2 },
+// where by symmetry the terms of b_lp are those of b_jp, and a sum of N_jl r_p^2 is
+// sum_j (rows + columns of N)_j x_jp^2 - 2 x_p'N x_p.
+Vector DerivativeNorms(const HessianFunction& function, const ConstMatrixRef& gram) {
+  const double s2 = function.width * function.width;
+  const double s4 = s2 * s2;
+  const Matrix& x = function.rows;
+  const Matrix& b = function.moments;
+  const Vector& a = function.sums;
+  const Matrix across = b * x.transpose();        // b_j'x_l
+  const Vector own = across.diagonal();           // b_j'x_j
+  const Index rows = x.rows();
+  Matrix ahead = -across;                         // b_j'(x_j - x_l)
+  ahead.colwise() += own;
+  Matrix behind = across.transpose();             // b_l'(x_j - x_l)
+  behind.rowwise() -= own.transpose();
+  Matrix q = a * a.transpose() + b * b.transpose() / s2 - ahead.cwiseProduct(behind) / s4;
+  q -= (ahead * a.asDiagonal() - a.asDiagonal() * behind) / s2;
+  const Matrix gq = gram.cwiseProduct(q);
+  const Matrix w = gram.cwiseProduct(
+      Matrix((Vector::Ones(rows) * a.transpose()) / s2 + behind / s4));
+  const Vector totals = gq.rowwise().sum() + gq.colwise().sum().transpose();
+  const Matrix gb = gram * b;
+  const Matrix wx = w * x;
+  const Matrix qx = gq * x;
+  const Vector w_sums = w.rowwise().sum();
+  const double q_sum = gq.sum();
+  Vector norms(x.cols());
+  for (Index p = 0; p < x.cols(); ++p) {
+    const double squares =
+        totals.dot(x.col(p).cwiseAbs2()) - 2 * x.col(p).dot(qx.col(p));
+    const double moments = (b.col(p).cwiseProduct(w_sums)).dot(x.col(p)) - b.col(p).dot(wx.col(p));
+    const double square = 2 * b.col(p).dot(gb.col(p)) / s4 - 4 * moments / s2 - squares / s4 +
+                          q_sum / s2;
+    norms(p) = std::sqrt(std::max(0.0, square));
+  }
+  return norms;
+}
+
+}  // namespace mercer
