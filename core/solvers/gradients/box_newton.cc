@@ -14,7 +14,7 @@ constexpr double kSmallBoxResidual = 1e-13;  // of the gradient, whose constant 
 constexpr double kSmallBoxGap = 1e-15;
 constexpr double kBoxDescent = 1e-4;
 constexpr double kShortestBoxStep = 1e-4;
-constexpr double kBoxRounding = 1e-15;      // of the value
+constexpr double kBoxRounding = 1e-15;       // of the value
 constexpr double kBoxSystemAccuracy = 1e-8;  // of conjugate gradients for a step
 
 // How far a step of each variable by itself goes, in units of the gradient.
@@ -42,8 +42,8 @@ absl::StatusOr<BoxPoint> EvaluateBox(const BoxDual& box, Vector a, RunContext& c
   for (Index p = 0; p < box.size(); ++p) {
     const double z = 1 - margins(p);
     if (z > 0) {
-      const double best = box.ridge(p) > 0 ? std::min(z / box.ridge(p), box.bounds(p))
-                                           : box.bounds(p);
+      const double best =
+          box.ridge(p) > 0 ? std::min(z / box.ridge(p), box.bounds(p)) : box.bounds(p);
       risk += best * (z - 0.5 * box.ridge(p) * best);
     }
   }
@@ -72,8 +72,7 @@ absl::StatusOr<bool> ImproveByNewton(const BoxDual& box, int most_steps, BoxPoin
       return true;
     }
     const std::vector<Index> free = FreeVariables(box, point);
-    absl::StatusOr<PairSystem> system =
-        PairSystem::Make(box.kernel, box.ridge, free, 0, context);
+    absl::StatusOr<PairSystem> system = PairSystem::Make(box.kernel, box.ridge, free, 0, context);
     ++steps;
     if (absl::IsInvalidArgument(system.status())) {
       return false;

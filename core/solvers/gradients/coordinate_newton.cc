@@ -89,14 +89,12 @@ absl::StatusOr<Vector> CoordinateWeightSolver::ModelMinimizer(const GradientPoin
                                                               const std::vector<Index>& columns,
                                                               RunContext& context) const {
   const std::vector<Index> pairs = MovingPairs(problem_, state_.dual);
-  MERCER_ASSIGN_OR_RETURN(
-      const Matrix derivatives,
-      WeightDerivatives(problem_, state_.dual, columns, pairs, context));
+  MERCER_ASSIGN_OR_RETURN(const Matrix derivatives,
+                          WeightDerivatives(problem_, state_.dual, columns, pairs, context));
   MERCER_ASSIGN_OR_RETURN(const auto kernel,
                           DiagonalPairKernel::Make(problem_, state_.weights, context));
-  MERCER_ASSIGN_OR_RETURN(
-      const PairSystem system,
-      PairSystem::MakeShifted(*kernel, Machine().Ridge(), pairs, context));
+  MERCER_ASSIGN_OR_RETURN(const PairSystem system,
+                          PairSystem::MakeShifted(*kernel, Machine().Ridge(), pairs, context));
   Matrix solved = derivatives;
   MERCER_RETURN_IF_ERROR(system.Solve(solved, kModelAccuracy, context));
   const auto count = static_cast<Index>(columns.size());
@@ -115,8 +113,7 @@ absl::StatusOr<Vector> CoordinateWeightSolver::ModelMinimizer(const GradientPoin
   return minimizer.value_or(Vector());
 }
 
-absl::Status CoordinateWeightSolver::StepByNewton(const GradientPoint& point,
-                                                  RunContext& context) {
+absl::Status CoordinateWeightSolver::StepByNewton(const GradientPoint& point, RunContext& context) {
   const std::vector<Index> columns = ActiveColumns(point);
   MERCER_ASSIGN_OR_RETURN(const Vector goal, ModelMinimizer(point, columns, context));
   const double before = state_.value;

@@ -71,8 +71,7 @@ absl::Status CoordinateWeightSolver::TrySaturated(RunContext& context) {
 }
 
 absl::Status CoordinateWeightSolver::BeginAtLargest(RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(Solved solved,
-                          Solve(Vector::Zero(problem_.num_columns()), {}, context));
+  MERCER_ASSIGN_OR_RETURN(Solved solved, Solve(Vector::Zero(problem_.num_columns()), {}, context));
   Accept(std::move(solved));
   MERCER_ASSIGN_OR_RETURN(const GradientPoint point,
                           EvaluateGradients(problem_, CoordinateWeights::kSimplex, state_.weights,
@@ -129,8 +128,7 @@ absl::StatusOr<bool> CoordinateWeightSolver::Sharpen(const GradientPoint& point,
   if (state_.smoothing <= kLeastSmoothing) {
     return false;
   }
-  const double term =
-      0.5 * (Machine().Ridge().array() * state_.dual.array().square()).sum();
+  const double term = 0.5 * (Machine().Ridge().array() * state_.dual.array().square()).sum();
   const double gap = point.energies.maxCoeff() - point.weights.dot(point.energies);
   if (gap > kSmoothingShare * term && !state_.stalled) {
     return false;
@@ -142,8 +140,7 @@ absl::StatusOr<bool> CoordinateWeightSolver::Sharpen(const GradientPoint& point,
   return true;
 }
 
-absl::Status CoordinateWeightSolver::StepByNorms(const GradientPoint& point,
-                                                 RunContext& context) {
+absl::Status CoordinateWeightSolver::StepByNorms(const GradientPoint& point, RunContext& context) {
   const Vector norms = point.Norms();
   const double sum = norms.sum();
   if (!(sum > 0)) {
