@@ -23,6 +23,12 @@ constexpr double kCoordinateDescent = 1e-4;
 constexpr double kShortestCoordinateStep = 1e-6;
 constexpr double kLeastGain = 1e-10;  // of J, below which a step has gained nothing
 constexpr double kCoordinateRounding = 1e-15;
+constexpr double kFlatOptimum = 1e-10;  // of J, whose slopes still tell where rounding hides it
+
+// What the slopes of J say that other weights could gain at most.
+double GapOfWeights(const GradientPoint& point) {
+  return point.energies.maxCoeff() - point.weights.dot(point.energies);
+}
 
 // The columns of positive weight and those of weight 0 with the largest S_l above the mean that the
 // weights give; ascending.
@@ -129,14 +135,12 @@ absl::StatusOr<Vector> CoordinateWeightSolver::ModelMinimizer(const GradientPoin
                                                               const std::vector<Index>& columns,
                                                               RunContext& context) const {
   const std::vector<Index> pairs = MovingPairs(problem_, state_.dual);
-  MERCER_ASSIGN_OR_RETURN(
-      const Matrix derivatives,
-      WeightDerivatives(problem_, state_.dual, columns, pairs, context));
+  MERCER_ASSIGN_OR_RETURN(const Matrix derivatives,
+                          WeightDerivatives(problem_, state_.dual, columns, pairs, context));
   MERCER_ASSIGN_OR_RETURN(const auto kernel,
                           DiagonalPairKernel::Make(problem_, state_.weights, context));
-  MERCER_ASSIGN_OR_RETURN(
-      const PairSystem system,
-      PairSystem::MakeShifted(*kernel, Machine().Ridge(), pairs, context));
+  MERCER_ASSIGN_OR_RETURN(const PairSystem system,
+                          PairSystem::MakeShifted(*kernel, Machine().Ridge(), pairs, context));
   Matrix solved = derivatives;
   MERCER_RETURN_IF_ERROR(system.Solve(solved, kModelAccuracy, context));
   const auto count = static_cast<Index>(columns.size());
@@ -155,8 +159,7 @@ absl::StatusOr<Vector> CoordinateWeightSolver::ModelMinimizer(const GradientPoin
   return minimizer.has_value() ? PolishedMinimizer(program, *minimizer) : Vector();
 }
 
-absl::Status CoordinateWeightSolver::StepByNewton(const GradientPoint& point,
-                                                  RunContext& context) {
+absl::Status CoordinateWeightSolver::StepByNewton(const GradientPoint& point, RunContext& context) {
   const std::vector<Index> columns = ActiveColumns(point);
   MERCER_ASSIGN_OR_RETURN(const Vector goal, ModelMinimizer(point, columns, context));
   const double before = state_.value;
@@ -168,10 +171,16 @@ absl::Status CoordinateWeightSolver::StepByNewton(const GradientPoint& point,
     weights(columns) = length == 1 ? goal : Vector(from + length * (goal - from));
     weights /= weights.sum();
     MERCER_ASSIGN_OR_RETURN(Solved solved, Solve(std::move(weights), state_.dual, context));
-    if (solved.functions.value <=
-        before + kCoordinateDescent * length * slope + kCoordinateRounding * std::abs(before)) {
+    const double change = solved.functions.value - before;
+    moved = change <= kCoordinateDescent * length * slope + kCoordinateRounding * std::abs(before);
+    if (!moved && length == 1 && std::abs(change) <= kFlatOptimum * std::abs(before)) {
+      MERCER_ASSIGN_OR_RETURN(const GradientPoint next,
+                              EvaluateGradients(problem_, CoordinateWeights::kSimplex,
+                                                solved.weights, solved.functions.dual, context));
+      moved = GapOfWeights(next) <= 0.5 * GapOfWeights(point);
+    }
+    if (moved) {
       Accept(std::move(solved));
-      moved = true;
     }
   }
   if (!moved) {

@@ -72,8 +72,7 @@ absl::Status CoordinateWeightSolver::TrySaturated(RunContext& context) {
 }
 
 absl::Status CoordinateWeightSolver::BeginAtLargest(RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(Solved solved,
-                          Solve(Vector::Zero(problem_.num_columns()), {}, context));
+  MERCER_ASSIGN_OR_RETURN(Solved solved, Solve(Vector::Zero(problem_.num_columns()), {}, context));
   Accept(std::move(solved));
   MERCER_ASSIGN_OR_RETURN(const GradientPoint point,
                           EvaluateGradients(problem_, CoordinateWeights::kSimplex, state_.weights,
@@ -139,8 +138,7 @@ absl::StatusOr<bool> CoordinateWeightSolver::Sharpen(const GradientPoint& point,
   if (state_.smoothing <= kLeastSmoothing) {
     return false;
   }
-  const double term =
-      0.5 * (Machine().Ridge().array() * state_.dual.array().square()).sum();
+  const double term = 0.5 * (Machine().Ridge().array() * state_.dual.array().square()).sum();
   const double gap = point.energies.maxCoeff() - point.weights.dot(point.energies);
   if (gap > kSmoothingShare * term && !state_.stalled) {
     return false;
@@ -152,8 +150,7 @@ absl::StatusOr<bool> CoordinateWeightSolver::Sharpen(const GradientPoint& point,
   return true;
 }
 
-absl::Status CoordinateWeightSolver::StepByNorms(const GradientPoint& point,
-                                                 RunContext& context) {
+absl::Status CoordinateWeightSolver::StepByNorms(const GradientPoint& point, RunContext& context) {
   const Vector norms = point.Norms();
   const double sum = norms.sum();
   if (!(sum > 0)) {
@@ -186,8 +183,7 @@ absl::Status CoordinateWeightSolver::Step(RunContext& context) {
   if (!done()) {
     MERCER_RETURN_IF_ERROR(Bound(context).status());
   }
-  const bool idle =
-      state_.stalled && !sharper && state_.best.RelativeGap() > kSmallerGap * before;
+  const bool idle = state_.stalled && !sharper && state_.best.RelativeGap() > kSmallerGap * before;
   state_.idle = idle ? state_.idle + 1 : 0;
   if (!done() && state_.idle >= kMostIdle && state_.smoothing <= kLeastSmoothing) {
     state_.stop = GradientStop::kPrecision;
