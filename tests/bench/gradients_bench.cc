@@ -167,9 +167,9 @@ absl::StatusOr<Result> Solve(const Setting& setting) {
   result.seconds = Seconds(CLOCK_MONOTONIC) - start;
   result.processor = Seconds(CLOCK_PROCESS_CPUTIME_ID) - processor;
   const GradientBest& best = solver.best();
-  MERCER_ASSIGN_OR_RETURN(const GradientPoint point,
-                          EvaluateGradients(problem, CoordinateWeights::kSimplex, best.weights,
-                                            best.dual, context));
+  MERCER_ASSIGN_OR_RETURN(
+      const GradientPoint point,
+      EvaluateGradients(problem, CoordinateWeights::kSimplex, best.weights, best.dual, context));
   const CoordinateRanking ranking = RankCoordinates(point.Norms(), point.energies);
   std::copy_n(ranking.order.begin(), 8, result.first);
   result.gap = best.RelativeGap();
@@ -206,13 +206,14 @@ const char* NameOf(LossKind loss) {
 
 void Report(const Setting& setting) {
   const Result result = Measure(setting);
-  std::printf("%-10s %5ld x %5ld  %-7s C %-5g %-8s %4ld steps  gap %8.1e  J %.9g  %3ld columns  "
-              "%6.2f s (%6.2f s processor)  %5.0f MB\n",
-              setting.name, static_cast<long>(setting.table->rows.rows()),
-              static_cast<long>(setting.table->rows.cols()), NameOf(setting.loss), setting.cost,
-              setting.linear ? "x't" : "Gaussian", static_cast<long>(result.steps), result.gap,
-              result.upper, static_cast<long>(result.selected), result.seconds, result.processor,
-              result.bytes / 1e6);
+  std::printf(
+      "%-10s %5ld x %5ld  %-7s C %-5g %-8s %4ld steps  gap %8.1e  J %.9g  %3ld columns  "
+      "%6.2f s (%6.2f s processor)  %5.0f MB\n",
+      setting.name, static_cast<long>(setting.table->rows.rows()),
+      static_cast<long>(setting.table->rows.cols()), NameOf(setting.loss), setting.cost,
+      setting.linear ? "x't" : "Gaussian", static_cast<long>(result.steps), result.gap,
+      result.upper, static_cast<long>(result.selected), result.seconds, result.processor,
+      result.bytes / 1e6);
 }
 
 void ReportGenes(const GeneTable& table) {
@@ -258,8 +259,7 @@ int Main(int argc, char** argv) {
   const GeneTable random = RandomGenes(2000, 500);
   for (const GeneTable* table : {&leukemia, &prostate}) {
     for (const bool linear : {true, false}) {
-      for (const LossKind loss :
-           {LossKind::kSquare, LossKind::kHinge, LossKind::kSquaredHinge}) {
+      for (const LossKind loss : {LossKind::kSquare, LossKind::kHinge, LossKind::kSquaredHinge}) {
         for (const double cost : {1.0, 100.0}) {
           Report({table, table == &leukemia ? "leukemia" : "prostate", loss, cost, linear});
         }
