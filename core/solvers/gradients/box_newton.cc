@@ -11,7 +11,6 @@ namespace {
 
 constexpr double kAtBoxBound = 1e-14;        // of the width of the box
 constexpr double kSmallBoxResidual = 1e-13;  // of the gradient, whose constant part is 1
-constexpr double kSmallBoxGap = 1e-15;
 constexpr double kBoxDescent = 1e-4;
 constexpr double kShortestBoxStep = 1e-4;
 constexpr double kBoxRounding = 1e-15;  // of the value
@@ -69,7 +68,7 @@ std::vector<Index> FreeVariables(const BoxDual& box, const BoxPoint& point) {
 absl::StatusOr<bool> ImproveByNewton(const BoxDual& box, int most_steps, BoxPoint& point,
                                      int& steps, RunContext& context) {
   for (int step = 0; step < most_steps; ++step) {
-    if (BoxResidual(box, point) <= kSmallBoxResidual || std::abs(point.gap) <= kSmallBoxGap) {
+    if (BoxResidual(box, point) <= kSmallBoxResidual) {
       return true;
     }
     const std::vector<Index> free = FreeVariables(box, point);

@@ -15,7 +15,7 @@ constexpr double kLeastSmoothing = 1e-13;
 constexpr double kLessSmoothing = 0.03;
 constexpr double kSmoothingShare = 0.3;  // of its term, at which a gap is small
 constexpr int64_t kMostIdle = 4;
-constexpr double kSmallerGap = 0.9;  // of the gap before a step that was not idle
+constexpr double kGapOfProgress = 0.9;  // of the gap before a step that was not idle
 constexpr Index kFirstColumns = 20;
 
 }  // namespace
@@ -183,7 +183,8 @@ absl::Status CoordinateWeightSolver::Step(RunContext& context) {
   if (!done()) {
     MERCER_RETURN_IF_ERROR(Bound(context).status());
   }
-  const bool idle = state_.stalled && !sharper && state_.best.RelativeGap() > kSmallerGap * before;
+  const bool idle =
+      state_.stalled && !sharper && state_.best.RelativeGap() > kGapOfProgress * before;
   state_.idle = idle ? state_.idle + 1 : 0;
   if (!done() && state_.idle >= kMostIdle && state_.smoothing <= kLeastSmoothing) {
     state_.stop = GradientStop::kPrecision;
