@@ -14,7 +14,8 @@ constexpr double kFirstSmoothing = 1e-2;
 constexpr double kLeastSmoothing = 1e-13;
 constexpr double kLessSmoothing = 0.03;
 constexpr double kSmoothingShare = 0.3;  // of its term, at which a gap is small
-constexpr int64_t kMostIdle = 3;
+constexpr int64_t kMostIdle = 4;
+constexpr double kGapOfProgress = 0.9;  // of the gap before a step that was not idle
 constexpr Index kFirstColumns = 20;
 
 }  // namespace
@@ -115,8 +116,17 @@ absl::Status CoordinateWeightSolver::Start(const Vector& weights, RunContext& co
   }
   MERCER_ASSIGN_OR_RETURN(Solved solved, Solve(state_.weights, state_.dual, context));
   Accept(std::move(solved));
-  MERCER_ASSIGN_OR_RETURN(const GradientPoint point, Bound(context));
+  MERCER_ASSIGN_OR_RETURN(GradientPoint point, Bound(context));
+  if (done() || point.energies.maxCoeff() > 0) {
+    return absl::OkStatus();
+  }
   // No coordinate tells anything: the functions are optimal with any weights.
+  if (state_.smoothing > 0) {
+    state_.smoothing = kLeastSmoothing;
+    MERCER_ASSIGN_OR_RETURN(solved, Solve(state_.weights, state_.dual, context));
+    Accept(std::move(solved));
+    MERCER_ASSIGN_OR_RETURN(point, Bound(context));
+  }
   if (!done() && !(point.energies.maxCoeff() > 0)) {
     state_.stop = GradientStop::kPrecision;
   }
@@ -159,22 +169,25 @@ absl::Status CoordinateWeightSolver::Step(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(GradientPoint point,
                           EvaluateGradients(problem_, CoordinateWeights::kSimplex, state_.weights,
                                             state_.dual, context));
+  const double before = state_.best.RelativeGap();
+  bool sharper = false;
   if (options_.method == CoordinateMethod::kAlternation) {
     MERCER_RETURN_IF_ERROR(StepByNorms(point, context));
   } else {
-    MERCER_ASSIGN_OR_RETURN(const bool sharper, Sharpen(point, context));
+    MERCER_ASSIGN_OR_RETURN(sharper, Sharpen(point, context));
     if (!sharper) {
-      if (state_.stalled && ++state_.idle >= kMostIdle) {
-        state_.stop = GradientStop::kPrecision;
-        return absl::OkStatus();
-      }
       MERCER_RETURN_IF_ERROR(StepByNewton(point, context));
-      state_.idle = state_.stalled ? state_.idle : 0;
     }
   }
   ++state_.steps;
   if (!done()) {
     MERCER_RETURN_IF_ERROR(Bound(context).status());
+  }
+  const bool idle =
+      state_.stalled && !sharper && state_.best.RelativeGap() > kGapOfProgress * before;
+  state_.idle = idle ? state_.idle + 1 : 0;
+  if (!done() && state_.idle >= kMostIdle && state_.smoothing <= kLeastSmoothing) {
+    state_.stop = GradientStop::kPrecision;
   }
   if (!done() && state_.steps >= options_.max_steps) {
     state_.stop = GradientStop::kIterationLimit;

@@ -39,7 +39,8 @@ absl::StatusOr<PairSolution> SolveSquare(const PairMachine& machine, const PairK
     const double gap = std::abs(primal - value) / std::max(std::abs(primal), 1e-300);
     solution.value = value;
     solution.gap = gap;
-    if (gap <= kRoundedGap || pass == kSquareRefinements) {
+    // A gap is quadratic in the error of the dual, to which energies are linear: solve once at least.
+    if ((pass > 0 && gap <= kRoundedGap) || pass == kSquareRefinements) {
       break;
     }
     Vector change = gradient;
