@@ -25,11 +25,6 @@ constexpr double kLeastGain = 1e-10;  // of J, below which a step has gained not
 constexpr double kCoordinateRounding = 1e-15;
 constexpr double kFlatOptimum = 1e-10;  // of J, whose slopes still tell where rounding hides it
 
-// What the slopes of J say that other weights could gain at most.
-double GapOfWeights(const GradientPoint& point) {
-  return point.energies.maxCoeff() - point.weights.dot(point.energies);
-}
-
 // The columns of positive weight and those of weight 0 with the largest S_l above the mean that the
 // weights give; ascending.
 std::vector<Index> ActiveColumns(const GradientPoint& point) {
@@ -177,7 +172,7 @@ absl::Status CoordinateWeightSolver::StepByNewton(const GradientPoint& point, Ru
       MERCER_ASSIGN_OR_RETURN(const GradientPoint next,
                               EvaluateGradients(problem_, CoordinateWeights::kSimplex,
                                                 solved.weights, solved.functions.dual, context));
-      moved = GapOfWeights(next) <= 0.5 * GapOfWeights(point);
+      moved = next.GapOfWeights() <= 0.5 * point.GapOfWeights();
     }
     if (moved) {
       Accept(std::move(solved));

@@ -139,8 +139,7 @@ absl::StatusOr<bool> CoordinateWeightSolver::Sharpen(const GradientPoint& point,
     return false;
   }
   const double term = 0.5 * (Machine().Ridge().array() * state_.dual.array().square()).sum();
-  const double gap = point.energies.maxCoeff() - point.weights.dot(point.energies);
-  if (gap > kSmoothingShare * term && !state_.stalled) {
+  if (point.GapOfWeights() > kSmoothingShare * term && !state_.stalled) {
     return false;
   }
   state_.smoothing = std::max(kLeastSmoothing, kLessSmoothing * state_.smoothing);

@@ -72,6 +72,8 @@ struct GradientPoint {
 
   // |f_l|.
   Vector Norms() const { return weights.cwiseProduct((2 * energies).cwiseSqrt()); }
+  // What the slopes -S_l of J say that other weights on the simplex could gain at most.
+  double GapOfWeights() const { return energies.maxCoeff() - weights.dot(energies); }
 };
 
 double RelativeGradientGap(double upper, double lower);
