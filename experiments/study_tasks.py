@@ -60,8 +60,9 @@ class TaskLaboratory:
 
         def call():
             problem = self._problem(name, number, kind == "pooled")
-            train = task_trainings.separate if kind == "separate" else task_trainings.joint
-            found = train(self._client, problem, problem.groups if grouped else {}, settings, self._threads)
+            sharing = {"sharing": "separate"} if kind == "separate" else {}
+            groups = problem.groups if grouped else {}
+            found = task_trainings.joint(self._client, problem, groups, {**settings, **sharing}, self._threads)
             return _tested(name, problem, *found, grouped)
 
         key = {"method": "mercer", "set": name, "split": number, "kind": kind, "grouped": grouped, **settings}

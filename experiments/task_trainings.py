@@ -59,22 +59,6 @@ def joint(client, problem, groups, settings, threads):
     return values, {**measured, "used": _used(model, groups)}
 
 
-def separate(client, problem, groups, settings, threads):
-    """sparse_multitask_svm on each task alone; ``gap`` is the worst, and ``seconds`` are of all."""
-    values, records, used = [], [], []
-    for rows, labels in zip(problem.train, problem.train_labels):
-        model, measured = fit(client, [rows], [labels], groups, settings, threads)
-        values.append(model.decision_values(problem.test))
-        records.append(measured)
-        used.append(_used(model, groups))
-    return np.hstack(values), {
-        **{name: sum(record[name] for record in records) for name in ("seconds", "verify_seconds")},
-        "gap": max(record["gap"] for record in records),
-        "stop": " ".join(sorted({record["stop"] for record in records})),
-        "used": np.any(used, axis=0),
-    }
-
-
 def _machines(problem, fit):
     """A machine of scikit-learn on each task."""
     with warnings.catch_warnings():

@@ -63,7 +63,8 @@ std::vector<std::string> Seeds() {
   const std::string objects(1, '\0');
   return {
       objects + R"({"rows": [{"age": 3, "color": "red"}, {"age": null, "ok": true}], "task": "a"})",
-      objects + R"({"rows": [{"age": 3}], "taskRule": "TASK_RULE_MEAN_IF_UNKNOWN", "task_rule": 3})",
+      objects +
+          R"({"rows": [{"age": 3}], "taskRule": "TASK_RULE_MEAN_IF_UNKNOWN", "task_rule": 3})",
       objects + R"({"rows":[{"a\u00e9":"\ud83d\ude00\n"},{"a\u00e9":-1.5e-3}]})",
       "\1age,color\n3,red\n,\"a, b\"\n",
       "\1"

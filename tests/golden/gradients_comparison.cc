@@ -106,8 +106,7 @@ void CompareGradients(const json& fixture, const json& answer) {
   EXPECT_LE(upper, expected.at("objective_interval")[1].get<double>() + close);
   EXPECT_LE(result.at("objective_interval")[0].get<double>(), objective * (1 + 1e-12));
   EXPECT_NEAR(upper, expected.at("independent_objective").get<double>(), close);
-  EXPECT_LE(answer.at("gap_relative").get<double>(),
-            tolerance.value("solver_relative_gap", 1e-9));
+  EXPECT_LE(answer.at("gap_relative").get<double>(), tolerance.value("solver_relative_gap", 1e-9));
   ComparePairs(fixture, result, values);
   for (const std::string name : fixture.at("unique")) {
     if (name != "objective" && name != "pair_predictions") {

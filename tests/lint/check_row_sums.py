@@ -31,6 +31,7 @@ ROW = "over the values of one row"
 PIECES = "within a piece of SumOverRows, PairwiseSum or SumPieces"
 MATRICES = "products and factors of matrices, whatever they hold"
 KERNEL = "on a formed kernel matrix, whose rows and columns are training rows: made for one host"
+PAIRS = "over columns; over pairs of rows, which one host holds"
 SAMPLES = "over a system of chosen rows, which one host solves"
 NUMBERS = "over numbers of a report, a fold or a time"
 
@@ -106,6 +107,17 @@ ALLOWED = {
     "core/solvers/factor/gfb_svm.cc": (6, FEATURES),
     "core/solvers/factor/interior_point_svm.cc": (3, FEATURES),
     "core/solvers/factor/ridge.cc": (3, KERNEL),
+    "core/solvers/gradients/box_interior_point.cc": (6, PAIRS),
+    "core/solvers/gradients/box_newton.cc": (5, PAIRS),
+    "core/solvers/gradients/coordinate_newton.cc": (5, PAIRS),
+    "core/solvers/gradients/coordinate_weight_solver.cc": (2, PAIRS),
+    "core/solvers/gradients/gradient_problem.cc": (5, PAIRS),
+    "core/solvers/gradients/gradient_problem.h": (1, FEATURES),
+    "core/solvers/gradients/gradient_results.cc": (15, PAIRS),
+    "core/solvers/gradients/pair_kernel.cc": (1, PAIRS),
+    "core/solvers/gradients/pair_solver.cc": (2, PAIRS),
+    "core/solvers/gradients/pair_system.cc": (4, PAIRS),
+    "core/solvers/gradients/pair_weights.cc": (1, PAIRS),
     "core/solvers/group/admm_group_solver.cc": (8, FEATURES),
     "core/solvers/group/admm_systems.cc": (6, FEATURES),
     "core/solvers/group/feature_columns.cc": (4, "row by row, or within a piece"),

@@ -87,17 +87,15 @@ absl::StatusOr<GradientInputs> ReadGradients(const json& fixture, RunContext& co
   inputs.cost = ToNumber(fixture.at("C"));
   inputs.rows = ToMatrix(fixture.at("X"));
   inputs.targets = ToVector(fixture.at("y"));
-  MERCER_RETURN_IF_ERROR(
-      CheckGradientData(*inputs.loss, inputs.cost, inputs.rows, inputs.targets));
+  MERCER_RETURN_IF_ERROR(CheckGradientData(*inputs.loss, inputs.cost, inputs.rows, inputs.targets));
   MERCER_ASSIGN_OR_RETURN(const Matrix squared, SquaredRowDistances(inputs.rows, context));
   MERCER_ASSIGN_OR_RETURN(const PairWeights weights, ReadPairWeights(fixture.at("weights")));
   MERCER_ASSIGN_OR_RETURN(GradientPairs pairs, MakeGradientPairs(weights, squared, context));
   MERCER_RETURN_IF_ERROR(ReadWidth(fixture, squared, inputs));
   inputs.tests = fixture.contains("X_test") ? ToMatrix(fixture.at("X_test")) : inputs.rows;
-  MERCER_ASSIGN_OR_RETURN(
-      inputs.problem,
-      MakeGradientProblem(inputs.loss, inputs.cost, inputs.rows, inputs.targets, std::move(pairs),
-                          inputs.GramWith(inputs.rows)));
+  MERCER_ASSIGN_OR_RETURN(inputs.problem,
+                          MakeGradientProblem(inputs.loss, inputs.cost, inputs.rows, inputs.targets,
+                                              std::move(pairs), inputs.GramWith(inputs.rows)));
   return inputs;
 }
 
@@ -125,8 +123,7 @@ absl::StatusOr<Answer> AnswerOf(const GradientInputs& inputs, const GradientPoin
   json result = FromBounds(point.upper, point.lower);
   result["pairs"] = FromPairs(problem.pairs);
   result["pair_predictions"] = FromVector(point.predictions);
-  const GradientFunctions functions =
-      MakeGradientFunctions(problem, point.weights, point.dual);
+  const GradientFunctions functions = MakeGradientFunctions(problem, point.weights, point.dual);
   result["f0_train"] = FromVector(ValuesAt(functions, problem.gram).base);
   const GradientValues tests = ValuesAt(functions, inputs.GramWith(inputs.tests));
   result["f0_test"] = FromVector(tests.base);
@@ -150,8 +147,7 @@ absl::StatusOr<Answer> AnswerOf(const GradientInputs& inputs, const GradientPoin
     }
   }
   result["support"] = support;
-  result["covariance"] =
-      FromMatrix(GradientCovariance(problem, point.weights, point.dual, all));
+  result["covariance"] = FromMatrix(GradientCovariance(problem, point.weights, point.dual, all));
   MERCER_ASSIGN_OR_RETURN(
       const GradientDirections directions,
       LeadingDirections(problem, functions, DirectionMeasure::kNorm, columns, context));
@@ -179,8 +175,7 @@ absl::StatusOr<Answer> SolveCoordinateWeights(const json& fixture) {
   RunContext context;
   MERCER_ASSIGN_OR_RETURN(const GradientInputs inputs, ReadGradients(fixture, context));
   CoordinateWeightOptions options;
-  options.relative_gap =
-      kTighter * fixture.at("tolerance").at("solver_relative_gap").get<double>();
+  options.relative_gap = kTighter * fixture.at("tolerance").at("solver_relative_gap").get<double>();
   CoordinateWeightSolver solver(inputs.problem, options);
   MERCER_RETURN_IF_ERROR(solver.Start({}, context));
   MERCER_RETURN_IF_ERROR(solver.Run(context));

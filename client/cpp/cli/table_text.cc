@@ -51,11 +51,16 @@ std::vector<double> RowSizes(const v1::ModelTable& table) {
   return sizes;
 }
 
+// A table whose rows are in an order that says something: a curve, a ranking from the best on.
+bool IsOrdered(const v1::ModelTable& table) {
+  return table.drawing() == v1::TABLE_DRAWING_CURVE || table.name() == "ranking";
+}
+
 // The rows as they are shown.
 std::vector<size_t> RowOrder(const v1::ModelTable& table, const std::vector<double>& sizes) {
   std::vector<size_t> order(sizes.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  if (table.drawing() != v1::TABLE_DRAWING_CURVE) {
+  if (!IsOrdered(table)) {
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
   }

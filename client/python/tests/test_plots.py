@@ -249,6 +249,8 @@ def test_rows_that_are_the_cells_of_a_grid():
         "n", "t", "k", "o", tuple(f"linear(columns={r})" for r in rows), ("a",), told.values[:, :1], "", "bars"
     )
     np.testing.assert_array_equal(grid_of(kernels).values, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    indexed = grid_of(table("bars", told.values, tuple(row.replace("_t", "[") + "]" for row in rows)))
+    assert (indexed.rows, indexed.columns) == (("Fz", "Cz"), ("1", "2", "3"))
     for none in (
         rows[:5],
         ("Fz_t1",) * 6,

@@ -148,6 +148,43 @@ def test_other_tasks_may_have_the_mean_of_all(model, people):
             model.predict(features, **options)
 
 
+@pytest.mark.parametrize("rule", ["own", "mean_if_unknown", "mean"])
+def test_tasks_of_other_rows_are_refused_by_both(model, people, table, rule):
+    features, _, subjects = people
+    local = mercer.load_model(model.export())
+    for rows, tasks, error in [
+        (features, subjects[1:], "one for each"),
+        (table.drop(columns="y"), subjects, "already"),
+    ]:
+        for machine in (model, local):
+            with pytest.raises((ValueError, mercer.InvalidRequestError), match=error):
+                machine.predict(rows, tasks=tasks, task_rule=rule)
+
+
+def test_rows_of_a_frame_may_have_no_task(model, table):
+    local = mercer.load_model(model.export())
+    frame = table.drop(columns="y")
+    frame.loc[frame["subject"] == "bob", "subject"] = None
+    for rule in ("mean_if_unknown", "mean"):
+        found = model.predict(frame, task_rule=rule)
+        np.testing.assert_allclose(local.predict(frame, task_rule=rule), found, rtol=1e-10, atol=1e-10)
+    for machine in (model, local):
+        with pytest.raises((ValueError, mercer.InvalidRequestError), match="none|missing"):
+            machine.predict(frame)
+        with pytest.raises((ValueError, mercer.InvalidRequestError), match="several tasks"):
+            machine.predict(frame.drop(columns="subject"), task_rule="mean_if_unknown")
+
+
+def test_rows_that_nothing_has_predicted_are_not_counted(client, table):
+    coloured = table.assign(color=np.where(table["a"] > 0, "red", "blue"))
+    dataset = client.upload(coloured, "y", roles={"subject": "task"})
+    trained = client.train(dataset, "infinite_features", {"lambda": 0.05}, regression=True).wait()
+    rows = coloured.drop(columns="y").head(6)
+    rows.loc[rows.index[[1, 4]], "color"] = "green"
+    found = trained.predict_all(rows, task_rule="mean", unseen="nan")
+    assert (sorted(found.row_errors), found.rows_by_mean) == ([1, 4], 4)
+
+
 def test_without_a_server_the_same_is_said(model, people, table):
     features, _, subjects = people
     local = mercer.load_model(model.export())

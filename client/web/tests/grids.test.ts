@@ -20,6 +20,8 @@ test('rows that are the cells of a grid become one', () => {
   assert.deepEqual(grid?.columns, ['t1', 't2']);
   const kernels = ['a_1_1', 'a_1_2', 'a_2_1', 'a_2_2'].map((name) => `linear(columns=${name})`);
   assert.deepEqual(gridOf(ofRows(kernels), 0)?.rows, ['a_1', 'a_2']);
+  const indexed = gridOf(ofRows(['a_b[1]', 'a_b[2]', 'c[1]', 'c[2]']), 0);
+  assert.deepEqual([indexed?.rows, indexed?.columns], [['a_b', 'c'], ['1', '2']]);
 });
 
 test('others are none', () => {

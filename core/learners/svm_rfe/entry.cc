@@ -21,6 +21,7 @@ size_t EstimateMemory(const SvmRfeOptions& options, const ProblemShape& shape) {
   constexpr Index kVectors = 40;
   constexpr Index kVectorsOfOutput = 10;
   constexpr Index kColumnsOfPiece = 512;
+  constexpr ByteCount kBuffers(size_t{1} << 20);  // of products
   const ByteCount number(sizeof(double));
   const ByteCount rows(shape.rows);
   const ByteCount columns(shape.columns);
@@ -28,7 +29,7 @@ size_t EstimateMemory(const SvmRfeOptions& options, const ProblemShape& shape) {
   return (number * (rows * (columns + ByteCount(2) * rows + pieces + ByteCount(kVectors) +
                             ByteCount(kVectorsOfOutput) * ByteCount(shape.outputs)) +
                     ByteCount(MostKept(options, shape)) * ByteCount(4 * shape.outputs)) +
-          ByteCount(4) * TableBytes(shape))
+          ByteCount(4) * TableBytes(shape) + kBuffers)
       .value();
 }
 

@@ -72,10 +72,9 @@ class InteriorPointRun {
     Move(affine, reach, ahead);
     const double ratio = std::max(ahead.Products(), 0.0) / products;
     const double target = ratio * ratio * ratio * products / limits_;
-    MERCER_ASSIGN_OR_RETURN(
-        const BoxStep step,
-        Solve(factor, target, affine.a.cwiseProduct(affine.z), -affine.a.cwiseProduct(affine.u),
-              context));
+    MERCER_ASSIGN_OR_RETURN(const BoxStep step,
+                            Solve(factor, target, affine.a.cwiseProduct(affine.z),
+                                  -affine.a.cwiseProduct(affine.u), context));
     if (!step.a.allFinite() || !step.z.allFinite() || !step.u.allFinite()) {
       return false;
     }
@@ -107,7 +106,7 @@ class InteriorPointRun {
 
   // Of the Newton equations for products equal to `target` less these corrections.
   absl::StatusOr<BoxStep> Solve(const Matrix& factor, double target, const Vector& of_lower,
-                                     const Vector& of_upper, RunContext& context) const {
+                                const Vector& of_upper, RunContext& context) const {
     const Vector lower = (target - of_lower.array()) / point_.a.array() - point_.z.array();
     const Vector upper =
         ((target - of_upper.array()) / point_.room.array() - point_.u.array()) * bounded_.array();

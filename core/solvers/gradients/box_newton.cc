@@ -11,10 +11,10 @@ namespace {
 
 constexpr double kAtBoxBound = 1e-14;        // of the width of the box
 constexpr double kSmallBoxResidual = 1e-13;  // of the gradient, whose constant part is 1
-constexpr double kSmallBoxGap = 1e-15;
 constexpr double kBoxDescent = 1e-4;
 constexpr double kShortestBoxStep = 1e-4;
-constexpr double kBoxRounding = 1e-15;      // of the value
+constexpr double kBoxRounding = 1e-15;  // of the value
+constexpr double kFlatBoxValue = 1e-10;
 constexpr double kBoxSystemAccuracy = 1e-8;  // of conjugate gradients for a step
 
 // How far a step of each variable by itself goes, in units of the gradient.
@@ -42,8 +42,8 @@ absl::StatusOr<BoxPoint> EvaluateBox(const BoxDual& box, Vector a, RunContext& c
   for (Index p = 0; p < box.size(); ++p) {
     const double z = 1 - margins(p);
     if (z > 0) {
-      const double best = box.ridge(p) > 0 ? std::min(z / box.ridge(p), box.bounds(p))
-                                           : box.bounds(p);
+      const double best =
+          box.ridge(p) > 0 ? std::min(z / box.ridge(p), box.bounds(p)) : box.bounds(p);
       risk += best * (z - 0.5 * box.ridge(p) * best);
     }
   }
@@ -68,12 +68,11 @@ std::vector<Index> FreeVariables(const BoxDual& box, const BoxPoint& point) {
 absl::StatusOr<bool> ImproveByNewton(const BoxDual& box, int most_steps, BoxPoint& point,
                                      int& steps, RunContext& context) {
   for (int step = 0; step < most_steps; ++step) {
-    if (BoxResidual(box, point) <= kSmallBoxResidual || std::abs(point.gap) <= kSmallBoxGap) {
+    if (BoxResidual(box, point) <= kSmallBoxResidual) {
       return true;
     }
     const std::vector<Index> free = FreeVariables(box, point);
-    absl::StatusOr<PairSystem> system =
-        PairSystem::Make(box.kernel, box.ridge, free, 0, context);
+    absl::StatusOr<PairSystem> system = PairSystem::Make(box.kernel, box.ridge, free, 0, context);
     ++steps;
     if (absl::IsInvalidArgument(system.status())) {
       return false;
@@ -91,8 +90,13 @@ absl::StatusOr<bool> ImproveByNewton(const BoxDual& box, int most_steps, BoxPoin
       MERCER_ASSIGN_OR_RETURN(BoxPoint next,
                               EvaluateBox(box, box.Clip(point.a + length * whole), context));
       const double slope = point.gradient.dot(next.a - point.a);
-      if (next.value <= point.value + kBoxDescent * slope + kBoxRounding * std::abs(point.value) &&
-          next.a != point.a) {
+      const double allowed = kBoxDescent * slope + kBoxRounding * std::abs(point.value);
+      // Where the value is flat to rounding the gradient still tells.
+      const bool nearer =
+          length == 1 &&
+          std::abs(next.value - point.value) <= kFlatBoxValue * std::abs(point.value) &&
+          BoxResidual(box, next) <= 0.5 * BoxResidual(box, point);
+      if (nearer || (next.value <= point.value + allowed && next.a != point.a)) {
         point = std::move(next);
         moved = true;
       }

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include <Eigen/Cholesky>
+
 #include "core/base/status/status_macros.h"
 #include "core/linalg/matrix_products.h"
 #include "core/objectives/simplex_program.h"
@@ -21,6 +23,7 @@ constexpr double kCoordinateDescent = 1e-4;
 constexpr double kShortestCoordinateStep = 1e-6;
 constexpr double kLeastGain = 1e-10;  // of J, below which a step has gained nothing
 constexpr double kCoordinateRounding = 1e-15;
+constexpr double kFlatOptimum = 1e-10;  // of J, whose slopes still tell where rounding hides it
 
 // The columns of positive weight and those of weight 0 with the largest S_l above the mean that the
 // weights give; ascending.
@@ -83,40 +86,75 @@ std::vector<Index> MovingPairs(const GradientProblem& problem, const Vector& dua
   return pairs;
 }
 
+// The interior point ends at a distance from weights that are small. From there the minimiser over
+// the sum alone, among the entries that are positive; those that would be negative go to 0, one
+// after the other.
+Vector PolishedMinimizer(const SimplexProgram& program, Vector x) {
+  for (Index pass = 0; pass <= x.size(); ++pass) {
+    std::vector<Index> inside;
+    for (Index k = 0; k < x.size(); ++k) {
+      if (x(k) > 0) {
+        inside.push_back(k);
+      }
+    }
+    const Vector gradient = program.slope + program.hessian * (x - program.start);
+    const Eigen::LLT<Matrix> factor(Matrix(program.hessian(inside, inside)));
+    const Vector ones = Vector::Ones(static_cast<Index>(inside.size()));
+    const Vector of_sum = factor.solve(ones);
+    const Vector of_gradient = factor.solve(Vector(gradient(inside)));
+    const Vector step = of_gradient.sum() / of_sum.sum() * of_sum - of_gradient;
+    if (factor.info() != Eigen::Success || !step.allFinite()) {
+      return x;
+    }
+    double length = 1;
+    Index leaves = -1;
+    for (size_t k = 0; k < inside.size(); ++k) {
+      const double change = step(static_cast<Index>(k));
+      if (change < 0 && -x(inside[k]) / change < length) {
+        length = -x(inside[k]) / change;
+        leaves = inside[k];
+      }
+    }
+    x(inside) += length * step;
+    if (leaves < 0) {
+      break;
+    }
+    x(leaves) = 0;
+  }
+  return x.cwiseMax(0.0);
+}
+
 }  // namespace
 
 absl::StatusOr<Vector> CoordinateWeightSolver::ModelMinimizer(const GradientPoint& point,
                                                               const std::vector<Index>& columns,
                                                               RunContext& context) const {
   const std::vector<Index> pairs = MovingPairs(problem_, state_.dual);
-  MERCER_ASSIGN_OR_RETURN(
-      const Matrix derivatives,
-      WeightDerivatives(problem_, state_.dual, columns, pairs, context));
+  MERCER_ASSIGN_OR_RETURN(const Matrix derivatives,
+                          WeightDerivatives(problem_, state_.dual, columns, pairs, context));
   MERCER_ASSIGN_OR_RETURN(const auto kernel,
                           DiagonalPairKernel::Make(problem_, state_.weights, context));
-  MERCER_ASSIGN_OR_RETURN(
-      const PairSystem system,
-      PairSystem::MakeShifted(*kernel, Machine().Ridge(), pairs, context));
+  MERCER_ASSIGN_OR_RETURN(const PairSystem system,
+                          PairSystem::MakeShifted(*kernel, Machine().Ridge(), pairs, context));
   Matrix solved = derivatives;
   MERCER_RETURN_IF_ERROR(system.Solve(solved, kModelAccuracy, context));
   const auto count = static_cast<Index>(columns.size());
-  const double scale = point.energies.maxCoeff();
+  const double scale = std::max(point.energies.maxCoeff(), 1e-300);
   SimplexProgram program;
   program.start = point.weights(columns);
   program.slope = -point.energies(columns) / scale;
   program.hessian = Matrix::Zero(count, count);
   MERCER_RETURN_IF_ERROR(TransposedProduct(derivatives, solved, program.hessian, context));
   program.hessian = Matrix(0.5 / scale * (program.hessian + program.hessian.transpose()));
-  program.hessian.diagonal().array() +=
-      kModelRidge * std::max(1.0, program.hessian.diagonal().mean());
+  program.hessian.diagonal() *= 1 + kModelRidge;
+  program.hessian.diagonal().array() += kModelRidge;
   const SimplexGroups groups{std::vector<Index>(columns.size(), 0), 1};
   MERCER_ASSIGN_OR_RETURN(const std::optional<Vector> minimizer,
                           MinimizeOnSimplices(program, groups, context));
-  return minimizer.value_or(Vector());
+  return minimizer.has_value() ? PolishedMinimizer(program, *minimizer) : Vector();
 }
 
-absl::Status CoordinateWeightSolver::StepByNewton(const GradientPoint& point,
-                                                  RunContext& context) {
+absl::Status CoordinateWeightSolver::StepByNewton(const GradientPoint& point, RunContext& context) {
   const std::vector<Index> columns = ActiveColumns(point);
   MERCER_ASSIGN_OR_RETURN(const Vector goal, ModelMinimizer(point, columns, context));
   const double before = state_.value;
@@ -128,10 +166,16 @@ absl::Status CoordinateWeightSolver::StepByNewton(const GradientPoint& point,
     weights(columns) = length == 1 ? goal : Vector(from + length * (goal - from));
     weights /= weights.sum();
     MERCER_ASSIGN_OR_RETURN(Solved solved, Solve(std::move(weights), state_.dual, context));
-    if (solved.functions.value <=
-        before + kCoordinateDescent * length * slope + kCoordinateRounding * std::abs(before)) {
+    const double change = solved.functions.value - before;
+    moved = change <= kCoordinateDescent * length * slope + kCoordinateRounding * std::abs(before);
+    if (!moved && length == 1 && std::abs(change) <= kFlatOptimum * std::abs(before)) {
+      MERCER_ASSIGN_OR_RETURN(const GradientPoint next,
+                              EvaluateGradients(problem_, CoordinateWeights::kSimplex,
+                                                solved.weights, solved.functions.dual, context));
+      moved = next.GapOfWeights() <= 0.5 * point.GapOfWeights();
+    }
+    if (moved) {
       Accept(std::move(solved));
-      moved = true;
     }
   }
   if (!moved) {

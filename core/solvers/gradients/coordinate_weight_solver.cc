@@ -14,7 +14,8 @@ constexpr double kFirstSmoothing = 1e-2;
 constexpr double kLeastSmoothing = 1e-13;
 constexpr double kLessSmoothing = 0.03;
 constexpr double kSmoothingShare = 0.3;  // of its term, at which a gap is small
-constexpr int64_t kMostIdle = 3;
+constexpr int64_t kMostIdle = 4;
+constexpr double kGapOfProgress = 0.9;  // of the gap before a step that was not idle
 constexpr Index kFirstColumns = 20;
 
 }  // namespace
@@ -71,8 +72,7 @@ absl::Status CoordinateWeightSolver::TrySaturated(RunContext& context) {
 }
 
 absl::Status CoordinateWeightSolver::BeginAtLargest(RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(Solved solved,
-                          Solve(Vector::Zero(problem_.num_columns()), {}, context));
+  MERCER_ASSIGN_OR_RETURN(Solved solved, Solve(Vector::Zero(problem_.num_columns()), {}, context));
   Accept(std::move(solved));
   MERCER_ASSIGN_OR_RETURN(const GradientPoint point,
                           EvaluateGradients(problem_, CoordinateWeights::kSimplex, state_.weights,
@@ -116,8 +116,17 @@ absl::Status CoordinateWeightSolver::Start(const Vector& weights, RunContext& co
   }
   MERCER_ASSIGN_OR_RETURN(Solved solved, Solve(state_.weights, state_.dual, context));
   Accept(std::move(solved));
-  MERCER_ASSIGN_OR_RETURN(const GradientPoint point, Bound(context));
+  MERCER_ASSIGN_OR_RETURN(GradientPoint point, Bound(context));
+  if (done() || point.energies.maxCoeff() > 0) {
+    return absl::OkStatus();
+  }
   // No coordinate tells anything: the functions are optimal with any weights.
+  if (state_.smoothing > 0) {
+    state_.smoothing = kLeastSmoothing;
+    MERCER_ASSIGN_OR_RETURN(solved, Solve(state_.weights, state_.dual, context));
+    Accept(std::move(solved));
+    MERCER_ASSIGN_OR_RETURN(point, Bound(context));
+  }
   if (!done() && !(point.energies.maxCoeff() > 0)) {
     state_.stop = GradientStop::kPrecision;
   }
@@ -129,10 +138,8 @@ absl::StatusOr<bool> CoordinateWeightSolver::Sharpen(const GradientPoint& point,
   if (state_.smoothing <= kLeastSmoothing) {
     return false;
   }
-  const double term =
-      0.5 * (Machine().Ridge().array() * state_.dual.array().square()).sum();
-  const double gap = point.energies.maxCoeff() - point.weights.dot(point.energies);
-  if (gap > kSmoothingShare * term && !state_.stalled) {
+  const double term = 0.5 * (Machine().Ridge().array() * state_.dual.array().square()).sum();
+  if (point.GapOfWeights() > kSmoothingShare * term && !state_.stalled) {
     return false;
   }
   state_.smoothing = std::max(kLeastSmoothing, kLessSmoothing * state_.smoothing);
@@ -142,8 +149,7 @@ absl::StatusOr<bool> CoordinateWeightSolver::Sharpen(const GradientPoint& point,
   return true;
 }
 
-absl::Status CoordinateWeightSolver::StepByNorms(const GradientPoint& point,
-                                                 RunContext& context) {
+absl::Status CoordinateWeightSolver::StepByNorms(const GradientPoint& point, RunContext& context) {
   const Vector norms = point.Norms();
   const double sum = norms.sum();
   if (!(sum > 0)) {
@@ -162,22 +168,25 @@ absl::Status CoordinateWeightSolver::Step(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(GradientPoint point,
                           EvaluateGradients(problem_, CoordinateWeights::kSimplex, state_.weights,
                                             state_.dual, context));
+  const double before = state_.best.RelativeGap();
+  bool sharper = false;
   if (options_.method == CoordinateMethod::kAlternation) {
     MERCER_RETURN_IF_ERROR(StepByNorms(point, context));
   } else {
-    MERCER_ASSIGN_OR_RETURN(const bool sharper, Sharpen(point, context));
+    MERCER_ASSIGN_OR_RETURN(sharper, Sharpen(point, context));
     if (!sharper) {
-      if (state_.stalled && ++state_.idle >= kMostIdle) {
-        state_.stop = GradientStop::kPrecision;
-        return absl::OkStatus();
-      }
       MERCER_RETURN_IF_ERROR(StepByNewton(point, context));
-      state_.idle = state_.stalled ? state_.idle : 0;
     }
   }
   ++state_.steps;
   if (!done()) {
     MERCER_RETURN_IF_ERROR(Bound(context).status());
+  }
+  const bool idle =
+      state_.stalled && !sharper && state_.best.RelativeGap() > kGapOfProgress * before;
+  state_.idle = idle ? state_.idle + 1 : 0;
+  if (!done() && state_.idle >= kMostIdle && state_.smoothing <= kLeastSmoothing) {
+    state_.stop = GradientStop::kPrecision;
   }
   if (!done() && state_.steps >= options_.max_steps) {
     state_.stop = GradientStop::kIterationLimit;

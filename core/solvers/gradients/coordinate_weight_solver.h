@@ -83,11 +83,11 @@ class CoordinateWeightSolver {
  private:
   struct State {
     Vector weights;
-    Vector dual;              // of the functions at these weights
-    double value = 0;         // their J, smoothed
-    double smoothing = 0;     // of the hinge
-    bool stalled = false;     // the last step has gained nothing
-    int64_t idle = 0;         // such steps in a row, without smoothing to take away
+    Vector dual;           // of the functions at these weights
+    double value = 0;      // their J, smoothed
+    double smoothing = 0;  // of the hinge
+    bool stalled = false;  // the last step has gained nothing
+    int64_t idle = 0;      // such steps in a row, without smoothing to take away
     int64_t steps = 0;
     GradientStop stop = GradientStop::kRunning;
     GradientBest best;

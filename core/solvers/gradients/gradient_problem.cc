@@ -51,9 +51,9 @@ absl::Status CheckGradientData(const Loss& loss, double cost, const ConstMatrixR
                    absl::StrCat("must be > 0 and finite, is ", cost));
   violations.Check(rows.rows() >= 2 && rows.cols() >= 1, "X", "must have 2 rows and a column");
   violations.Check(rows.allFinite(), "X", "must be finite");
-  violations.Check(targets.size() == rows.rows(), "y",
-                   absl::StrCat("must have a number for each of ", rows.rows(), " rows, has ",
-                                targets.size()));
+  violations.Check(
+      targets.size() == rows.rows(), "y",
+      absl::StrCat("must have a number for each of ", rows.rows(), " rows, has ", targets.size()));
   violations.Check(targets.allFinite(), "y", "must be finite");
   violations.Check(!loss.is_margin_loss() || (targets.array().abs() == 1).all(), "y",
                    "must be -1 or +1");
@@ -136,8 +136,7 @@ absl::StatusOr<GradientPoint> EvaluateGradients(const GradientProblem& problem,
   problem.loss->RepairDual(problem.pair_targets, problem.pair_costs, /*balanced=*/false,
                            point.dual);
   const Index block = PassColumns(problem);
-  std::vector<Vector> parts(
-      static_cast<size_t>((problem.num_columns() + block - 1) / block));
+  std::vector<Vector> parts(static_cast<size_t>((problem.num_columns() + block - 1) / block));
   context.parallel().ForBlocks(problem.num_columns(), block, [&](Index begin, Index end) {
     if (!context.cancelled()) {
       PassOverColumns(problem, begin, end, point, parts[static_cast<size_t>(begin / block)]);

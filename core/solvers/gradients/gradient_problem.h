@@ -61,10 +61,10 @@ enum class CoordinateWeights { kFixed, kSimplex };
 
 // A function and bounds of the optimum.
 struct GradientPoint {
-  Vector dual;         // feasible
-  Vector weights;      // beta
-  Vector energies;     // S_l of all columns
-  Vector predictions;  // t_p
+  Vector dual;           // feasible
+  Vector weights;        // beta
+  Vector energies;       // S_l of all columns
+  Vector predictions;    // t_p
   double base_norm = 0;  // |f_0|^2
   double linear = 0;     // the sum of -conjugate_p(-v_p)
   double upper = kInfinity;
@@ -72,6 +72,8 @@ struct GradientPoint {
 
   // |f_l|.
   Vector Norms() const { return weights.cwiseProduct((2 * energies).cwiseSqrt()); }
+  // What the slopes -S_l of J say that other weights on the simplex could gain at most.
+  double GapOfWeights() const { return energies.maxCoeff() - weights.dot(energies); }
 };
 
 double RelativeGradientGap(double upper, double lower);

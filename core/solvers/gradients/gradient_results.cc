@@ -72,10 +72,9 @@ CoordinateRanking RankCoordinates(const Vector& norms, const Vector& energies) {
   return ranking;
 }
 
-Matrix GradientCovariance(const GradientProblem& problem, const Vector& weights,
-                          const Vector& dual, const std::vector<Index>& columns) {
-  const Matrix moments =
-      MomentsOf(problem, dual, columns) * Vector(weights(columns)).asDiagonal();
+Matrix GradientCovariance(const GradientProblem& problem, const Vector& weights, const Vector& dual,
+                          const std::vector<Index>& columns) {
+  const Matrix moments = MomentsOf(problem, dual, columns) * Vector(weights(columns)).asDiagonal();
   return moments.transpose() * (problem.gram * moments);
 }
 
@@ -91,8 +90,7 @@ absl::StatusOr<GradientDirections> LeadingDirections(const GradientProblem& prob
   if (measure == DirectionMeasure::kRows) {
     a = problem.gram * moments / std::sqrt(static_cast<double>(rows));
   } else {
-    MERCER_ASSIGN_OR_RETURN(const SymmetricEigen root,
-                            SymmetricEigen::Make(problem.gram, context));
+    MERCER_ASSIGN_OR_RETURN(const SymmetricEigen root, SymmetricEigen::Make(problem.gram, context));
     MERCER_ASSIGN_OR_RETURN(const Matrix vectors, root.Largest(rows, context));
     a = root.values().reverse().cwiseMax(0.0).cwiseSqrt().asDiagonal() *
         (vectors.transpose() * moments);
@@ -109,8 +107,8 @@ absl::StatusOr<GradientDirections> LeadingDirections(const GradientProblem& prob
   GradientDirections found;
   found.columns = functions.columns;
   found.eigenvalues = values.head(count);
-  found.directions = a.transpose() * vectors *
-                     found.eigenvalues.cwiseSqrt().cwiseInverse().asDiagonal();
+  found.directions =
+      a.transpose() * vectors * found.eigenvalues.cwiseSqrt().cwiseInverse().asDiagonal();
   for (Index k = 0; k < count; ++k) {
     Index largest = 0;
     found.directions.col(k).cwiseAbs().maxCoeff(&largest);
@@ -157,18 +155,18 @@ Vector DerivativeNorms(const HessianFunction& function, const ConstMatrixRef& gr
   const Matrix& x = function.rows;
   const Matrix& b = function.moments;
   const Vector& a = function.sums;
-  const Matrix across = b * x.transpose();        // b_j'x_l
-  const Vector own = across.diagonal();           // b_j'x_j
+  const Matrix across = b * x.transpose();  // b_j'x_l
+  const Vector own = across.diagonal();     // b_j'x_j
   const Index rows = x.rows();
-  Matrix ahead = -across;                         // b_j'(x_j - x_l)
+  Matrix ahead = -across;  // b_j'(x_j - x_l)
   ahead.colwise() += own;
-  Matrix behind = across.transpose();             // b_l'(x_j - x_l)
+  Matrix behind = across.transpose();  // b_l'(x_j - x_l)
   behind.rowwise() -= own.transpose();
   Matrix q = a * a.transpose() + b * b.transpose() / s2 - ahead.cwiseProduct(behind) / s4;
   q -= (ahead * a.asDiagonal() - a.asDiagonal() * behind) / s2;
   const Matrix gq = gram.cwiseProduct(q);
-  const Matrix w = gram.cwiseProduct(
-      Matrix((Vector::Ones(rows) * a.transpose()) / s2 + behind / s4));
+  const Matrix w =
+      gram.cwiseProduct(Matrix((Vector::Ones(rows) * a.transpose()) / s2 + behind / s4));
   const Vector totals = gq.rowwise().sum() + gq.colwise().sum().transpose();
   const Matrix gb = gram * b;
   const Matrix wx = w * x;
@@ -177,11 +175,10 @@ Vector DerivativeNorms(const HessianFunction& function, const ConstMatrixRef& gr
   const double q_sum = gq.sum();
   Vector norms(x.cols());
   for (Index p = 0; p < x.cols(); ++p) {
-    const double squares =
-        totals.dot(x.col(p).cwiseAbs2()) - 2 * x.col(p).dot(qx.col(p));
+    const double squares = totals.dot(x.col(p).cwiseAbs2()) - 2 * x.col(p).dot(qx.col(p));
     const double moments = (b.col(p).cwiseProduct(w_sums)).dot(x.col(p)) - b.col(p).dot(wx.col(p));
-    const double square = 2 * b.col(p).dot(gb.col(p)) / s4 - 4 * moments / s2 - squares / s4 +
-                          q_sum / s2;
+    const double square =
+        2 * b.col(p).dot(gb.col(p)) / s4 - 4 * moments / s2 - squares / s4 + q_sum / s2;
     norms(p) = std::sqrt(std::max(0.0, square));
   }
   return norms;

@@ -28,7 +28,7 @@ GradientFunctions MakeGradientFunctions(const GradientProblem& problem, const Ve
 
 // f_0 and the f_l of the columns at rows, from G between rows (n) and anchors (m).
 struct GradientValues {
-  Vector base;      // n
+  Vector base;       // n
   Matrix gradients;  // n x columns
 };
 GradientValues ValuesAt(const GradientFunctions& functions, const ConstMatrixRef& gram);
@@ -42,8 +42,8 @@ struct CoordinateRanking {
 CoordinateRanking RankCoordinates(const Vector& norms, const Vector& energies);
 
 // <f_k, f_l> in the space of G for these coordinates.
-Matrix GradientCovariance(const GradientProblem& problem, const Vector& weights,
-                          const Vector& dual, const std::vector<Index>& columns);
+Matrix GradientCovariance(const GradientProblem& problem, const Vector& weights, const Vector& dual,
+                          const std::vector<Index>& columns);
 
 // Orthonormal directions that hold most of |f|^2: eigenvectors of the matrix of all <f_k, f_l>, of
 // which an m x m one has the same eigenvalues. The largest entry of each is positive. Eigenvalues
@@ -64,8 +64,8 @@ absl::StatusOr<GradientDirections> LeadingDirections(const GradientProblem& prob
 //   f(x) = sum_j G(x, x_j) (a_j + b_j'(x - x_j) / s^2), a_j the sums, b_j the moments of anchor j.
 struct HessianFunction {
   double width = 1;
-  Matrix rows;  // x_j
-  Vector sums;  // a
+  Matrix rows;     // x_j
+  Vector sums;     // a
   Matrix moments;  // b, m x d
 };
 HessianFunction MakeHessianFunction(const GradientProblem& problem, double width,

@@ -11,8 +11,8 @@
 namespace mercer {
 namespace {
 
-constexpr Index kPairColumns = 64;      // of a block, for one task
-constexpr Index kMomentColumns = 16;    // of z
+constexpr Index kPairColumns = 64;        // of a block, for one task
+constexpr Index kMomentColumns = 16;      // of z
 constexpr double kRankTolerance = 1e-15;  // of the largest eigenvalue
 
 // The columns of positive weight, times the root of it.

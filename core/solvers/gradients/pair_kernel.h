@@ -36,8 +36,7 @@ class MatrixPairKernel : public PairKernel {
 
   const Vector& diagonal() const override { return diagonal_; }
   absl::StatusOr<Vector> Product(const ConstVectorRef& v, RunContext& context) const override;
-  absl::StatusOr<Matrix> Block(const std::vector<Index>& pairs,
-                               RunContext& context) const override;
+  absl::StatusOr<Matrix> Block(const std::vector<Index>& pairs, RunContext& context) const override;
 
  private:
   Matrix values_;
@@ -57,8 +56,7 @@ class DiagonalPairKernel : public PairKernel {
 
   const Vector& diagonal() const override { return diagonal_; }
   absl::StatusOr<Vector> Product(const ConstVectorRef& v, RunContext& context) const override;
-  absl::StatusOr<Matrix> Block(const std::vector<Index>& pairs,
-                               RunContext& context) const override;
+  absl::StatusOr<Matrix> Block(const std::vector<Index>& pairs, RunContext& context) const override;
 
  private:
   explicit DiagonalPairKernel(const GradientProblem& problem) : problem_(problem) {}

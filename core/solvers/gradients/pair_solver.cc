@@ -25,24 +25,22 @@ absl::StatusOr<PairSolution> SolveSquare(const PairMachine& machine, const PairK
   PairSolution solution;
   solution.free.resize(static_cast<size_t>(kernel.size()));
   std::iota(solution.free.begin(), solution.free.end(), Index{0});
-  MERCER_ASSIGN_OR_RETURN(
-      const PairSystem system,
-      PairSystem::MakeShifted(kernel, ridge, solution.free, context));
+  MERCER_ASSIGN_OR_RETURN(const PairSystem system,
+                          PairSystem::MakeShifted(kernel, ridge, solution.free, context));
   solution.dual = start.size() > 0 ? start : Vector::Zero(kernel.size());
   for (int pass = 0; pass <= kSquareRefinements; ++pass) {
     MERCER_ASSIGN_OR_RETURN(const Vector product, kernel.Product(solution.dual, context));
-    const Vector gradient =
-        machine.targets - product - ridge.cwiseProduct(solution.dual);
+    const Vector gradient = machine.targets - product - ridge.cwiseProduct(solution.dual);
     const double norm = solution.dual.dot(product);
-    const double linear =
-        machine.loss.DualValue(machine.targets, machine.costs, solution.dual);
-    const double primal = 0.5 * norm + machine.loss.TotalValue(machine.targets, machine.costs,
-                                                               product, /*bias=*/0);
+    const double linear = machine.loss.DualValue(machine.targets, machine.costs, solution.dual);
+    const double primal =
+        0.5 * norm + machine.loss.TotalValue(machine.targets, machine.costs, product, /*bias=*/0);
     const double value = linear - 0.5 * norm;
     const double gap = std::abs(primal - value) / std::max(std::abs(primal), 1e-300);
     solution.value = value;
     solution.gap = gap;
-    if (gap <= kRoundedGap || pass == kSquareRefinements) {
+    // A gap is quadratic in the error of the dual, to which energies are linear: solve once at least.
+    if ((pass > 0 && gap <= kRoundedGap) || pass == kSquareRefinements) {
       break;
     }
     Vector change = gradient;
@@ -63,9 +61,9 @@ BoxDual MakePairBox(const PairMachine& machine, const PairKernel& kernel) {
 }
 
 absl::StatusOr<BoxPoint> SolvePairBox(const BoxDual& box, const Vector& start, int& steps,
-                                  RunContext& context) {
-  const Vector first = start.size() > 0 ? box.Clip(box.signs.cwiseProduct(start))
-                                        : Vector::Zero(box.size());
+                                      RunContext& context) {
+  const Vector first =
+      start.size() > 0 ? box.Clip(box.signs.cwiseProduct(start)) : Vector::Zero(box.size());
   MERCER_ASSIGN_OR_RETURN(BoxPoint point, EvaluateBox(box, first, context));
   MERCER_ASSIGN_OR_RETURN(const bool solved,
                           ImproveByNewton(box, kMostBoxNewtonSteps, point, steps, context));
@@ -117,16 +115,14 @@ absl::StatusOr<Vector> SweepPairs(const PairMachine& machine, const PairKernel& 
   h = Matrix(h.selfadjointView<Eigen::Lower>());
   h = box.signs.asDiagonal() * h * box.signs.asDiagonal();
   h.diagonal() += box.ridge;
-  Vector a = start.size() > 0 ? box.Clip(box.signs.cwiseProduct(start))
-                              : Vector::Zero(box.size());
+  Vector a = start.size() > 0 ? box.Clip(box.signs.cwiseProduct(start)) : Vector::Zero(box.size());
   Vector gradient = h * a;
   gradient.array() -= 1;
   for (int sweep = 0; sweep < sweeps; ++sweep) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     for (Index p = 0; p < box.size(); ++p) {
-      const double next = h(p, p) > 0
-                              ? std::clamp(a(p) - gradient(p) / h(p, p), 0.0, box.bounds(p))
-                              : a(p);
+      const double next =
+          h(p, p) > 0 ? std::clamp(a(p) - gradient(p) / h(p, p), 0.0, box.bounds(p)) : a(p);
       if (next != a(p)) {
         gradient += (next - a(p)) * h.col(p);
         a(p) = next;
@@ -145,8 +141,8 @@ absl::StatusOr<MachinePoint> EvaluateMachine(const PairMachine& machine, const P
   point.norm = std::max(0.0, point.dual.dot(point.predictions));
   point.upper = 0.5 * point.norm + machine.loss.TotalValue(machine.targets, machine.costs,
                                                            point.predictions, /*bias=*/0);
-  point.lower = machine.loss.DualValue(machine.targets, machine.costs, point.dual) -
-                0.5 * point.norm;
+  point.lower =
+      machine.loss.DualValue(machine.targets, machine.costs, point.dual) - 0.5 * point.norm;
   return point;
 }
 

@@ -28,8 +28,8 @@ namespace mercer {
 struct PairMachine {
   const Loss& loss;  // square, hinge or squared hinge; must outlive this
   Vector targets;
-  Vector costs;            // > 0
-  double smoothing = 0;    // of the hinge
+  Vector costs;          // > 0
+  double smoothing = 0;  // of the hinge
   // Of the diagonal that the dual adds to Q: 1 / (2 c) of the losses with a curvature.
   Vector Ridge() const;
 };

@@ -82,8 +82,8 @@ absl::StatusOr<GradientPairs> GaussianPairs(const PairWeights& weights,
     }
   }
   if (!differ) {
-    return BadPairs("weights.s", absl::StrCat("is too small: at ", width,
-                                              " no row has a weight beside itself"));
+    return BadPairs("weights.s",
+                    absl::StrCat("is too small: at ", width, " no row has a weight beside itself"));
   }
   pairs.weights = Vector::Map(values.data(), static_cast<Index>(values.size())) / sum;
   return pairs;

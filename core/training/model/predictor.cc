@@ -83,7 +83,12 @@ void KeepOwnTasks(const std::vector<int>& tasks, Index outputs, Prediction& pred
 }  // namespace
 
 Index Prediction::CountByMean() const {
-  return std::count(tasks.begin(), tasks.end(), TaskCoding::kMeanOfAll);
+  Index count = 0;
+  for (size_t row = 0; row < tasks.size(); ++row) {
+    const bool taken_back = std::isnan(decision_values(static_cast<Index>(row), 0));
+    count += tasks[row] == TaskCoding::kMeanOfAll && !taken_back ? 1 : 0;
+  }
+  return count;
 }
 
 void Prediction::TakeBack(Index row) {

@@ -40,7 +40,7 @@ struct Prediction {
   // add up to the decision values.
   std::vector<Matrix> contributions;
 
-  // How many rows the mean over all tasks has predicted.
+  // How many rows the mean over all tasks has predicted; those that are taken back are not.
   Index CountByMean() const;
   // Makes all numbers of that row NaN.
   void TakeBack(Index row);

@@ -139,8 +139,9 @@ absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
 // is best by the folds that are through, or, when none is, by what there is of the first. It has as
 // much of a limit of time for that as each fold has, and after a stop kTimeAfterStop; when that is
 // too short, the model is constant. Parts of the rows that are not through, or that cannot be
-// trained on, do not count in the table; without any there is none. Other errors: kInvalidArgument (data that cannot be trained
-// on), kCancelled, kFailedPrecondition with reason NO_MODEL (nothing was trained).
+// trained on, do not count in the table; without any there is none. Other errors: kInvalidArgument
+// (data that cannot be trained on), kCancelled, kFailedPrecondition with reason NO_MODEL (nothing
+// was trained).
 struct RecipeRun {
   const LearnerEntry* entry = nullptr;
   const TrainingRecipe* recipe = nullptr;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
@@ -95,8 +96,10 @@ _LINEAR = "linear(columns="
 
 
 def _of_column(name: str) -> str:
-    """The column that a linear kernel is of, as its own name."""
-    return name[len(_LINEAR) : -1] if name.startswith(_LINEAR) and name.endswith(")") and "," not in name else name
+    """The column that a linear kernel is of, as its own name; ``"Fz[1]"`` is another form of ``"Fz@1"``."""
+    if name.startswith(_LINEAR) and name.endswith(")") and "," not in name:
+        name = name[len(_LINEAR) : -1]
+    return re.sub(r"^(.+)\[([^\[\]]+)\]$", r"\1@\2", name)
 
 
 def grid_of(table: ModelTable, column: int = 0) -> Optional[ModelTable]:
@@ -112,7 +115,7 @@ def grid_of(table: ModelTable, column: int = 0) -> Optional[ModelTable]:
     -------
     grid : ModelTable, optional
         Rows and columns by the first and second part of the names, which stand before and after the last ``_`` (or
-        ``@ : / . -`` or a blank) of each. None where the rows are no grid of at least two by two.
+        ``@ : / . -`` or a blank) of each, or are ``Fz[1]``. None where the rows are no grid of at least two by two.
     """
     names = [_of_column(name) for name in table.rows]
     for between in _BETWEEN:

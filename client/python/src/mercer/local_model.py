@@ -243,18 +243,23 @@ class LocalModel:
             if task or tasks is not None or rule != "own":
                 raise ValueError("the model is of a single task")
             return None
+        has_column = is_frame(rows) and self.task_column in rows.columns
+        if tasks is not None:
+            if has_column:
+                raise ValueError(f"tasks must be absent: the column {self.task_column!r} of the rows says them already")
+            tasks = task_texts(tasks, total, may_be_missing=rule != "own")
         if rule == "mean":
             if task:
                 raise ValueError("task must be empty: all rows are predicted by the mean")
             return np.full(total, -1, dtype=np.intp)
         if tasks is None and not task:
-            if not is_frame(rows) or self.task_column not in rows.columns:
+            if not has_column:
                 raise ValueError(
                     f"the model is of several tasks: say which one each row is of ({self._listed_tasks()})"
                 )
-            tasks = rows[self.task_column]
+            tasks = task_texts(rows[self.task_column], total, may_be_missing=rule != "own")
         place = {name: output for output, name in enumerate(self.tasks)}
-        names = [task] * total if task else task_texts(tasks, total, may_be_missing=rule != "own")
+        names = [task] * total if task else tasks
         for row, name in enumerate(names):
             if name not in place and rule == "own":
                 where = "" if task else f"row {row}: "

@@ -5,8 +5,8 @@ import { tableRows } from './model_tables.ts';
 // What stands between the two parts of a name, the first that fits all of them.
 const BETWEEN = ['@', '_', ':', '/', '.', '-', ' '];
 
-/** The column that a linear kernel is of, as its own name. */
-const ofColumn = (name: string) => /^linear\(columns=([^,]+)\)$/.exec(name)?.[1] ?? name;
+/** The column that a linear kernel is of, as its own name; "Fz[1]" is another form of "Fz@1". */
+const ofColumn = (name: string) => (/^linear\(columns=([^,]+)\)$/.exec(name)?.[1] ?? name).replace(/^(.+)\[([^[\]]+)\]$/, '$1@$2');
 
 function split(name: string, between: string): [string, string] {
   const at = name.lastIndexOf(between);

@@ -305,6 +305,15 @@ TEST(TableTextTest, ACurveKeepsTheOrderOfItsRows) {
             "  not shown: 1 of 3 variables\n");
 }
 
+TEST(TableTextTest, ARankingKeepsTheOrderOfItsRows) {
+  v1::ModelTable table = Numbers({{1, 5}, {2, 9}, {3, 1}});
+  table.set_name("ranking");
+  table.set_drawing(v1::TABLE_DRAWING_NUMBERS);
+  const std::string text = FormatTable(table, {.width = 60}, 0);
+  EXPECT_LT(text.find("r1"), text.find("r2"));
+  EXPECT_LT(text.find("r2"), text.find("r3"));
+}
+
 TEST(TableTextTest, WideTablesStayOnTheScreen) {
   const v1::ModelTable table =
       Numbers(std::vector<std::vector<double>>(30, std::vector<double>(40, -1.23456e-5)));

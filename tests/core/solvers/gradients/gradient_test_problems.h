@@ -18,10 +18,10 @@ struct GradientCase {
   LossKind loss = LossKind::kSquare;
   double cost = 10;
   PairWeights weights = {.neighbors = 4};
-  bool linear_gram = false;     // else Gaussian, of the median distance
-  Index repeated_rows = 0;      // copies of the first ones, with labels of their own
-  Index repeated_columns = 0;   // copies of the first ones
-  double scale = 1;             // of each column a random power of it
+  bool linear_gram = false;    // else Gaussian, of the median distance
+  Index repeated_rows = 0;     // copies of the first ones, with labels of their own
+  Index repeated_columns = 0;  // copies of the first ones
+  double scale = 1;            // of each column a random power of it
 };
 
 struct GradientData {
