@@ -89,10 +89,13 @@ absl::StatusOr<GradientPairs> GaussianPairs(const PairWeights& weights,
   return pairs;
 }
 
-GradientPairs UniformPairs(Index rows) {
+absl::StatusOr<GradientPairs> UniformPairs(Index rows, const RunContext& context) {
   GradientPairs pairs;
   pairs.weights = Vector::Constant(rows * rows, 1.0 / static_cast<double>(rows));
+  pairs.targets.reserve(static_cast<size_t>(rows * rows));
+  pairs.anchors.reserve(static_cast<size_t>(rows * rows));
   for (Index i = 0; i < rows; ++i) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     for (Index j = 0; j < rows; ++j) {
       pairs.targets.push_back(i);
       pairs.anchors.push_back(j);
@@ -154,7 +157,7 @@ absl::StatusOr<GradientPairs> MakeGradientPairs(const PairWeights& weights,
     case PairWeighting::kUniform:
       break;
   }
-  return UniformPairs(squared_distances.rows());
+  return UniformPairs(squared_distances.rows(), context);
 }
 
 }  // namespace mercer

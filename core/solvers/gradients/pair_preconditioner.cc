@@ -1,0 +1,142 @@
+#include "core/solvers/gradients/pair_preconditioner.h"
+
+#include <algorithm>
+
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
+
+#include "core/base/numeric/random.h"
+#include "core/base/status/status_macros.h"
+#include "core/linalg/blocked_cholesky.h"
+#include "core/linalg/matrix_products.h"
+
+namespace mercer {
+namespace {
+
+constexpr int kSubspaceIterations = 2;
+constexpr Index kMostRank = 256;  // of the low rank, but for one leading vector
+constexpr Index kMostOfOneVector = 1024;
+constexpr Index kPairsOfBlock = 512;
+constexpr double kLeastDiagonalShare = 0.01;  // of the diagonal that is left
+
+Matrix Orthonormal(const Matrix& columns) {
+  return Eigen::HouseholderQR<Matrix>(columns).householderQ() *
+         Matrix::Identity(columns.rows(), columns.cols());
+}
+
+}  // namespace
+
+absl::StatusOr<Matrix> LeadingPart(const ConstMatrixRef& gram, Index most, RunContext& context) {
+  const Index count = std::min(most, gram.rows());
+  RandomStream random(1, "leading part of a kernel");
+  Matrix basis = Matrix::NullaryExpr(gram.rows(), count, [&] { return random.Uniform() - 0.5; });
+  for (int pass = 0; pass <= kSubspaceIterations; ++pass) {
+    Matrix product = Matrix::Zero(gram.rows(), count);
+    MERCER_RETURN_IF_ERROR(AddProduct(1.0, gram, basis, product, context));
+    basis = Orthonormal(product);
+  }
+  Matrix product = Matrix::Zero(gram.rows(), count);
+  MERCER_RETURN_IF_ERROR(AddProduct(1.0, gram, basis, product, context));
+  const Matrix inner = basis.transpose() * product;
+  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(0.5 * (inner + inner.transpose()));
+  const Vector roots = eigen.eigenvalues().cwiseMax(0.0).cwiseSqrt().reverse();
+  return Matrix(basis * eigen.eigenvectors().rowwise().reverse() * roots.asDiagonal());
+}
+
+absl::StatusOr<PairPreconditioner> PairPreconditioner::Make(const PairKernel& kernel,
+                                                            const Vector& ridge,
+                                                            const std::vector<Index>& pairs,
+                                                            RunContext& context) {
+  PairPreconditioner made;
+  const Vector diagonal = kernel.diagonal()(pairs);
+  const PairParts* const parts = kernel.parts();
+  const Index width = parts == nullptr ? 0 : 1 + parts->z.cols();
+  if (parts == nullptr || parts->leading.cols() == 0 || width > kMostOfOneVector) {
+    made.inverse_ = (diagonal + ridge).cwiseInverse();
+    return made;
+  }
+  made.parts_ = parts;
+  made.pairs_ = pairs;
+  made.leading_ = std::clamp<Index>(kMostRank / width, 1, parts->leading.cols());
+  const Index rank = made.leading_ * width;
+  made.factor_ = Matrix::Identity(rank, rank);
+  made.inverse_.resize(diagonal.size());
+  const RowMatrix z = parts->z;
+  Matrix block(rank, kPairsOfBlock);
+  for (Index begin = 0; begin < diagonal.size(); begin += kPairsOfBlock) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    const Index size = std::min(kPairsOfBlock, diagonal.size() - begin);
+    for (Index k = 0; k < size; ++k) {
+      const auto p = static_cast<size_t>(pairs[static_cast<size_t>(begin + k)]);
+      const Index i = parts->pairs.targets[p];
+      const Index j = parts->pairs.anchors[p];
+      Vector u(width);
+      u << 1, (z.row(i) - z.row(j)).transpose();
+      for (Index c = 0; c < made.leading_; ++c) {
+        block.col(k).segment(c * width, width) = parts->leading(j, c) * u;
+      }
+      const double left = diagonal(begin + k) - block.col(k).squaredNorm();
+      made.inverse_(begin + k) =
+          1 / (std::max(left, kLeastDiagonalShare * diagonal(begin + k)) + ridge(begin + k));
+      block.col(k) *= std::sqrt(made.inverse_(begin + k));
+    }
+    made.factor_.selfadjointView<Eigen::Lower>().rankUpdate(block.leftCols(size));
+  }
+  MERCER_RETURN_IF_ERROR(FactorCholesky(made.factor_, context));
+  return made;
+}
+
+Vector PairPreconditioner::TransposedTimes(const Vector& x) const {
+  const Index rows = parts_->leading.rows();
+  const Index width = 1 + parts_->z.cols();
+  Matrix moments = Matrix::Zero(rows, width);
+  const GradientPairs& all = parts_->pairs;
+  for (size_t k = 0; k < pairs_.size(); ++k) {
+    moments(all.anchors[static_cast<size_t>(pairs_[k])], 0) += x(static_cast<Index>(k));
+  }
+  for (Index c = 0; c < parts_->z.cols(); ++c) {
+    const double* const z = parts_->z.col(c).data();
+    double* const sums = moments.col(c + 1).data();
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      const auto p = static_cast<size_t>(pairs_[k]);
+      const Index j = all.anchors[p];
+      sums[j] += x(static_cast<Index>(k)) * (z[all.targets[p]] - z[j]);
+    }
+  }
+  const Matrix products = moments.transpose() * parts_->leading.leftCols(leading_);
+  return Vector::Map(products.data(), products.size());
+}
+
+Vector PairPreconditioner::Times(const Vector& x) const {
+  const Index width = 1 + parts_->z.cols();
+  const Matrix values =
+      parts_->leading.leftCols(leading_) * Matrix::Map(x.data(), width, leading_).transpose();
+  const GradientPairs& all = parts_->pairs;
+  Vector out(static_cast<Index>(pairs_.size()));
+  for (size_t k = 0; k < pairs_.size(); ++k) {
+    out(static_cast<Index>(k)) = values(all.anchors[static_cast<size_t>(pairs_[k])], 0);
+  }
+  for (Index c = 0; c < parts_->z.cols(); ++c) {
+    const double* const z = parts_->z.col(c).data();
+    const double* const of_anchors = values.col(c + 1).data();
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      const auto p = static_cast<size_t>(pairs_[k]);
+      const Index j = all.anchors[p];
+      out(static_cast<Index>(k)) += (z[all.targets[p]] - z[j]) * of_anchors[j];
+    }
+  }
+  return out;
+}
+
+Vector PairPreconditioner::Apply(const Vector& x) const {
+  const Vector scaled = inverse_.cwiseProduct(x);
+  if (parts_ == nullptr) {
+    return scaled;
+  }
+  Vector inner = TransposedTimes(scaled);
+  factor_.triangularView<Eigen::Lower>().solveInPlace(inner);
+  factor_.triangularView<Eigen::Lower>().transpose().solveInPlace(inner);
+  return scaled - inverse_.cwiseProduct(Times(inner));
+}
+
+}  // namespace mercer
