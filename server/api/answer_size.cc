@@ -8,6 +8,7 @@
 
 #include "core/base/numeric/hash_table.h"
 #include "core/base/status/errors.h"
+#include "core/training/terms/gradient_term.h"
 
 namespace mercer::server {
 namespace {
@@ -29,9 +30,14 @@ int64_t CountContributions(const Model& model) {
 }
 
 // Numbers in the answer to one row. Beyond any limit it need not be exact, but it never wraps round.
-double ValuesPerRow(const Model& model, bool contributions) {
-  const int64_t matrices = contributions ? 1 + CountContributions(model) : 1;
-  return static_cast<double>(matrices) * static_cast<double>(model.function.num_outputs());
+double ValuesPerRow(const Model& model, const PredictOptions& asked) {
+  const int64_t matrices = asked.contributions ? 1 + CountContributions(model) : 1;
+  double values = static_cast<double>(matrices) * static_cast<double>(model.function.num_outputs());
+  for (const GradientTerm* term : TermsOf<GradientTerm>(model.function.terms)) {
+    values += asked.gradients ? static_cast<double>(term->columns.size()) : 0;
+    values += asked.projections ? static_cast<double>(term->directions.cols()) : 0;
+  }
+  return values;
 }
 
 }  // namespace
@@ -48,9 +54,9 @@ absl::Status CheckMessageSize(const google::protobuf::Message& answer, int64_t l
       {{"limit_bytes", absl::StrCat(limit_bytes)}, {"got_bytes", absl::StrCat(bytes)}});
 }
 
-absl::Status CheckAnswerSize(const Model& model, bool contributions, Index rows,
+absl::Status CheckAnswerSize(const Model& model, const PredictOptions& asked, Index rows,
                              int64_t limit_bytes) {
-  const double values = ValuesPerRow(model, contributions) * static_cast<double>(rows);
+  const double values = ValuesPerRow(model, asked) * static_cast<double>(rows);
   if (values * sizeof(double) <= static_cast<double>(limit_bytes)) {
     return absl::OkStatus();
   }
@@ -58,8 +64,9 @@ absl::Status CheckAnswerSize(const Model& model, bool contributions, Index rows,
   return WithReason(
       absl::ResourceExhaustedError(absl::StrCat(
           "the answer to ", rows, " rows with ", outputs, " outputs",
-          contributions ? " and the contributions of each kernel" : "", " exceeds the limit of ",
-          limit_bytes, " bytes of a message: send fewer rows at a time, over PredictStream")),
+          asked.contributions ? " and the contributions of each kernel" : "",
+          asked.gradients ? " and the gradients" : "", " exceeds the limit of ", limit_bytes,
+          " bytes of a message: send fewer rows at a time, over PredictStream")),
       "RESPONSE_TOO_LARGE",
       {{"rows", absl::StrCat(rows)},
        {"outputs", absl::StrCat(outputs)},
@@ -67,14 +74,15 @@ absl::Status CheckAnswerSize(const Model& model, bool contributions, Index rows,
        {"use", "PredictStream"}});
 }
 
-Index RowsPerAnswer(const Model& model, bool contributions, Index most, int64_t limit_bytes) {
+Index RowsPerAnswer(const Model& model, const PredictOptions& asked, Index most,
+                    int64_t limit_bytes) {
   size_t label_bytes = 0;
   for (const std::string& label : model.coding.classes()) {
     label_bytes = std::max(label_bytes, label.size());
   }
   // Tag and length of a label, and the names of outputs and kernels, have the other half.
   const double row_bytes =
-      ValuesPerRow(model, contributions) * sizeof(double) + static_cast<double>(label_bytes) + 6;
+      ValuesPerRow(model, asked) * sizeof(double) + static_cast<double>(label_bytes) + 6;
   const double rows = static_cast<double>(limit_bytes) / 2 / row_bytes;
   return rows >= static_cast<double>(most) ? most : std::max<Index>(1, static_cast<Index>(rows));
 }

@@ -21,12 +21,13 @@ inline constexpr size_t kMaxCopiedBytes = size_t{1} << 20;
 // `limit_bytes`.
 absl::Status CheckMessageSize(const google::protobuf::Message& answer, int64_t limit_bytes);
 
-// Errors: kResourceExhausted with reason RESPONSE_TOO_LARGE when rows x outputs x (1 + contributions)
-// numbers alone exceed `limit_bytes`.
-absl::Status CheckAnswerSize(const Model& model, bool contributions, Index rows,
+// Errors: kResourceExhausted with reason RESPONSE_TOO_LARGE when the numbers of the rows alone, those
+// of the outputs and what else is asked for, exceed `limit_bytes`.
+absl::Status CheckAnswerSize(const Model& model, const PredictOptions& asked, Index rows,
                              int64_t limit_bytes);
 
 // At most `most` rows, at least one, whose answer keeps within the limit (if that of one row does).
-Index RowsPerAnswer(const Model& model, bool contributions, Index most, int64_t limit_bytes);
+Index RowsPerAnswer(const Model& model, const PredictOptions& asked, Index most,
+                    int64_t limit_bytes);
 
 }  // namespace mercer::server

@@ -20,7 +20,7 @@ absl::StatusOr<PreparedData> PrepareCall(const LoadedModel& model, const Pending
   const Model& content = model.predictor->model();
   MERCER_ASSIGN_OR_RETURN(const Dataset rows,
                           ReadRows(call.request->rows(), *model.predictor, model.ignored_columns));
-  MERCER_RETURN_IF_ERROR(CheckAnswerSize(content, false, rows.rows, max_message_bytes));
+  MERCER_RETURN_IF_ERROR(CheckAnswerSize(content, {}, rows.rows, max_message_bytes));
   RunContext context;
   PredictOptions options;
   options.task = call.request->task();

@@ -61,11 +61,22 @@ v1::PredictHeader HeaderOf(const v1::PredictRequest& request) {
   header.set_model(request.model());
   header.set_dataset(request.dataset());
   header.set_contributions(request.contributions());
+  header.set_gradients(request.gradients());
+  header.set_projections(request.projections());
   header.set_probabilities(request.probabilities());
   header.set_task(request.task());
   header.set_task_rule(request.task_rule());
   header.set_unseen(request.unseen());
   return header;
+}
+
+// What is asked for beside the values.
+PredictOptions WhatIsAsked(const v1::PredictHeader& header) {
+  PredictOptions options;
+  options.contributions = header.contributions();
+  options.gradients = header.gradients();
+  options.projections = header.projections();
+  return options;
 }
 
 }  // namespace
@@ -80,8 +91,8 @@ std::shared_ptr<const LoadedModel> PredictionHandlers::Find(
 }
 
 bool PredictionHandlers::MayJoin(const LoadedModel& model, const v1::PredictRequest& request) {
-  if (!request.has_rows() || request.contributions() ||
-      request.unseen() != v1::UNSEEN_ROWS_UNSPECIFIED ||
+  if (!request.has_rows() || request.contributions() || request.gradients() ||
+      request.projections() || request.unseen() != v1::UNSEEN_ROWS_UNSPECIFIED ||
       request.ByteSizeLong() > kMostBytesOfJoiningCall) {
     return false;
   }
@@ -124,11 +135,10 @@ absl::StatusOr<std::shared_ptr<const Dataset>> PredictionHandlers::OpenDataset(
 absl::StatusOr<v1::PredictResponse> PredictionHandlers::PredictDataset(
     const LoadedModel& model, const v1::PredictHeader& header, const Dataset& dataset,
     const CancellationToken& cancellation) const {
-  MERCER_RETURN_IF_ERROR(CheckAnswerSize(model.predictor->model(), header.contributions(),
-                                         dataset.rows, context_.limits.message_bytes));
+  PredictOptions options = WhatIsAsked(header);
+  MERCER_RETURN_IF_ERROR(CheckAnswerSize(model.predictor->model(), options, dataset.rows,
+                                         context_.limits.message_bytes));
   RunContext run(cancellation, 1, nullptr);
-  PredictOptions options;
-  options.contributions = header.contributions();
   options.task = header.task();
   MERCER_ASSIGN_OR_RETURN(options.task_rule, ReadTaskRule(header.task_rule()));
   const Preprocessing& preprocessing = model.predictor->model().preprocessing;
@@ -197,7 +207,7 @@ absl::StatusOr<v1::ListPredictionStatisticsResponse> PredictionHandlers::ListSta
 
 Index PredictionHandlers::BatchRows(const LoadedModel& model, const v1::PredictHeader& header,
                                     const Dataset& dataset, Index begin) const {
-  return RowsPerAnswer(model.predictor->model(), header.contributions(),
+  return RowsPerAnswer(model.predictor->model(), WhatIsAsked(header),
                        std::min(kBatchRows, dataset.rows - begin), context_.limits.message_bytes);
 }
 

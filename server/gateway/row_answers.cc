@@ -29,6 +29,12 @@ absl::Status CheckShapes(const v1::PredictResponse& response) {
   for (const v1::Contribution& contribution : response.contributions()) {
     good = good && HasShape(contribution.values(), rows, response.outputs_size());
   }
+  for (const v1::LearnedGradient& gradient : response.gradients()) {
+    good = good &&
+           (!gradient.has_values() || HasShape(gradient.values(), rows, gradient.columns_size())) &&
+           (!gradient.has_projections() ||
+            HasShape(gradient.projections(), rows, gradient.projections().columns()));
+  }
   for (const v1::RowError& error : response.row_errors()) {
     good = good && error.row() >= 1 && error.row() <= rows;
   }
@@ -79,6 +85,38 @@ void AppendJsonRow(const Names& names, const v1::Matrix& matrix, int64_t row, st
   text.push_back('}');
 }
 
+// "direction 1", ...: names of the columns of projections.
+Names DirectionNames(const v1::LearnedGradient& gradient) {
+  Names names;
+  for (int64_t k = 0; k < gradient.projections().columns(); ++k) {
+    *names.Add() = absl::StrCat("direction ", k + 1);
+  }
+  return names;
+}
+
+// ,"gradients":{output: {column: number}} and ,"projections":{output: {direction: number}} of one row.
+void AppendGradients(const v1::PredictResponse& response, int64_t row, std::string& text) {
+  std::string gradients;
+  std::string projections;
+  const auto append = [&](const std::string& output, const Names& names, const v1::Matrix& matrix,
+                          std::string& out) {
+    out += out.empty() ? "{" : ",";
+    AppendJsonText(output, out);
+    out.push_back(':');
+    AppendJsonRow(names, matrix, row, out);
+  };
+  for (const v1::LearnedGradient& gradient : response.gradients()) {
+    if (gradient.has_values()) {
+      append(gradient.output(), gradient.columns(), gradient.values(), gradients);
+    }
+    if (gradient.has_projections()) {
+      append(gradient.output(), DirectionNames(gradient), gradient.projections(), projections);
+    }
+  }
+  text += gradients.empty() ? "" : absl::StrCat(",\"gradients\":", gradients, "}");
+  text += projections.empty() ? "" : absl::StrCat(",\"projections\":", projections, "}");
+}
+
 void AppendPrediction(const v1::PredictResponse& response, int64_t row, std::string_view error,
                       std::string& text) {
   if (response.labels_size() > 0) {
@@ -106,6 +144,7 @@ void AppendPrediction(const v1::PredictResponse& response, int64_t row, std::str
     }
     text.push_back('}');
   }
+  AppendGradients(response, row, text);
   if (!error.empty()) {
     text += ",\"error\":";
     AppendJsonText(error, text);
@@ -152,6 +191,17 @@ std::string CsvHeader(const v1::PredictResponse& response) {
                                       : contribution.name());
     }
   }
+  for (const v1::LearnedGradient& gradient : response.gradients()) {
+    const std::string of = response.outputs_size() > 1 ? absl::StrCat(" ", gradient.output()) : "";
+    if (gradient.has_values()) {
+      for (const std::string& column : gradient.columns()) {
+        add(absl::StrCat("gradient", of, " ", column));
+      }
+    }
+    for (const std::string& direction : DirectionNames(gradient)) {
+      add(absl::StrCat(direction, of));
+    }
+  }
   if (response.row_errors_size() > 0) {
     add("error");
   }
@@ -172,6 +222,10 @@ void AppendLine(const v1::PredictResponse& response, int64_t row, std::string_vi
   for (const v1::Contribution& contribution : response.contributions()) {
     AppendCells(contribution.values(), row, text);
   }
+  for (const v1::LearnedGradient& gradient : response.gradients()) {
+    AppendCells(gradient.values(), row, text);
+    AppendCells(gradient.projections(), row, text);
+  }
   if (response.row_errors_size() > 0) {
     text.push_back(',');
     AppendCell(error, text);
@@ -190,8 +244,11 @@ size_t JsonTextBytes(std::string_view value) {
 size_t BytesOfRows(const v1::PredictResponse& response, size_t first_row) {
   constexpr size_t kNumber = 24;  // -1.7976931348623157e+308
   constexpr std::string_view kFrame = R"(,"error":,)";
-  const int64_t numbers = int64_t{response.outputs_size()} * (1 + response.contributions_size()) +
-                          response.classes_size();
+  int64_t numbers = int64_t{response.outputs_size()} * (1 + response.contributions_size()) +
+                    response.classes_size();
+  for (const v1::LearnedGradient& gradient : response.gradients()) {
+    numbers += gradient.values().columns() + gradient.projections().columns();
+  }
   size_t bytes = static_cast<size_t>(response.decision_values().rows()) *
                  (first_row + kNumber * static_cast<size_t>(numbers) + kFrame.size());
   for (const std::string& label : response.labels()) {

@@ -31,6 +31,8 @@ struct PredictFlags {
   TaskFlags tasks;
   bool values = false;
   bool contributions = false;
+  bool gradients = false;
+  bool projections = false;
   std::optional<std::string> delimiter;
   std::string format;
   bool no_header = false;
@@ -132,6 +134,8 @@ absl::Status PredictAll(Session& session, const PredictFlags& flags, KeptCells& 
   v1::PredictHeader header;
   header.set_model(FullName("models", flags.model));
   header.set_contributions(flags.contributions);
+  header.set_gradients(flags.gradients);
+  header.set_projections(flags.projections);
   header.set_task(flags.tasks.task);
   header.set_task_rule(RuleOf(flags.tasks));
   header.set_unseen(flags.unseen == kUnseenZeros ? v1::UNSEEN_ROWS_ZEROS
@@ -244,6 +248,11 @@ void AddPredictCommand(CommandLine& line) {
   command->add_flag("--values", flags->values, "Also the decision values, one column per output");
   command->add_flag("--contributions", flags->contributions,
                     "Also each kernel's share of each decision value");
+  command->add_flag(
+      "--gradients", flags->gradients,
+      "Also the gradients that the model has learned, one column for each of its own");
+  command->add_flag("--projections", flags->projections,
+                    "Also the rows in the coordinates of the leading directions of the gradients");
   command
       ->add_option("--delimiter", flags->delimiter,
                    "Between cells of files: one character or tab; guess: as the first line tells, "

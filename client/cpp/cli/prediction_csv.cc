@@ -39,7 +39,15 @@ bool IsConsistent(const v1::PredictResponse& response) {
          std::all_of(response.contributions().begin(), response.contributions().end(),
                      [&](const v1::Contribution& contribution) {
                        return HasRows(contribution.values(), rows);
-                     });
+                     }) &&
+         std::all_of(
+             response.gradients().begin(), response.gradients().end(),
+             [&](const v1::LearnedGradient& gradient) {
+               const v1::Matrix& values = gradient.values();
+               return (!gradient.has_values() ||
+                       (HasRows(values, rows) && values.columns() == gradient.columns_size())) &&
+                      (!gradient.has_projections() || HasRows(gradient.projections(), rows));
+             });
 }
 
 double At(const v1::Matrix& matrix, int64_t row, int64_t column) {
@@ -91,6 +99,16 @@ void PredictionCsv::WriteHeader(const v1::PredictResponse& response) {
                                                   : contribution.name()));
     }
   }
+  for (const v1::LearnedGradient& gradient : response.gradients()) {
+    const std::string of = response.outputs_size() > 1 ? absl::StrCat(" ", gradient.output()) : "";
+    for (int c = 0; c < gradient.values().columns(); ++c) {
+      absl::StrAppend(&line, ",",
+                      CsvCellText(absl::StrCat("gradient", of, " ", gradient.columns(c))));
+    }
+    for (int k = 0; k < gradient.projections().columns(); ++k) {
+      absl::StrAppend(&line, ",", CsvCellText(absl::StrCat("direction ", k + 1, of)));
+    }
+  }
   out_ << line << "\n";
 }
 
@@ -129,6 +147,10 @@ absl::Status PredictionCsv::Write(const v1::PredictResponse& response) {
     }
     for (const v1::Contribution& contribution : response.contributions()) {
       AppendRow(contribution.values(), r, failed, line);
+    }
+    for (const v1::LearnedGradient& gradient : response.gradients()) {
+      AppendRow(gradient.values(), r, failed, line);
+      AppendRow(gradient.projections(), r, failed, line);
     }
     out_ << line << "\n";
   }

@@ -120,8 +120,15 @@ ModelFunction MergeOutputs(const std::vector<ModelFunction>& parts, const Prepar
 ModelFunction MakeKernelFunction(const PreparedData& inputs, const std::vector<Index>& rows,
                                  const std::vector<KernelSpec>& kernels, ConstVectorRef weights,
                                  ConstVectorRef coefficients, double bias) {
+  return MakeKernelFunctions(inputs, rows, kernels, weights, coefficients,
+                             Vector::Constant(1, bias));
+}
+
+ModelFunction MakeKernelFunctions(const PreparedData& inputs, const std::vector<Index>& rows,
+                                  const std::vector<KernelSpec>& kernels, ConstVectorRef weights,
+                                  const ConstMatrixRef& coefficients, const Vector& bias) {
   ModelFunction function;
-  function.bias = Vector::Constant(1, bias);
+  function.bias = bias;
   KernelTerm term;
   std::vector<double> kept_weights;
   for (size_t k = 0; k < kernels.size(); ++k) {
@@ -131,11 +138,11 @@ ModelFunction MakeKernelFunction(const PreparedData& inputs, const std::vector<I
     }
   }
   std::vector<Index> kept_rows;
-  std::vector<double> kept_coefficients;
+  std::vector<Index> places;
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (coefficients(static_cast<Index>(i)) != 0) {
+    if ((coefficients.row(static_cast<Index>(i)).array() != 0).any()) {
       kept_rows.push_back(rows[i]);
-      kept_coefficients.push_back(coefficients(static_cast<Index>(i)));
+      places.push_back(static_cast<Index>(i));
     }
   }
   if (kept_rows.empty() || kept_weights.empty()) {
@@ -145,14 +152,20 @@ ModelFunction MakeKernelFunction(const PreparedData& inputs, const std::vector<I
   // run, which may select different kernels, share a basis.
   function.bases.push_back(
       {SelectBasis(inputs, kept_rows, BlocksOfKernels(inputs, kernels)), kept_rows});
-  term.outputs = {0};
-  term.weights =
+  const Index outputs = coefficients.cols();
+  const Vector of_kernels =
       Eigen::Map<const Vector>(kept_weights.data(), static_cast<Index>(kept_weights.size()));
-  term.coefficients.resize(static_cast<Index>(kept_rows.size()), 1);
-  term.coefficients.reserve(static_cast<Index>(kept_rows.size()));
-  term.coefficients.startVec(0);
-  for (size_t i = 0; i < kept_rows.size(); ++i) {
-    term.coefficients.insertBack(static_cast<Index>(i), 0) = kept_coefficients[i];
+  term.weights = of_kernels.replicate(1, outputs);
+  term.coefficients.resize(static_cast<Index>(places.size()), outputs);
+  term.coefficients.reserve((coefficients.array() != 0).count());
+  for (Index o = 0; o < outputs; ++o) {
+    term.outputs.push_back(static_cast<int>(o));
+    term.coefficients.startVec(o);
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (coefficients(places[i], o) != 0) {
+        term.coefficients.insertBack(static_cast<Index>(i), o) = coefficients(places[i], o);
+      }
+    }
   }
   term.coefficients.finalize();
   function.terms.push_back(std::make_shared<const KernelTerm>(std::move(term)));

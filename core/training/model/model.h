@@ -62,6 +62,11 @@ ModelFunction MergeOutputs(const std::vector<ModelFunction>& parts, const Prepar
 ModelFunction MakeKernelFunction(const PreparedData& inputs, const std::vector<Index>& rows,
                                  const std::vector<KernelSpec>& kernels, ConstVectorRef weights,
                                  ConstVectorRef coefficients, double bias);
+// The same with an output for each column of the coefficients, all with the same weights: rows
+// whose coefficients are all 0 are left out.
+ModelFunction MakeKernelFunctions(const PreparedData& inputs, const std::vector<Index>& rows,
+                                  const std::vector<KernelSpec>& kernels, ConstVectorRef weights,
+                                  const ConstMatrixRef& coefficients, const Vector& bias);
 
 // What a learner says about its solution besides the function; the evaluator never reads it.
 struct ModelSummary {

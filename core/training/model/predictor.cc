@@ -10,6 +10,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/kernels/spec/kernel_labels.h"
+#include "core/training/terms/gradient_term.h"
 
 namespace mercer {
 namespace {
@@ -41,12 +42,18 @@ bool HasTermsOnOneBasis(const ModelFunction& function) {
   return false;
 }
 
-absl::Status CheckContributions(const ModelFunction& function, const PredictOptions& options) {
+absl::Status CheckOptions(const ModelFunction& function, const PredictOptions& options) {
   FieldViolations violations;
   violations.Check(
       !options.contributions || !HasTermsOnOneBasis(function), "contributions",
       "must be false for a model of kernels of low rank: they share one basis, and its "
       "values are no shares of single kernels");
+  const bool has_gradients = !TermsOf<GradientTerm>(function.terms).empty();
+  for (const auto& [wanted, field] :
+       {std::pair(options.gradients, "gradients"), std::pair(options.projections, "projections")}) {
+    violations.Check(!wanted || has_gradients, field,
+                     "must be false for a model that has learned no gradient");
+  }
   return violations.ToStatus();
 }
 
@@ -95,6 +102,13 @@ void Prediction::TakeBack(Index row) {
   decision_values.row(row).setConstant(std::nan(""));
   for (Matrix& contribution : contributions) {
     contribution.row(row).setConstant(std::nan(""));
+  }
+  for (LearnedGradient& gradient : gradients) {
+    for (Matrix* numbers : {&gradient.values, &gradient.projections}) {
+      if (numbers->size() > 0) {
+        numbers->row(row).setConstant(std::nan(""));
+      }
+    }
   }
 }
 
@@ -194,7 +208,7 @@ absl::StatusOr<Prediction> Predictor::PredictPrepared(const PreparedData& rows,
                                                       const PredictOptions& options,
                                                       RunContext& context) const {
   MERCER_RETURN_IF_ERROR(CheckSquares(rows));
-  MERCER_RETURN_IF_ERROR(CheckContributions(model_->function, options));
+  MERCER_RETURN_IF_ERROR(CheckOptions(model_->function, options));
   if (model_->tasks.has_column() && static_cast<Index>(rows.tasks.size()) != rows.rows) {
     return absl::InternalError("rows without their tasks");
   }
@@ -205,6 +219,9 @@ absl::StatusOr<Prediction> Predictor::PredictPrepared(const PreparedData& rows,
   }
   if (options.contributions) {
     MERCER_RETURN_IF_ERROR(Contribute(rows, prediction, context));
+  }
+  if (options.gradients || options.projections) {
+    MERCER_RETURN_IF_ERROR(AddGradients(rows, options, prediction, context));
   }
   if (model_->tasks.has_column()) {
     KeepOwnTasks(rows.tasks, model_->coding.num_outputs(), prediction);
@@ -240,6 +257,27 @@ absl::Status Predictor::Contribute(const PreparedData& rows, Prediction& predict
   }
   names.emplace_back(kNameOfBias);
   prediction.contributions.push_back(model_->function.bias.transpose().replicate(rows.rows, 1));
+  return absl::OkStatus();
+}
+
+absl::Status Predictor::AddGradients(const PreparedData& rows, const PredictOptions& options,
+                                     Prediction& prediction, RunContext& context) const {
+  const Terms& terms = model_->function.terms;
+  for (size_t t = 0; t < terms.size(); ++t) {
+    if (terms[t]->kind() != GradientTerm::kKind) {
+      continue;
+    }
+    const auto& values = static_cast<const GradientTermValues&>(*terms_[t]);
+    LearnedGradient& gradient = prediction.gradients.emplace_back();
+    gradient.output = values.term().outputs.front();
+    gradient.columns = values.term().names;
+    if (options.gradients) {
+      MERCER_ASSIGN_OR_RETURN(gradient.values, values.Gradients(rows, context));
+    }
+    if (options.projections) {
+      MERCER_ASSIGN_OR_RETURN(gradient.projections, values.Project(rows, context));
+    }
+  }
   return absl::OkStatus();
 }
 

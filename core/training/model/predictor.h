@@ -29,6 +29,18 @@ struct PredictOptions {
   // What holds in place of the model's own rule for categories that training did not know.
   // PredictPrepared takes no notice.
   std::optional<UnseenCategory> unseen_category = {};
+  // True: the gradients that were learned beside the values are wanted too; or the rows in the
+  // coordinates of their leading directions.
+  bool gradients = false;
+  bool projections = false;
+};
+
+// What was learned of the gradient of one output (GradientTerm).
+struct LearnedGradient {
+  int output = 0;
+  std::vector<std::string> columns;
+  Matrix values;       // rows x columns, when gradients were asked for
+  Matrix projections;  // rows x directions, when these were
 };
 
 struct Prediction {
@@ -39,6 +51,7 @@ struct Prediction {
   // The contributions, when they were asked for: for each name a matrix of rows x outputs, which
   // add up to the decision values.
   std::vector<Matrix> contributions;
+  std::vector<LearnedGradient> gradients;  // by output, when they or projections were asked for
 
   // How many rows the mean over all tasks has predicted; those that are taken back are not.
   Index CountByMean() const;
@@ -59,7 +72,7 @@ class Predictor {
   size_t MemoryBytes() const;
 
   // Errors: kInvalidArgument naming block, column or row (column mismatch, unseen category, missing
-  // value, unknown task), "contributions", "task" or "task_rule"; kCancelled.
+  // value, unknown task), "contributions", "gradients", "projections", "task" or "task_rule"; kCancelled.
   absl::StatusOr<Prediction> Predict(const Dataset& rows, const PredictOptions& options,
                                      RunContext& context) const;
   // The preprocessed rows, which fit the model: what PredictPrepared takes. Errors: those of
@@ -78,6 +91,8 @@ class Predictor {
   absl::Status CheckSquares(const PreparedData& rows) const;
   absl::Status Contribute(const PreparedData& rows, Prediction& prediction,
                           RunContext& context) const;
+  absl::Status AddGradients(const PreparedData& rows, const PredictOptions& options,
+                            Prediction& prediction, RunContext& context) const;
 
   std::shared_ptr<const Model> model_;
   std::vector<std::unique_ptr<const TermValues>> terms_;

@@ -149,11 +149,12 @@ TEST(AnswerSizeTest, AbsurdSizesDoNotWrapRound) {
     term.kernels.emplace_back().bandwidth = k + 1;
   }
   AddTerm(std::move(term), model.function);
-  EXPECT_FALSE(CheckAnswerSize(model, true, Index{1} << 40, int64_t{64} << 20).ok());
-  EXPECT_EQ(RowsPerAnswer(model, true, 4096, int64_t{64} << 20), 1);
-  EXPECT_EQ(RowsPerAnswer(model, false, 4096, int64_t{64} << 20), 3);
+  const PredictOptions all = {.contributions = true};
+  EXPECT_FALSE(CheckAnswerSize(model, all, Index{1} << 40, int64_t{64} << 20).ok());
+  EXPECT_EQ(RowsPerAnswer(model, all, 4096, int64_t{64} << 20), 1);
+  EXPECT_EQ(RowsPerAnswer(model, {}, 4096, int64_t{64} << 20), 3);
   model.function.bias = Vector::Zero(1);
-  EXPECT_EQ(RowsPerAnswer(model, false, 4096, int64_t{64} << 20), 4096);
+  EXPECT_EQ(RowsPerAnswer(model, {}, 4096, int64_t{64} << 20), 4096);
 }
 
 TEST_F(PredictionsTest, LostFilesAreDataLossAndNotUnknownNames) {

@@ -242,6 +242,35 @@ TEST(RowAnswersTest, ClassesAreLinesOfCsv) {
             "c\",0.1,0.1\n\"line\nbreak\",-1e-300,-1e-300\n");
 }
 
+TEST(RowAnswersTest, GradientsAndProjectionsStandBesideTheValues) {
+  v1::PredictResponse response;
+  response.set_model("models/m/versions/1");
+  response.add_outputs("price");
+  response.mutable_decision_values()->set_rows(2);
+  response.mutable_decision_values()->set_columns(1);
+  response.mutable_decision_values()->add_values(3);
+  response.mutable_decision_values()->add_values(4);
+  v1::LearnedGradient& gradient = *response.add_gradients();
+  gradient.set_output("price");
+  gradient.add_columns("size");
+  gradient.add_columns("age");
+  gradient.mutable_values()->set_rows(2);
+  gradient.mutable_values()->set_columns(2);
+  for (const double value : {1.5, -0.5, 2.5, 0.25}) {
+    gradient.mutable_values()->add_values(value);
+  }
+  *gradient.mutable_projections() = response.decision_values();
+  const Json read = Json::parse(*WriteJsonRows(response, NoLimit));
+  EXPECT_EQ(read["predictions"][1],
+            Json({{"prediction", 4},
+                  {"gradients", {{"price", {{"size", 2.5}, {"age", 0.25}}}}},
+                  {"projections", {{"price", {{"direction 1", 4}}}}}}));
+  EXPECT_EQ(*WriteCsvRows(response, NoLimit),
+            "prediction,gradient size,gradient age,direction 1\n3,1.5,-0.5,3\n4,2.5,0.25,4\n");
+  gradient.add_columns("more");
+  EXPECT_TRUE(absl::IsInternal(WriteJsonRows(response, NoLimit).status()));
+}
+
 TEST(RowAnswersTest, NumbersAreTheirPredictions) {
   v1::PredictResponse response;
   response.set_model("models/m/versions/1");

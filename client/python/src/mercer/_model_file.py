@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer._feature_maps import ColumnMap, FeatureMap, FourierMap, GaborMap, grid_positions
+from mercer._model_reader import ModelFileError, Reader
 from mercer._model_tables import DRAWINGS, ModelTable
 from mercer._square_repair import SquareRepair, fits
 
@@ -33,10 +34,6 @@ _STOP_REASONS = (
 )  # fmt: skip
 _FRAME_BYTES = 24
 _CHECKSUM_BYTES = 8
-
-
-class ModelFileError(ValueError):
-    """The bytes are no model, damaged, or of a newer format."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,6 +129,19 @@ class FeatureTerm:
 
 
 @dataclasses.dataclass(frozen=True)
+class GradientTerm:
+    """What was learned of the gradient of an output: a function for each of some columns of all features."""
+
+    output: int
+    num_inputs: int
+    columns: Indices
+    names: tuple[str, ...]
+    functions: KernelTerm
+    directions: Array  # columns x directions
+    center: Array
+
+
+@dataclasses.dataclass(frozen=True)
 class ModelFile:
     """All that a model file says."""
 
@@ -162,72 +172,8 @@ class ModelFile:
     tasks: tuple[str, ...] = ()
     kernel_groups: tuple[str, ...] = ()  # of each of the names; empty: all are in one
     tables: tuple[ModelTable, ...] = ()  # those without columns have one for each output
+    gradients: tuple[GradientTerm, ...] = ()
     other_terms: tuple[str, ...] = ()  # the kinds of terms that only the server evaluates
-
-
-class _Reader:
-    """Takes values off the front of bytes; never reads beyond them, nor allocates more than they can hold."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-        self._at = 0
-
-    def _take(self, size: int) -> bytes:
-        if size < 0 or size > len(self._content) - self._at:
-            raise ModelFileError("the model file is inconsistent: a value reaches beyond its end")
-        self._at += size
-        return self._content[self._at - size : self._at]
-
-    def at_end(self) -> bool:
-        return self._at == len(self._content)
-
-    def byte(self) -> int:
-        return self._take(1)[0]
-
-    def integer(self) -> int:
-        return int(struct.unpack("<q", self._take(8))[0])
-
-    def uint(self) -> int:
-        return int(struct.unpack("<Q", self._take(8))[0])
-
-    def double(self) -> float:
-        return float(struct.unpack("<d", self._take(8))[0])
-
-    def string(self) -> str:
-        return self._take(self.integer()).decode("utf-8")
-
-    def blob(self) -> bytes:
-        return self._take(self.integer())
-
-    def strings(self) -> tuple[str, ...]:
-        return self.many(self.string)
-
-    def many(self, read: Callable[[], Any]) -> tuple[Any, ...]:
-        return tuple(read() for _ in range(self.integer()))
-
-    def ints(self) -> Indices:
-        return np.frombuffer(self._take(8 * self.integer()), "<i8").astype(np.int64)
-
-    def doubles(self, count: Optional[int] = None) -> Array:
-        size = self.integer() if count is None else count
-        return np.frombuffer(self._take(8 * size), "<f8").astype(np.float64)
-
-    def matrix(self, by_rows: bool = False) -> Array:
-        rows, columns = self.integer(), self.integer()
-        if rows < 0 or columns < 0:
-            raise ModelFileError("the model file is inconsistent: a matrix has a negative size")
-        return self.doubles(rows * columns).reshape((rows, columns), order="C" if by_rows else "F")
-
-    def sparse(self) -> Array:
-        rows, columns = self.integer(), self.integer()
-        starts, indices, values = self.ints(), self.ints(), self.doubles()
-        if len(starts) != columns + 1 or len(indices) != len(values) or rows < 0:
-            raise ModelFileError("the model file is inconsistent: a sparse matrix")
-        dense: Array = np.zeros((rows, columns))
-        for column in range(columns):
-            part = slice(starts[column], starts[column + 1])
-            dense[indices[part], column] = values[part]
-        return dense
 
 
 def _unframe(content: bytes) -> tuple[int, bytes]:
@@ -243,7 +189,7 @@ def _unframe(content: bytes) -> tuple[int, bytes]:
     return version, content[_FRAME_BYTES:-_CHECKSUM_BYTES]
 
 
-def _option(reader: _Reader) -> tuple[str, Any]:
+def _option(reader: Reader) -> tuple[str, Any]:
     name = reader.string()
     kind = reader.byte()
     readers: list[Callable[[], Any]] = [
@@ -258,24 +204,24 @@ def _option(reader: _Reader) -> tuple[str, Any]:
     return name, readers[kind]()
 
 
-def _column(reader: _Reader) -> ColumnTransform:
+def _column(reader: Reader) -> ColumnTransform:
     name, categorical, categories = reader.string(), bool(reader.byte()), reader.strings()
     return ColumnTransform(name, categorical, categories, reader.double(), reader.double(), reader.double())
 
 
-def _preprocessing(reader: _Reader) -> PreprocessingFile:
+def _preprocessing(reader: Reader) -> PreprocessingFile:
     scaling, imputation, unseen = reader.byte(), reader.byte(), reader.byte()
     used = reader.strings()
     blocks = reader.many(lambda: BlockTransform(reader.string(), reader.many(lambda: _column(reader))))
     return PreprocessingFile(scaling, imputation, unseen, used, blocks, reader.strings())
 
 
-def _repair(reader: _Reader) -> SquareRepair:
+def _repair(reader: Reader) -> SquareRepair:
     block, rows, eigenvalues = reader.string(), reader.ints(), reader.doubles()
     return SquareRepair(block, rows, eigenvalues, reader.double(), reader.double(), reader.matrix(by_rows=True))
 
 
-def _with_repairs(model: ModelFile, reader: _Reader) -> ModelFile:
+def _with_repairs(model: ModelFile, reader: Reader) -> ModelFile:
     rule, repairs = reader.byte(), reader.many(lambda: _repair(reader))
     if not all(fits(repair, rule, model.num_square_columns) for repair in repairs):
         raise ModelFileError("the model file is inconsistent: a repair does not fit its matrix")
@@ -283,13 +229,13 @@ def _with_repairs(model: ModelFile, reader: _Reader) -> ModelFile:
     return dataclasses.replace(model, preprocessing=preprocessing)
 
 
-def _basis(reader: _Reader) -> Basis:
+def _basis(reader: Reader) -> Basis:
     training_rows, rows = reader.ints(), reader.integer()
     blocks = reader.many(lambda: BasisBlock(reader.string(), reader.strings(), reader.matrix(by_rows=True)))
     return Basis(training_rows, rows, blocks)
 
 
-def _kernel(reader: _Reader) -> KernelSpec:
+def _kernel(reader: Reader) -> KernelSpec:
     return KernelSpec(
         type=reader.byte(),
         bandwidth=reader.double(),
@@ -303,12 +249,28 @@ def _kernel(reader: _Reader) -> KernelSpec:
     )
 
 
-def _term(reader: _Reader) -> KernelTerm:
+def _term(reader: Reader) -> KernelTerm:
     basis, kernels = reader.integer(), reader.many(lambda: _kernel(reader))
     return KernelTerm(basis, kernels, reader.ints(), reader.matrix(), reader.sparse())
 
 
-def _feature_term(reader: _Reader) -> FeatureTerm:
+def _gradient(content: bytes) -> GradientTerm:
+    reader = Reader(content)
+    outputs, num_inputs, columns, names = reader.ints(), reader.integer(), reader.ints(), reader.strings()
+    functions, directions, center = _term(reader), reader.matrix(), reader.doubles()
+    fits = (
+        len(outputs) == 1
+        and len(columns) == len(names) == len(center) == len(functions.outputs)
+        and all(0 <= column < num_inputs for column in columns)
+        and directions.shape[0] in (0, len(columns))
+        and reader.at_end()
+    )
+    if not fits:
+        raise ModelFileError("the model file is inconsistent: a gradient does not fit its columns")
+    return GradientTerm(int(outputs[0]), num_inputs, columns, names, functions, directions, center)
+
+
+def _feature_term(reader: Reader) -> FeatureTerm:
     family = reader.byte()
     reader.byte(), reader.byte()  # kernel, rule of the bandwidths
     reader.doubles(), reader.double(), reader.double()  # bandwidths, ends of their range
@@ -343,7 +305,7 @@ def _feature_term(reader: _Reader) -> FeatureTerm:
     return FeatureTerm(num_inputs, ColumnMap(columns), outputs, coefficients)
 
 
-def _with_features(model: ModelFile, reader: _Reader) -> ModelFile:
+def _with_features(model: ModelFile, reader: Reader) -> ModelFile:
     return dataclasses.replace(
         model,
         feature_terms=reader.many(lambda: _feature_term(reader)),
@@ -352,7 +314,7 @@ def _with_features(model: ModelFile, reader: _Reader) -> ModelFile:
     )
 
 
-def _skip_held_out(reader: _Reader) -> None:
+def _skip_held_out(reader: Reader) -> None:
     """What was said of rows that were held out, which no evaluation reads."""
     for _ in range(3):  # rows, folds, sampled rows
         reader.integer()
@@ -368,7 +330,7 @@ def _skip_held_out(reader: _Reader) -> None:
     reader.many(lambda: (reader.string(), reader.double(), reader.integer()))  # spreads over folds
 
 
-def _table(reader: _Reader) -> ModelTable:
+def _table(reader: Reader) -> ModelTable:
     return ModelTable(
         name=reader.string(),
         title=reader.string(),
@@ -382,7 +344,7 @@ def _table(reader: _Reader) -> ModelTable:
     )
 
 
-def _certificate(reader: _Reader) -> dict[str, float]:
+def _certificate(reader: Reader) -> dict[str, float]:
     reader.byte()  # scope
     found = {name: reader.double() for name in ("primal", "dual", "accuracy", "worst_accuracy")}
     reader.many(lambda: (reader.double(), reader.double()))  # bounds of each output
@@ -392,12 +354,14 @@ def _certificate(reader: _Reader) -> dict[str, float]:
 def _check(model: ModelFile) -> None:
     if model.tasks and len(model.bias) % len(model.tasks) != 0:
         raise ModelFileError("the model file is inconsistent: its outputs are not those of its tasks")
-    for term in model.terms:
+    of_kernels = [(term, len(model.bias)) for term in model.terms]
+    of_kernels += [(gradient.functions, len(gradient.columns)) for gradient in model.gradients]
+    for term, outputs in of_kernels:
         fits = (
             0 <= term.basis < len(model.bases)
             and term.weights.shape == (len(term.kernels), len(term.outputs))
             and term.coefficients.shape == (model.bases[term.basis].rows, len(term.outputs))
-            and all(0 <= output < len(model.bias) for output in term.outputs)
+            and all(0 <= output < outputs for output in term.outputs)
         )
         if not fits:
             raise ModelFileError("the model file is inconsistent: a kernel term does not fit its basis")
@@ -420,7 +384,7 @@ def read_model_file(content: bytes) -> ModelFile:
     ModelFileError
     """
     version, payload = _unframe(content)
-    reader = _Reader(payload)
+    reader = Reader(payload)
     try:
         model = ModelFile(
             learner=reader.string(),
@@ -457,7 +421,11 @@ def read_model_file(content: bytes) -> ModelFile:
             for _ in range(sum(len(term.kernels) for term in model.terms)):
                 reader.string(), reader.string()  # name and group of each kernel, which no evaluation reads
             named = reader.many(lambda: (reader.string(), reader.blob()))
-            model = dataclasses.replace(model, other_terms=tuple(kind for kind, _ in named))
+            model = dataclasses.replace(
+                model,
+                gradients=tuple(_gradient(content) for kind, content in named if kind == "gradient"),
+                other_terms=tuple(kind for kind, _ in named if kind != "gradient"),
+            )
         if version > _VERSION_WITHOUT_REPAIRS:
             model = _with_repairs(model, reader)
     except (UnicodeDecodeError, IndexError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mercer import _html, _model_tables
 from mercer._features import Features, prepare, refused_rows, with_zeros
 from mercer._kernel_values import HISTOGRAM_TYPES, SQUARE_TYPES, PairValues, square_values
-from mercer._model_file import Basis, KernelSpec, ModelFile, read_model_file
+from mercer._model_file import Basis, GradientTerm, KernelSpec, KernelTerm, ModelFile, read_model_file
 from mercer._rows import num_rows, slice_rows
 from mercer._square_repair import repair_new_rows
 from mercer._tables import is_frame, task_texts
@@ -60,7 +60,7 @@ def _tables_of(file: ModelFile) -> dict[str, _model_tables.ModelTable]:
 def _square_rows(file: ModelFile) -> dict[str, npt.NDArray[np.int64]]:
     """For each square matrix that is read its columns that are."""
     rows: dict[str, set[int]] = {}
-    for term in file.terms:
+    for term in (*file.terms, *(gradient.functions for gradient in file.gradients)):
         used = file.bases[term.basis].training_rows[np.abs(term.coefficients).sum(axis=1) > 0]
         for weights, spec in zip(term.weights, term.kernels):
             if spec.type in SQUARE_TYPES and weights.any():
@@ -270,9 +270,59 @@ class LocalModel:
         more = ", ..." if len(self.tasks) > _NAMES_IN_ERRORS else ""
         return ", ".join(self.tasks[:_NAMES_IN_ERRORS]) + more
 
+    def gradients(
+        self, rows: Any, squares: Optional[Mapping[str, Any]] = None
+    ) -> dict[str, tuple[tuple[str, ...], Array]]:
+        """The gradients that were learned beside the values: for each output the columns that it has one in, by their
+        names, and rows x columns, in units of the decision value over units of the prepared column. Empty for models
+        that have learned none; other arguments as for :meth:`decision_values`."""
+        total = num_rows(rows, squares)
+        names = _output_names(self._file)
+        return {
+            names[term.output]: (
+                term.names,
+                self._by_parts(rows, total, squares, "model", len(term.columns), self._gradient_of(term)),
+            )
+            for term in self._file.gradients
+        }
+
+    def _gradient_of(self, term: GradientTerm) -> Callable[[Features, Mapping[str, Array]], Array]:
+        def evaluate(features: Features, squares: Mapping[str, Array]) -> Array:
+            values: Array = np.zeros((features.rows, len(term.columns)))
+            self._add_kernels(term.functions, features, squares, {}, values)
+            return values
+
+        return evaluate
+
+    def projections(self, rows: Any) -> dict[str, Array]:
+        """For each output rows in the coordinates of the leading directions of its gradient, rows x directions."""
+        names = _output_names(self._file)
+        found = {}
+        for term in self._file.gradients:
+            if term.directions.shape[1] > 0:
+
+                def project(features: Features, _: Mapping[str, Array], term: GradientTerm = term) -> Array:
+                    return np.asarray((features.all()[:, term.columns] - term.center) @ term.directions)
+
+                width = term.directions.shape[1]
+                found[names[term.output]] = self._by_parts(rows, num_rows(rows, None), None, "model", width, project)
+        return found
+
     def _all_values(self, rows: Any, total: int, squares: Optional[Mapping[str, Any]], unseen: str) -> Array:
+        return self._by_parts(rows, total, squares, unseen, len(self.bias), self._evaluate)
+
+    def _by_parts(
+        self,
+        rows: Any,
+        total: int,
+        squares: Optional[Mapping[str, Any]],
+        unseen: str,
+        width: int,
+        evaluate: Callable[[Features, Mapping[str, Array]], Array],
+    ) -> Array:
+        """What `evaluate` says of the prepared rows, rows x width, of so many at a time."""
         matrices = {name: self._square(name, squares or {}, total) for name in self.square_rows}
-        values: Array = np.empty((total, len(self.bias)))
+        values: Array = np.empty((total, width))
         step = max(1, _VALUES_AT_A_TIME // max([1, *(basis.rows for basis in self._file.bases)]))
         for begin in range(0, total, step):
             end = min(begin + step, total)
@@ -281,7 +331,7 @@ class LocalModel:
             features = prepare(own if unseen == "model" else with_zeros(own), some, end - begin, begin)
             part = {name: matrix[begin:end] for name, matrix in matrices.items()}
             part = repair_new_rows(own.repairs, own.square_repair, part)
-            values[begin:end] = self._evaluate(features, part)
+            values[begin:end] = evaluate(features, part)
             if unseen == "nan":
                 values[begin:end][refused_rows(own, some, end - begin)] = np.nan
         return values
@@ -368,19 +418,29 @@ class LocalModel:
         values: Array = np.tile(self.bias, (features.rows, 1))
         pairs: dict[Any, PairValues] = {}
         for term in self._file.terms:
-            size = float(np.abs(term.coefficients).sum(axis=0).max(initial=0.0))
-            for k, spec in enumerate(term.kernels):
-                if not term.weights[k].any():
-                    continue
-                amplification = size * float(np.abs(term.weights[k]).max())
-                kernel = self._values(spec, term.basis, features, squares, pairs, amplification)
-                values[:, term.outputs] += (kernel @ term.coefficients) * term.weights[k]
+            self._add_kernels(term, features, squares, pairs, values)
         for chosen in self._file.feature_terms:
             inputs = features.all()
             if inputs.shape[1] != chosen.num_inputs:
                 raise ValueError(f"the rows have {inputs.shape[1]} features, the model reads {chosen.num_inputs}")
             values[:, chosen.outputs] += chosen.values(inputs)
         return values
+
+    def _add_kernels(
+        self,
+        term: KernelTerm,
+        features: Features,
+        squares: Mapping[str, Array],
+        pairs: dict[Any, PairValues],
+        values: Array,
+    ) -> None:
+        size = float(np.abs(term.coefficients).sum(axis=0).max(initial=0.0))
+        for k, spec in enumerate(term.kernels):
+            if not term.weights[k].any():
+                continue
+            amplification = size * float(np.abs(term.weights[k]).max())
+            kernel = self._values(spec, term.basis, features, squares, pairs, amplification)
+            values[:, term.outputs] += (kernel @ term.coefficients) * term.weights[k]
 
     def _only_square(self) -> str:
         """That of kernels that name none; as on the server, of several none is guessed."""

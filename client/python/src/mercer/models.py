@@ -69,6 +69,11 @@ class Prediction:
         With ``unseen="nan"``: why rows, counted from 0, were not predicted. Their numbers are NaN, their labels empty.
     rows_by_mean : int
         Of a model of several tasks: how many rows were predicted by the mean over all tasks.
+    gradients : dict of str to (tuple of str, ndarray of shape (rows, columns))
+        On request: for each output the columns that the model has learned a gradient in, and the gradients, in units
+        of the decision value over units of the prepared column.
+    projections : dict of str to ndarray of shape (rows, directions)
+        On request: for each output the rows in the coordinates of the leading directions of these gradients.
     """
 
     model: str
@@ -80,6 +85,8 @@ class Prediction:
     classes: tuple[str, ...] = ()
     row_errors: dict[int, str] = dataclasses.field(default_factory=dict)
     rows_by_mean: int = 0
+    gradients: dict[str, tuple[tuple[str, ...], Array]] = dataclasses.field(default_factory=dict)
+    projections: dict[str, Array] = dataclasses.field(default_factory=dict)
 
 
 def _matrix(message: Any) -> Array:
@@ -107,7 +114,27 @@ def join_responses(responses: list[Any]) -> Prediction:
         row_errors.update({before + error.row - 1: error.message for error in response.row_errors})
         before += response.decision_values.rows
     by_mean = sum(response.rows_by_mean for response in responses)
-    return Prediction(first.model, outputs, values, labels, contributions, probabilities, classes, row_errors, by_mean)
+    gradients = {}
+    projections = {}
+    for i, of_output in enumerate(first.gradients):
+        parts = [r.gradients[i] for r in responses]
+        if of_output.HasField("values"):
+            gradients[of_output.output] = (tuple(of_output.columns), np.concatenate([_matrix(p.values) for p in parts]))
+        if of_output.HasField("projections"):
+            projections[of_output.output] = np.concatenate([_matrix(p.projections) for p in parts])
+    return Prediction(
+        first.model,
+        outputs,
+        values,
+        labels,
+        contributions,
+        probabilities,
+        classes,
+        row_errors,
+        by_mean,
+        gradients,
+        projections,
+    )
 
 
 class Model:
@@ -289,6 +316,8 @@ class Model:
         *,
         contributions: bool = False,
         probabilities: bool = False,
+        gradients: bool = False,
+        projections: bool = False,
         squares: Optional[Mapping[str, Any]] = None,
         task: str = "",
         tasks: Any = None,
@@ -308,6 +337,10 @@ class Model:
             Also each kernel's share of each decision value.
         probabilities : bool
             Also probabilities of the classes; the model must be calibrated.
+        gradients : bool
+            Also the gradients that the model has learned beside its values; only of models that have.
+        projections : bool
+            Also the rows in the coordinates of the leading directions of these gradients.
         squares : mapping of str to array, optional
             For precomputed kernels and distances: rows x training rows; or ``(matrix, training_rows)``, whose columns
             are these training rows alone, numbered from 0 (`square_rows` of the exported model says which are read).
@@ -328,6 +361,8 @@ class Model:
         if unseen not in _UNSEEN:
             raise ValueError(f"unseen must be one of {', '.join(_UNSEEN)}, is {unseen!r}")
         header = v1.PredictHeader(model=self.name, contributions=contributions, probabilities=probabilities)
+        header.gradients = gradients
+        header.projections = projections
         header.unseen = _UNSEEN[unseen]
         header.task = task
         header.task_rule = _rule(task_rule)
