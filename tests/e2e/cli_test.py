@@ -89,7 +89,7 @@ class CliTest(command_line_lib.CommandLineTest):
         self.assertIn("gabor(", self.run_ok("show", "filters", "--picture", picture))
         with open(picture, "rb") as file:
             self.assertEqual(file.read(8), b"\x89PNG\r\n\x1a\n")
-        self.expect(5, "has chosen none", "show", "spam", "--picture", picture)
+        self.expect(5, "has neither", "show", "spam", "--picture", picture)
 
     def test_data(self):
         self.assertIn("datasets/small", self.run_ok("data", "list"))

@@ -6,6 +6,7 @@
 #include "client/cpp/cli/filter_picture.h"
 #include "client/cpp/cli/model_text.h"
 #include "client/cpp/cli/model_versions.h"
+#include "client/cpp/cli/table_picture.h"
 #include "client/cpp/cli/table_text.h"
 #include "client/cpp/cli/text.h"
 #include "core/base/status/status_macros.h"
@@ -91,8 +92,12 @@ absl::StatusOr<v1::Model> Find(Session& session, const ShowFlags& flags) {
 }
 
 absl::Status WritePicture(const v1::Model& model, const std::string& file) {
-  MERCER_ASSIGN_OR_RETURN(const GrayImage image, DrawFilters(model));
-  MERCER_ASSIGN_OR_RETURN(const std::string bytes, EncodePng(image));
+  absl::StatusOr<GrayImage> image = DrawFilters(model);
+  if (absl::IsFailedPrecondition(image.status())) {
+    image = DrawHeatMap(model);
+  }
+  MERCER_RETURN_IF_ERROR(image.status());
+  MERCER_ASSIGN_OR_RETURN(const std::string bytes, EncodePng(*image));
   std::ofstream out(file, std::ios::binary);
   out << bytes << std::flush;
   return out ? absl::OkStatus()
@@ -186,7 +191,8 @@ void AddModelCommands(CommandLine& line) {
       show->add_flag("--full", shown->full, "With --json: the whole function, not a summary");
   show->add_option(
       "--picture", shown->picture,
-      "Also draw the chosen Gabor filters, the most important first, to this PNG file");
+      "Also draw the chosen Gabor filters, the most important first, or the first table that is a "
+      "heat map, to this PNG file");
   show->add_option("--as-of", shown->as_of,
                    "With an alias: what it was at this time, like 2026-11-20T12:00:00Z")
       ->excludes(full)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from mercer._bars import hint
 from mercer._group_bars import BAR_INCHES, GroupBars, shorten
 from mercer._model_tables import ModelTable, grid_of, norms_of_kernels
+from mercer._printed_tables import MOST_IN_LEGEND, heading, print_bars, print_table
 from mercer.jobs import Job, Progress
 from mercer.local_model import LocalModel
 from mercer.models import Model
@@ -22,8 +23,6 @@ from mercer.models import Model
 Array = npt.NDArray[np.float64]
 Events = Union[Job, Iterable[Progress]]
 
-_MOST_IN_LEGEND = 10
-_TEXT_BAR = 25
 _MOST_TICKS = 40
 
 
@@ -115,7 +114,7 @@ class TrainingProgressDisplay:
 
 def _label(lines: Sequence[Any], names: Sequence[str]) -> None:
     """Names lines for a legend of at most so many entries; the last one stands for all that are left."""
-    shown = len(names) if len(names) <= _MOST_IN_LEGEND else _MOST_IN_LEGEND - 1
+    shown = len(names) if len(names) <= MOST_IN_LEGEND else MOST_IN_LEGEND - 1
     for line, name in zip(lines[:shown], names):
         line.set_label(shorten(name))
     for line in lines[shown:]:
@@ -212,7 +211,7 @@ class KernelWeightsDisplay:
         names, weights = [shorten(self.names[i]) for i in order], self.weights[order]
         ax = _axes(ax, height=max(2.0, 1.0 + BAR_INCHES * len(order)))
         if ax is None:
-            _print_bars(names, weights)
+            print_bars(names, weights)
             return self
         self.ax_, self.figure_ = ax, ax.figure
         places = np.arange(len(names))  # not the names: two that were shortened to the same would share a bar
@@ -233,13 +232,6 @@ class KernelWeightsDisplay:
         picture.draw(ax)
         self.bars_, self.group_bars_ = picture.bars, picture.group_bars
         return self
-
-
-def _print_bars(names: Sequence[str], weights: Array) -> None:
-    width, largest = max(map(len, names), default=0), np.abs(weights).max(initial=0.0)
-    for name, weight in zip(names, weights):
-        bar = "█" * round(_TEXT_BAR * abs(weight) / largest) if largest > 0 else ""
-        print(f"{name:{width}} {bar:{_TEXT_BAR}} {weight:.3g}")
 
 
 def _weights(model: Any, output: int) -> tuple[Sequence[str], Array, Sequence[str], Optional[Array]]:
@@ -323,7 +315,7 @@ class ModelTableDisplay:
         bars = table.drawing == "bars"
         ax = _axes(ax, height=max(2.0, 1.0 + BAR_INCHES * len(order)) if bars else None)
         if ax is None:
-            _print_table(table, order if bars else np.arange(len(table.rows))[:most])
+            print_table(table, order if bars else np.arange(len(table.rows))[:most])
             return self
         self.ax_, self.figure_ = ax, ax.figure
         ax.set_title(table.title)
@@ -338,7 +330,7 @@ class ModelTableDisplay:
     def _plot_groups(self, ax: Any, most: Optional[int]) -> ModelTableDisplay:
         table = self.table
         display = KernelWeightsDisplay(table.rows, table.values[:, 0], table.row_groups)
-        display._plot_groups(ax, most, _heading(table))
+        display._plot_groups(ax, most, heading(table))
         if display.ax_ is not None:
             self.ax_, self.figure_, self.marks_ = display.ax_, display.figure_, [display.bars_]
             self.ax_.set(title=table.title, xlabel=table.unit)
@@ -347,7 +339,7 @@ class ModelTableDisplay:
     def _bars(self, ax: Any, order: Any) -> None:
         """A bar for each column, side by side; of many columns the means of their sizes."""
         values, columns = self.table.values[order], self.table.columns
-        if len(columns) > _MOST_IN_LEGEND:
+        if len(columns) > MOST_IN_LEGEND:
             values = np.abs(values).mean(axis=1, keepdims=True)
             columns = (f"mean size over {len(columns)} {self.table.column_axis}",)
         places = np.arange(len(order))
@@ -395,26 +387,6 @@ class ModelTableDisplay:
 def _tables(model: Any) -> Mapping[str, ModelTable]:
     found: Mapping[str, ModelTable] = (model if isinstance(model, (Model, LocalModel)) else model.model_).model_tables
     return found
-
-
-def _heading(table: ModelTable) -> str:
-    return f"{table.title}, in {table.unit}" if table.unit else table.title
-
-
-def _print_table(table: ModelTable, order: Any) -> None:
-    print(_heading(table))
-    names = [shorten(table.rows[i]) for i in order]
-    if table.drawing == "bars" and len(table.columns) == 1:
-        _print_bars(names, table.values[order, 0])
-        return
-    shown = table.columns[:_MOST_IN_LEGEND]
-    cells = [[f"{value:.4g}" for value in row] for row in table.values[order, : len(shown)]]
-    widths = [max(len(text) for text in column) for column in zip(shown, *cells)]
-    width = max(map(len, names), default=0)
-    for name, texts in zip(["", *names], [list(shown), *cells]):
-        print(f"{name:{width}} " + " ".join(f"{text:>{size}}" for text, size in zip(texts, widths)))
-    if len(table.columns) > len(shown):
-        print(f"{len(table.columns) - len(shown)} more {table.column_axis}")
 
 
 def plot_progress(training: Any, ax: Any = None, against: str = "iteration") -> Any:
@@ -496,3 +468,26 @@ def plot_table(
         None without matplotlib.
     """
     return ModelTableDisplay.from_estimator(model, name, ax=ax, most=most, grid=grid, column=column).ax_
+
+
+def plot_covariance(model: Any, ax: Any = None, output: int = 0) -> Any:
+    """How the gradients in the first columns of the ranking vary together, as a heat map.
+
+    Parameters
+    ----------
+    model : Model, LocalModel or fitted estimator
+        A model of ``coordinate_gradients``.
+    ax : matplotlib Axes, optional
+        Where to draw; in a new figure when absent.
+    output : int
+        Of several classes, which output.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        None without matplotlib.
+    """
+    names = [name for name in _tables(model) if name.split(".")[0] == "covariance"]
+    if not 0 <= output < len(names):
+        raise ValueError(f"output: the model has {len(names)} covariances, number {output} is not among them")
+    return plot_table(model, names[output], ax)
