@@ -28,12 +28,14 @@ NAMES = {
     ("mixed_norm_mkl", "regression"): "MixedNormMKLRegressor",
     ("sparse_multitask_svm", "classification"): "SparseMultiTaskSVM",
     ("svm_rfe", "classification"): "SVMRFE",
+    ("coordinate_gradients", "classification"): "CoordinateGradients",
+    ("coordinate_gradients", "regression"): "CoordinateGradientsRegressor",
 }
 ONLY = {"classification": "Regression only", "regression": "Classification only"}  # what the other kind leaves out
 BASES = {"classification": "KernelClassifier", "regression": "KernelRegressor"}
 # Learners with a table of the ranking of the columns, whose estimators select columns.
-RANKING = {"svm_rfe"}
-RANKING_BASES = {"classification": "RankingClassifier"}
+RANKING = {"svm_rfe", "coordinate_gradients"}
+RANKING_BASES = {"classification": "RankingClassifier", "regression": "RankingRegressor"}
 TASK_BASES = {"classification": "TaskClassifier", "regression": "TaskRegressor"}
 KEYWORDS = {"lambda": "lambda_"}
 

@@ -3,9 +3,11 @@
 #include <utility>
 
 #include "core/base/status/status_macros.h"
+#include "core/learners/coordinate_gradients/function.h"
 #include "core/learners/coordinate_gradients/tables.h"
 #include "core/solvers/gradients/pair_kernel.h"
 #include "core/solvers/gradients/pair_solver.h"
+#include "core/training/contract/input_columns.h"
 #include "core/training/contract/single_task.h"
 
 namespace mercer::coordinate_gradients {
@@ -124,30 +126,38 @@ absl::StatusOr<TrainedPoint> CoordinateGradientsLearner::CurrentModel(RunContext
       const GradientPoint at,
       EvaluateGradients(prepared_->problem, KindOf(options_), BestWeights(),
                         is_fixed() ? state_.dual : solver_->best().dual, context));
-  return PointAt(at);
+  return PointAt(at, context);
 }
 
-TrainedPoint CoordinateGradientsLearner::PointAt(const GradientPoint& at) const {
-  TrainedPoint point = MakeKernelSumPoint(*problem_, prepared_->family->scales(),
-                                          CoefficientsOf(*prepared_, at.dual), 0);
+absl::StatusOr<TrainedPoint> CoordinateGradientsLearner::PointAt(const GradientPoint& at,
+                                                                 RunContext& context) const {
+  MERCER_ASSIGN_OR_RETURN(ModelFunction function,
+                          FunctionOf(options_, *problem_, *prepared_, at, context));
+  return PointOf(std::move(function), at, TablesOf(options_, *problem_, prepared_->problem, at));
+}
+
+TrainedPoint CoordinateGradientsLearner::PointOf(ModelFunction function, const GradientPoint& at,
+                                                 std::vector<ModelTable> tables) const {
+  TrainedPoint point;
+  point.function = std::move(function);
+  point.summary.SetKernels(problem_->kernels);
+  point.summary.kernel_weights = Matrix::Ones(static_cast<Index>(problem_->kernels.size()), 1);
+  point.summary.num_support_vectors =
+      point.function.bases.empty() ? 0 : point.function.bases.front().data->rows;
+  point.summary.tables = std::move(tables);
   point.witness.arrays = {{"weights", at.weights}, {"pair_dual", at.dual}};
-  point.summary.tables = TablesOf(options_, *problem_, prepared_->problem, at);
   return point;
 }
 
-// The functions 0.
-absl::StatusOr<TrainedPoint> CoordinateGradientsLearner::ConstantModel(RunContext& context) {
-  CoordinateGradientsLearner constant(options_);
-  MERCER_RETURN_IF_ERROR(constant.Start(*problem_, nullptr));
-  MERCER_RETURN_IF_ERROR(constant.Prepare(context));
-  const GradientProblem& problem = constant.prepared_->problem;
-  const Index columns = problem.num_columns();
-  const double weight = is_fixed() ? 1 : 1 / static_cast<double>(columns);
-  MERCER_ASSIGN_OR_RETURN(
-      const GradientPoint at,
-      EvaluateGradients(problem, KindOf(options_), Vector::Constant(columns, weight),
-                        Vector::Zero(problem.num_pairs()), context));
-  return constant.PointAt(at);
+// The functions 0. Its witness has no dual variables: how many pairs there are is not known yet.
+absl::StatusOr<TrainedPoint> CoordinateGradientsLearner::ConstantModel(RunContext& /*context*/) {
+  const Index columns = CountInputs(*problem_);
+  GradientPoint at;
+  at.weights = Vector::Constant(columns, is_fixed() ? 1 : 1 / static_cast<double>(columns));
+  at.energies = Vector::Zero(columns);
+  ModelFunction zero;
+  zero.bias = Vector::Zero(1);
+  return PointOf(std::move(zero), at, TablesOf(options_, *problem_, GradientProblem(), at));
 }
 
 void CoordinateGradientsLearner::SaveParts(ByteWriter& writer) const {

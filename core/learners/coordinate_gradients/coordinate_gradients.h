@@ -65,7 +65,9 @@ class CoordinateGradientsLearner : public ResumableLearner<CoordinateGradientsSt
   absl::Status SolveFixed(RunContext& context);
   absl::Status StepWeights(RunContext& context);
   Vector BestWeights() const;
-  TrainedPoint PointAt(const GradientPoint& at) const;
+  absl::StatusOr<TrainedPoint> PointAt(const GradientPoint& at, RunContext& context) const;
+  TrainedPoint PointOf(ModelFunction function, const GradientPoint& at,
+                       std::vector<ModelTable> tables) const;
 
   const CoordinateGradientsOptions options_;
   std::unique_ptr<const PreparedProblem> prepared_;  // made by the first step

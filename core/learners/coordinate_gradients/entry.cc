@@ -21,7 +21,8 @@ ByteCount CountPairs(const CoordinateGradientsOptions& options, const ProblemSha
 }
 
 // Kernels of learner and verifier; of both the columns, the kernel matrix and distances; vectors of
-// pairs; Newton's system; what predictions gain by the weights; the rows of an inner product.
+// pairs; Newton's system, and where it takes all pairs also that of the interior point; what
+// predictions gain by the weights; the rows of an inner product.
 size_t EstimateMemory(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
   constexpr Index kVectorsOfPairs = 50;
   constexpr Index kPassColumns = 512;
@@ -29,14 +30,19 @@ size_t EstimateMemory(const CoordinateGradientsOptions& options, const ProblemSh
   const ByteCount rows(shape.rows);
   const ByteCount columns(shape.columns);
   const ByteCount pairs = CountPairs(options, shape);
+  const bool all_factored = pairs < ByteCount(kMostFactoredPairs + 1);
   const ByteCount factored = std::min(pairs, ByteCount(kMostFactoredPairs));
   const ByteCount used(std::min(shape.columns, kUsualColumns));
   const ByteCount inner(std::min(shape.columns, shape.rows));
+  const bool all_used = options.column_weights == ColumnWeights::kFixed;
+  const ByteCount with_gradient = all_used ? columns : used;
+  constexpr Index kCopiesOfGradient = 5;
   return (LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape) +
-          number * (rows * (ByteCount(4) * columns + ByteCount(4) * rows + ByteCount(3) * inner +
+          number * (rows * (ByteCount(4) * columns + ByteCount(kCopiesOfGradient) * with_gradient +
+                            ByteCount(4) * rows + ByteCount(3) * inner +
                             ByteCount(2) * std::min(columns, ByteCount(kPassColumns))) +
                     pairs * (ByteCount(kVectorsOfPairs) + ByteCount(2) * used) +
-                    ByteCount(2) * factored * factored) +
+                    ByteCount(all_factored ? 2 : 1) * factored * factored) +
           ByteCount(4) * TableBytes(options, shape))
       .value();
 }
@@ -75,6 +81,7 @@ LearnerEntry Entry() {
            "the square of the rows. Source: Ying, Wu, Campbell: Learning the coordinate gradients. "
            "Adv. Comput. Math. 37 (2012) 355-378.",
        .regression = true,
+       .least_rows = 2,
        .witness_of_rows = false,
        .one_kernel = true},
       {.verify = Verify,

@@ -9,12 +9,10 @@ using Schema = OptionSchema<CoordinateGradientsOptions>;
 
 void AddPairs(Schema& made) {
   made.Choice("pairs", &CoordinateGradientsOptions::pairs,
-              {{"neighbors", PairChoice::kNeighbors},
-               {"gaussian", PairChoice::kGaussian},
-               {"uniform", PairChoice::kUniform}},
+              {{"neighbors", PairChoice::kNeighbors}, {"gaussian", PairChoice::kGaussian}},
               {.meaning = "Which pairs of rows are compared. neighbors: each row and its nearest "
                           "ones, all alike. gaussian: all pairs, with weights that fall with the "
-                          "distance. uniform: all pairs alike.",
+                          "distance.",
                .source = kOfProblem});
   made.Integer("neighbors", &CoordinateGradientsOptions::neighbors,
                {.meaning = "How many rows a row is compared with. With include_self it is one of "
@@ -82,9 +80,22 @@ const Schema& CoordinateGradientsOptions::Fields() {
          .min = 0,
          .max = 1'000'000,
          .source = kOfProblem});
+    made->Integer(
+        "columns", &CoordinateGradientsOptions::columns,
+        {.meaning = "How many columns are selected, the first of the ranking; the function "
+                    "does not depend on it. 0: those that have a weight.",
+         .min = 0,
+         .max = 10'000'000,
+         .source = kOfProblem});
     made->Integer("covariance_columns", &CoordinateGradientsOptions::covariance_columns,
                   {.meaning = "Of how many columns, the first of the ranking, the model tells how "
                               "they vary together. 0: of none.",
+                   .min = 0,
+                   .max = 1000,
+                   .source = kOfProblem});
+    made->Integer("directions", &CoordinateGradientsOptions::directions,
+                  {.meaning = "On how many leading directions of the gradient the model projects "
+                              "rows, at most. 0: on none.",
                    .min = 0,
                    .max = 1000,
                    .source = kOfProblem});

@@ -9,7 +9,7 @@ namespace mercer::coordinate_gradients {
 
 enum class LossWord { kAuto, kSquare, kHinge, kSquaredHinge };
 enum class ColumnWeights { kLearned, kFixed };
-enum class PairChoice { kNeighbors, kGaussian, kUniform };
+enum class PairChoice { kNeighbors, kGaussian };
 enum class Method { kNewton, kAlternation };
 
 struct CoordinateGradientsOptions {
@@ -22,7 +22,9 @@ struct CoordinateGradientsOptions {
   double pair_width = 0;
   Method method = Method::kNewton;
   int64_t max_steps = 0;
+  int64_t columns = 0;
   int64_t covariance_columns = 20;
+  int64_t directions = 2;
 
   static const OptionSchema<CoordinateGradientsOptions>& Fields();
 };

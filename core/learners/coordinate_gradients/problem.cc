@@ -12,6 +12,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/objectives/loss.h"
+#include "core/solvers/gradients/pair_preconditioner.h"
 #include "core/solvers/gradients/pair_weights.h"
 #include "core/training/contract/input_columns.h"
 #include "core/training/contract/single_task.h"
@@ -19,6 +20,7 @@
 namespace mercer::coordinate_gradients {
 namespace {
 
+constexpr Index kLeadingColumns = 16;  // of the kernel, by which solvers precondition
 constexpr double kMaxRisk = 1e120;
 constexpr Index kRowsOfBlock = 256;  // of the kernel matrix
 
@@ -62,8 +64,6 @@ PairWeights WeightsOfPairs(const CoordinateGradientsOptions& options, Index rows
         weights.width = options.pair_width;
       }
       break;
-    case PairChoice::kUniform:
-      weights.kind = PairWeighting::kUniform;
   }
   return weights;
 }
@@ -118,6 +118,9 @@ absl::Status CheckProblem(const CoordinateGradientsOptions& options,
                    absl::StrCat("is ", options.C, ", too large: sums of squares overflow"));
   violations.Check(options.C >= 1 / kMaxRisk, "C",
                    absl::StrCat("is ", options.C, ", too small: its inverse overflows"));
+  violations.Check(options.columns <= CountInputs(problem), "columns",
+                   absl::StrCat("must be at most ", CountInputs(problem), ", the columns, is ",
+                                options.columns));
   if (options.pairs == PairChoice::kNeighbors) {
     const Index least = options.include_self ? 2 : 1;
     const Index most = options.include_self ? rows : rows - 1;
@@ -170,6 +173,8 @@ absl::StatusOr<PreparedProblem> PrepareProblem(const CoordinateGradientsOptions&
     return InOptions(made.status());
   }
   prepared.problem = *std::move(made);
+  MERCER_ASSIGN_OR_RETURN(prepared.problem.leading,
+                          LeadingPart(prepared.problem.gram, kLeadingColumns, context));
   return prepared;
 }
 

@@ -11,21 +11,22 @@
 namespace mercer::coordinate_gradients {
 namespace {
 
-ModelTable RankingTable(const CoordinateRanking& ranking, const GradientPoint& at,
+ModelTable RankingTable(const CoordinateRanking& ranking, const GradientPoint& at, int64_t selected,
                         const std::vector<std::string>& names) {
   ModelTable table;
   table.name = "ranking";
   table.title = "columns by the norm of the gradient in them";
   table.row_axis = "columns";
   table.column_axis = "properties";
-  table.columns = {"score", "norm", "energy", "column"};
-  table.values.resize(static_cast<Index>(ranking.order.size()), 4);
+  table.columns = {"score", "norm", "energy", "column", "selected"};
+  table.values.resize(static_cast<Index>(ranking.order.size()), 5);
   const Vector norms = at.Norms();
   for (size_t place = 0; place < ranking.order.size(); ++place) {
     const Index l = ranking.order[place];
     table.rows.push_back(names[static_cast<size_t>(l)]);
+    const bool kept = selected > 0 ? static_cast<int64_t>(place) < selected : ranking.scores(l) > 0;
     table.values.row(static_cast<Index>(place)) << ranking.scores(l), norms(l), at.energies(l),
-        static_cast<double>(l + 1);
+        static_cast<double>(l + 1), kept ? 1.0 : 0.0;
   }
   return table;
 }
@@ -37,7 +38,7 @@ std::vector<ModelTable> TablesOf(const CoordinateGradientsOptions& options,
                                  const GradientPoint& at) {
   const std::vector<std::string> names = InputNames(problem);
   const CoordinateRanking ranking = RankCoordinates(at.Norms(), at.energies);
-  std::vector<ModelTable> tables = {RankingTable(ranking, at, names)};
+  std::vector<ModelTable> tables = {RankingTable(ranking, at, options.columns, names)};
   std::vector<Index> first;
   for (const Index l : ranking.order) {
     if (static_cast<int64_t>(first.size()) < options.covariance_columns && ranking.scores(l) > 0) {
@@ -63,7 +64,7 @@ std::vector<ModelTable> TablesOf(const CoordinateGradientsOptions& options,
 
 ByteCount TableBytes(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
   constexpr size_t kWords = 2000;  // titles and columns
-  constexpr size_t kRow = kMaxLabelBytes + sizeof(std::string) + 4 * sizeof(double);
+  constexpr size_t kRow = kMaxLabelBytes + sizeof(std::string) + 5 * sizeof(double);
   const ByteCount first(std::min<Index>(options.covariance_columns, shape.columns));
   return ByteCount(kWords) + ByteCount(shape.columns) * ByteCount(kRow) +
          first * (ByteCount(2 * kRow) + first * ByteCount(sizeof(double)));

@@ -21,7 +21,7 @@ absl::Status Mismatch() {
 
 }  // namespace
 
-// The pairs are made anew from the rows. What the weights miss of the sum 1 by rounding is mended.
+// The pairs are made anew from the rows. Without dual variables, as of the functions 0, all are 0. What the weights miss of the sum 1 by rounding is mended.
 absl::StatusOr<Verification> Verify(const CoordinateGradientsOptions& options,
                                     const TrainingProblem& problem, const Witness& witness,
                                     RunContext& context) {
@@ -31,8 +31,9 @@ absl::StatusOr<Verification> Verify(const CoordinateGradientsOptions& options,
   const Matrix* weights = witness.FindArray("weights");
   const Matrix* dual = witness.FindArray("pair_dual");
   if (weights == nullptr || dual == nullptr || weights->rows() != gradients.num_columns() ||
-      weights->cols() != 1 || dual->rows() != gradients.num_pairs() || dual->cols() != 1 ||
-      !weights->allFinite() || !dual->allFinite() || !(weights->array() >= 0).all()) {
+      weights->cols() != 1 || dual->cols() != 1 ||
+      (dual->rows() > 0 && dual->rows() != gradients.num_pairs()) || !weights->allFinite() ||
+      !dual->allFinite() || !(weights->array() >= 0).all()) {
     return Mismatch();
   }
   Vector beta = weights->col(0);
@@ -43,9 +44,13 @@ absl::StatusOr<Verification> Verify(const CoordinateGradientsOptions& options,
   } else {
     beta /= beta.sum();
   }
+  Vector of_pairs = dual->col(0);
+  if (of_pairs.size() == 0) {
+    of_pairs.setZero(gradients.num_pairs());
+  }
   MERCER_ASSIGN_OR_RETURN(
       const GradientPoint at,
-      EvaluateGradients(gradients, KindOf(options), std::move(beta), dual->col(0), context));
+      EvaluateGradients(gradients, KindOf(options), std::move(beta), std::move(of_pairs), context));
   const Matrix coefficients = CoefficientsOf(prepared, at.dual);
   const KernelFamily& family = *prepared.family;
   const Vector ones = Vector::Ones(family.num_kernels());

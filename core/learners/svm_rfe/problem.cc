@@ -16,7 +16,7 @@
 namespace mercer::svm_rfe {
 namespace {
 
-constexpr double kMaxRisk = 1e120;   // energies are its square and more
+constexpr double kMaxRisk = 1e120;  // energies are its square and more
 
 }  // namespace
 

@@ -136,6 +136,7 @@ struct LearnerEntry {
   // True for options by which outputs share what is learned, so that one run learns all of them,
   // those of one-vs-one, too: targets are then 0 at rows that an output does not see. Empty: none.
   std::function<bool(const OptionValues&)> shares_outputs = {};
+  Index least_rows = 1;        // of a task, that count; fewer are refused
   bool several_tasks = false;  // takes problems of several tasks, one output each
   // Whether tasks may have more than two classes, each of which is then a task of its own with the
   // rows of all (or of pairs of classes, with theirs). Else they are refused.

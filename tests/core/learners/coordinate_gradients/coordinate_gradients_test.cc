@@ -12,6 +12,7 @@
 #include "core/base/status/errors.h"
 #include "core/learners/registry.h"
 #include "core/training/model/predictor.h"
+#include "core/training/terms/gradient_term.h"
 #include "tests/support/field_violation.h"
 #include "tests/support/json_fixture.h"
 #include "tests/support/learner_runs.h"
@@ -78,6 +79,19 @@ TEST_P(GradientLearnerFixture, MatchesTheReference) {
       EvaluateFunction(outcome.point.function, *problem.tasks[0].inputs, context);
   ASSERT_TRUE(values.ok()) << values.status();
   EXPECT_LE((values->col(0) - JsonVector(expected["f0_train"])).cwiseAbs().maxCoeff(), 1e-4);
+
+  const PreparedData test = Prepared(RowMatrix(JsonMatrix(fixture["X_test"])));
+  const auto gradients = TermsOf<GradientTerm>(outcome.point.function.terms);
+  ASSERT_EQ(gradients.size(), 1);
+  const auto evaluate = gradients[0]->MakeValues(outcome.point.function.place(), context);
+  ASSERT_TRUE(evaluate.ok()) << evaluate.status();
+  const Matrix of_test = JsonMatrix(expected["grad_test"]);
+  Matrix found = Matrix::Zero(of_test.rows(), of_test.cols());
+  ASSERT_TRUE((*evaluate)->AddGradients(test, 0, found, context).ok());
+  EXPECT_LE((found - of_test).cwiseAbs().maxCoeff(), 1e-4 * (1 + of_test.cwiseAbs().maxCoeff()));
+  const absl::StatusOr<Matrix> at_test = EvaluateFunction(outcome.point.function, test, context);
+  ASSERT_TRUE(at_test.ok()) << at_test.status();
+  EXPECT_LE((at_test->col(0) - JsonVector(expected["f0_test"])).cwiseAbs().maxCoeff(), 1e-4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, GradientLearnerFixture,

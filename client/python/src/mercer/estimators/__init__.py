@@ -4,6 +4,7 @@ Made by ``tools/generate_estimators.py`` from the descriptions of the server's l
 A change belongs there.
 """
 
+from mercer.estimators.coordinate_gradients import CoordinateGradients, CoordinateGradientsRegressor
 from mercer.estimators.csi import CSIClassifier, CSIRegressor
 from mercer.estimators.ikl import IKLClassifier
 from mercer.estimators.infinite_features import InfiniteFeaturesClassifier, InfiniteFeaturesRegressor
@@ -17,6 +18,8 @@ from mercer.estimators.svm_rfe import SVMRFE
 __all__ = [
     "CSIClassifier",
     "CSIRegressor",
+    "CoordinateGradients",
+    "CoordinateGradientsRegressor",
     "IKLClassifier",
     "InfiniteFeaturesClassifier",
     "InfiniteFeaturesRegressor",

@@ -1,0 +1,81 @@
+"""Learning gradients with weights of the columns: estimators, gradients at rows, projections."""
+
+import numpy as np
+import pytest
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+
+from mercer._shared_server import find_client
+from mercer.estimators import SVMRFE, CoordinateGradients, CoordinateGradientsRegressor
+
+
+@pytest.fixture(scope="module")
+def ring():
+    """A disc in a ring, and twenty columns of small noise."""
+    random = np.random.default_rng(3)
+    inner = np.arange(60) % 2 == 0
+    radius = np.where(inner, random.uniform(0, 0.8, 60), random.uniform(1.2, 2, 60))
+    angle = random.uniform(0, 2 * np.pi, 60)
+    noise = 0.1 * random.normal(size=(60, 20))
+    features = np.column_stack([radius * np.cos(angle), noise[:, :7], radius * np.sin(angle), noise[:, 7:]])
+    return features, np.where(inner, "inner", "outer")
+
+
+def on_server(machine):
+    return find_client(machine.server).model(machine.model_name_)
+
+
+def test_the_two_columns_of_the_ring_are_selected(ring):
+    features, labels = ring
+    machine = CoordinateGradients(scaling="none").fit(features, labels)
+    assert set(np.flatnonzero(machine.support_)) == {0, 8}
+    assert sorted(machine.ranking_[[0, 8]]) == [1, 2]
+    assert sorted(machine.ranking_) == list(range(1, 23))
+    np.testing.assert_array_equal(machine.transform(features), features[:, [0, 8]])
+    assert machine.score(features, labels) == 1.0
+    assert machine.certificate_["accuracy"] <= 1e-3
+
+
+def test_so_many_columns_are_selected_as_are_asked_for(ring):
+    features, labels = ring
+    machine = make_pipeline(CoordinateGradients(columns=5, scaling="none"), KNeighborsClassifier(3))
+    assert machine.fit(features, labels)[1].n_features_in_ == 5
+    with pytest.raises(ValueError, match="columns"):
+        CoordinateGradients(columns=23).fit(features, labels)
+
+
+def test_server_and_local_model_tell_the_same_gradients_and_projections(ring):
+    features, labels = ring
+    labels = np.where(features[:, 0] > 1, "right", labels)  # three classes, an output and a gradient for each
+    for coding in ("one_vs_all", "one_vs_one"):
+        machine = CoordinateGradients(scaling="none", coding=coding, directions=3).fit(features, labels)
+        told = on_server(machine).predict_all(features[:7], gradients=True, projections=True)
+        own = machine.model_.gradients(features[:7])
+        projections = machine.model_.projections(features[:7])
+        assert set(own) == set(told.gradients) and len(own) == 3
+        for output, (names, values) in told.gradients.items():
+            assert own[output][0] == names
+            np.testing.assert_allclose(own[output][1], values, rtol=1e-8, atol=1e-10)
+            np.testing.assert_allclose(projections[output], told.projections[output], rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(machine.model_.decision_values(features[:7]), told.decision_values, atol=1e-10)
+
+
+def test_the_gradient_of_a_smooth_function_is_found():
+    random = np.random.default_rng(5)
+    features = random.uniform(-1, 1, size=(150, 8))
+    target = np.sin(2 * features[:, 1]) - features[:, 5] ** 2
+    machine = CoordinateGradientsRegressor(C=1000, scaling="none", target_scaling="none").fit(features, target)
+    assert set(np.argsort(machine.ranking_)[:2]) == {1, 5}
+    assert machine.score(features, target) > 0.95
+    ((names, gradients),) = machine.model_.gradients(features).values()
+    true = {"x1": 2 * np.cos(2 * features[:, 1]), "x5": -2 * features[:, 5]}
+    for name, values in true.items():
+        assert np.corrcoef(gradients[:, names.index(name)], values)[0, 1] > 0.9, name
+
+
+def test_a_model_without_gradients_says_so(ring):
+    features, labels = ring
+    machine = SVMRFE().fit(features, labels)
+    assert machine.model_.gradients(features) == {} == machine.model_.projections(features)
+    with pytest.raises(ValueError, match="gradients.*no gradient"):
+        on_server(machine).predict_all(features, gradients=True)
