@@ -276,7 +276,7 @@ TEST(PairRidgeTest, AModelOfSeveralTasksIsReadBackFromItsFile) {
 
 TEST(PairRidgeTest, ItsListsAreThoseThatAreShippedAndOneMore) {
   EXPECT_EQ(AllLearners().back(), &PairRidgeEntry());
-  EXPECT_EQ(AllTermKinds().size(), 3U);
+  EXPECT_EQ(AllTermKinds().size(), 4U);
   EXPECT_EQ(AllTermKinds().back().name, PlaneTerm::kKind);
   EXPECT_NE(FindLearner("svm"), nullptr);
 }

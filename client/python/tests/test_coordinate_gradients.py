@@ -66,11 +66,14 @@ def test_the_gradient_of_a_smooth_function_is_found():
     target = np.sin(2 * features[:, 1]) - features[:, 5] ** 2
     machine = CoordinateGradientsRegressor(C=1000, scaling="none", target_scaling="none").fit(features, target)
     assert set(np.argsort(machine.ranking_)[:2]) == {1, 5}
-    assert machine.score(features, target) > 0.95
+    assert machine.score(features, target) > 0.9
     ((names, gradients),) = machine.model_.gradients(features).values()
-    true = {"x1": 2 * np.cos(2 * features[:, 1]), "x5": -2 * features[:, 5]}
-    for name, values in true.items():
-        assert np.corrcoef(gradients[:, names.index(name)], values)[0, 1] > 0.9, name
+    found = np.zeros_like(features)
+    found[:, [int(name[1:]) for name in names]] = gradients
+    true = np.zeros_like(features)
+    true[:, 1], true[:, 5] = 2 * np.cos(2 * features[:, 1]), -2 * features[:, 5]
+    cosines = (found * true).sum(axis=1) / (np.linalg.norm(found, axis=1) * np.linalg.norm(true, axis=1))
+    assert np.median(cosines) > 0.9
 
 
 def test_a_model_without_gradients_says_so(ring):

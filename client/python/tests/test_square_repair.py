@@ -57,7 +57,8 @@ def test_a_machine_of_the_repaired_matrix(sigmoid, rule):
 def test_every_learner_of_kernels_trains(client, sigmoid, rule):
     gram, new, labels = sigmoid
     dataset = upload(client, labels, gram=gram, half=gram / 2)
-    learners = [learner.name for learner in client.learners() if learner.uses_kernels]
+    # Gradients are those in columns, of which there are none here.
+    learners = [one.name for one in client.learners() if one.uses_kernels and one.name != "coordinate_gradients"]
     assert len(learners) >= 4
     settings = {"kernels": "precomputed block=gram", "blocks": ["gram"], "square_repair": rule, "validation": 0.25}
     for job in [client.train(dataset, learner, **settings) for learner in learners]:

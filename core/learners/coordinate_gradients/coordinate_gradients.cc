@@ -133,7 +133,9 @@ absl::StatusOr<TrainedPoint> CoordinateGradientsLearner::PointAt(const GradientP
                                                                  RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(ModelFunction function,
                           FunctionOf(options_, *problem_, *prepared_, at, context));
-  return PointOf(std::move(function), at, TablesOf(options_, *problem_, prepared_->problem, at));
+  MERCER_ASSIGN_OR_RETURN(std::vector<ModelTable> tables,
+                          TablesOf(options_, *problem_, prepared_->problem, at, context));
+  return PointOf(std::move(function), at, std::move(tables));
 }
 
 TrainedPoint CoordinateGradientsLearner::PointOf(ModelFunction function, const GradientPoint& at,
@@ -146,18 +148,23 @@ TrainedPoint CoordinateGradientsLearner::PointOf(ModelFunction function, const G
       point.function.bases.empty() ? 0 : point.function.bases.front().data->rows;
   point.summary.tables = std::move(tables);
   point.witness.arrays = {{"weights", at.weights}, {"pair_dual", at.dual}};
+  if (solver_ != nullptr && solver_->best().bound_dual != at.dual) {
+    point.witness.arrays.push_back({"bound_dual", solver_->best().bound_dual});
+  }
   return point;
 }
 
 // The functions 0. Its witness has no dual variables: how many pairs there are is not known yet.
-absl::StatusOr<TrainedPoint> CoordinateGradientsLearner::ConstantModel(RunContext& /*context*/) {
+absl::StatusOr<TrainedPoint> CoordinateGradientsLearner::ConstantModel(RunContext& context) {
   const Index columns = CountInputs(*problem_);
   GradientPoint at;
   at.weights = Vector::Constant(columns, is_fixed() ? 1 : 1 / static_cast<double>(columns));
   at.energies = Vector::Zero(columns);
   ModelFunction zero;
   zero.bias = Vector::Zero(1);
-  return PointOf(std::move(zero), at, TablesOf(options_, *problem_, GradientProblem(), at));
+  MERCER_ASSIGN_OR_RETURN(std::vector<ModelTable> tables,
+                          TablesOf(options_, *problem_, GradientProblem(), at, context));
+  return PointOf(std::move(zero), at, std::move(tables));
 }
 
 void CoordinateGradientsLearner::SaveParts(ByteWriter& writer) const {

@@ -14,17 +14,17 @@ namespace {
 constexpr Index kUsualColumns = 60;  // in use at a time, with those that may come in
 
 ByteCount CountPairs(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
-  const Index neighbors = options.neighbors > 0 ? options.neighbors : kUsualNeighbors;
-  return ByteCount(shape.rows) * ByteCount(options.pairs == PairChoice::kNeighbors
-                                               ? std::min<Index>(neighbors, shape.rows)
-                                               : shape.rows);
+  const Index usual =
+      options.pairs == PairChoice::kNeighbors ? kUsualNeighbors : kUsualGaussianNeighbors;
+  const Index neighbors = options.neighbors > 0 ? options.neighbors : usual;
+  return ByteCount(shape.rows) * ByteCount(std::min<Index>(neighbors, shape.rows));
 }
 
 // Kernels of learner and verifier; of both the columns, the kernel matrix and distances; vectors of
 // pairs; Newton's system, and where it takes all pairs also that of the interior point; what
 // predictions gain by the weights; the rows of an inner product.
 size_t EstimateMemory(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
-  constexpr Index kVectorsOfPairs = 50;
+  constexpr Index kVectorsOfPairs = 60;
   constexpr Index kPassColumns = 512;
   const ByteCount number(sizeof(double));
   const ByteCount rows(shape.rows);

@@ -35,17 +35,11 @@ absl::StatusOr<ModelFunction> FunctionOf(const CoordinateGradientsOptions& optio
                                          RunContext& context) {
   const TaskData& task = problem.tasks[0];
   const GradientProblem& gradients = prepared.problem;
-  Vector weights = (at.Norms().array() > 0).select(at.weights, 0.0);
-  GradientFunctions functions = MakeGradientFunctions(gradients, weights, at.dual);
-  const auto count = static_cast<Index>(functions.columns.size());
-  Matrix coefficients = Matrix::Zero(prepared.family->size(), 1 + count);
-  coefficients(prepared.kept, 0) = functions.base;
-  for (Index c = 0; c < count; ++c) {
-    coefficients(prepared.kept, 1 + c) = functions.weights(c) * functions.moments.col(c);
-  }
+  std::vector<Index> columns = ColumnsOf(at);
+  const auto count = static_cast<Index>(columns.size());
   ModelFunction function =
       MakeKernelFunctions(*task.inputs, task.rows, problem.kernels, prepared.family->scales(),
-                          coefficients, Vector::Zero(1 + count));
+                          CoefficientsOf(prepared, at), Vector::Zero(1 + count));
   function.bias = Vector::Zero(1);
   if (function.terms.empty()) {
     return function;
@@ -63,11 +57,13 @@ absl::StatusOr<ModelFunction> FunctionOf(const CoordinateGradientsOptions& optio
     kernel.labels = {};
   }
   const std::vector<std::string> names = InputNames(problem);
-  for (const Index column : functions.columns) {
+  for (const Index column : columns) {
     term->names.push_back(names[static_cast<size_t>(column)]);
   }
-  term->center = gradients.means(functions.columns);
+  term->center = gradients.means(columns);
   if (options.directions > 0) {
+    const GradientFunctions functions =
+        MakeGradientFunctions(gradients, (at.Norms().array() > 0).select(at.weights, 0.0), at.dual);
     MERCER_ASSIGN_OR_RETURN(GradientDirections found,
                             LeadingDirections(gradients, functions, DirectionMeasure::kNorm,
                                               options.directions, context));
@@ -75,7 +71,7 @@ absl::StatusOr<ModelFunction> FunctionOf(const CoordinateGradientsOptions& optio
       term->directions = std::move(found.directions);
     }
   }
-  term->columns = std::move(functions.columns);
+  term->columns = std::move(columns);
   function.terms.push_back(std::move(term));
   return function;
 }

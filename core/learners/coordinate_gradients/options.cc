@@ -8,18 +8,21 @@ constexpr char kOfProblem[] = "docs/mathematics/coordinate_gradients.md";
 using Schema = OptionSchema<CoordinateGradientsOptions>;
 
 void AddPairs(Schema& made) {
-  made.Choice("pairs", &CoordinateGradientsOptions::pairs,
-              {{"neighbors", PairChoice::kNeighbors}, {"gaussian", PairChoice::kGaussian}},
-              {.meaning = "Which pairs of rows are compared. neighbors: each row and its nearest "
-                          "ones, all alike. gaussian: all pairs, with weights that fall with the "
-                          "distance.",
-               .source = kOfProblem});
-  made.Integer("neighbors", &CoordinateGradientsOptions::neighbors,
-               {.meaning = "How many rows a row is compared with. With include_self it is one of "
-                           "them. 0: 8, or as many as there are. Without effect for other pairs.",
-                .min = 0,
-                .max = 1'000'000,
-                .source = kOfProblem});
+  made.Choice(
+      "pairs", &CoordinateGradientsOptions::pairs,
+      {{"neighbors", PairChoice::kNeighbors}, {"gaussian", PairChoice::kGaussian}},
+      {.meaning = "Which pairs of rows are compared. neighbors: each row and its nearest "
+                  "ones, all alike. gaussian: more of them, with weights that fall with the "
+                  "distance.",
+       .source = kOfProblem});
+  made.Integer(
+      "neighbors", &CoordinateGradientsOptions::neighbors,
+      {.meaning = "How many rows a row is compared with, the nearest ones. With include_self, "
+                  "and of gaussian pairs always, it is one of them. 0: 8, of gaussian pairs "
+                  "50, or as many as there are.",
+       .min = 0,
+       .max = 1'000'000,
+       .source = kOfProblem});
   made.Bool("include_self", &CoordinateGradientsOptions::include_self,
             {.meaning = "Whether a row is its own first neighbour, which ties the function at the "
                         "row to its target.",

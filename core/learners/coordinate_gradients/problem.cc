@@ -60,6 +60,7 @@ PairWeights WeightsOfPairs(const CoordinateGradientsOptions& options, Index rows
       break;
     case PairChoice::kGaussian:
       weights.kind = PairWeighting::kGaussian;
+      weights.most_anchors = options.neighbors > 0 ? options.neighbors : kUsualGaussianNeighbors;
       if (options.pair_width > 0) {
         weights.width = options.pair_width;
       }
@@ -121,15 +122,15 @@ absl::Status CheckProblem(const CoordinateGradientsOptions& options,
   violations.Check(options.columns <= CountInputs(problem), "columns",
                    absl::StrCat("must be at most ", CountInputs(problem), ", the columns, is ",
                                 options.columns));
-  if (options.pairs == PairChoice::kNeighbors) {
-    const Index least = options.include_self ? 2 : 1;
-    const Index most = options.include_self ? rows : rows - 1;
-    violations.Check(
-        options.neighbors == 0 || (options.neighbors >= least && options.neighbors <= most),
-        "neighbors",
-        absl::StrCat("must be ", least, " to ", most, " with ", rows, " rows that count, is ",
-                     options.neighbors));
-  }
+  // A row is among the nearest of gaussian pairs in any case.
+  const bool with_self = options.include_self || options.pairs == PairChoice::kGaussian;
+  const Index least = with_self ? 2 : 1;
+  const Index most = with_self ? rows : rows - 1;
+  violations.Check(
+      options.neighbors == 0 || (options.neighbors >= least && options.neighbors <= most),
+      "neighbors",
+      absl::StrCat("must be ", least, " to ", most, " with ", rows, " rows that count, is ",
+                   options.neighbors));
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   if (!regression) {
     MERCER_RETURN_IF_ERROR(CheckBothClasses(task.targets, task.costs));
@@ -178,11 +179,30 @@ absl::StatusOr<PreparedProblem> PrepareProblem(const CoordinateGradientsOptions&
   return prepared;
 }
 
-Vector CoefficientsOf(const PreparedProblem& prepared, const Vector& dual) {
-  Vector coefficients = Vector::Zero(prepared.family->size());
-  const Vector sums = AnchorSums(prepared.problem.pairs, dual);
+std::vector<Index> ColumnsOf(const GradientPoint& at) {
+  const Vector norms = at.Norms();
+  std::vector<Index> columns;
+  for (Index l = 0; l < norms.size(); ++l) {
+    if (norms(l) > 0) {
+      columns.push_back(l);
+    }
+  }
+  return columns;
+}
+
+Matrix CoefficientsOf(const PreparedProblem& prepared, const GradientPoint& at) {
+  const GradientPairs& pairs = prepared.problem.pairs;
+  const std::vector<Index> columns = ColumnsOf(at);
+  Matrix coefficients =
+      Matrix::Zero(prepared.family->size(), 1 + static_cast<Index>(columns.size()));
+  const Vector sums = AnchorSums(pairs, at.dual);
   for (Index j = 0; j < sums.size(); ++j) {
-    coefficients(prepared.kept[static_cast<size_t>(j)]) = sums(j);
+    coefficients(prepared.kept[static_cast<size_t>(j)], 0) = sums(j);
+  }
+  Vector moments(prepared.problem.num_rows());
+  for (size_t c = 0; c < columns.size(); ++c) {
+    AnchorMoments(pairs, at.dual, prepared.problem.rows.col(columns[c]), moments);
+    coefficients(prepared.kept, static_cast<Index>(c) + 1) = at.weights(columns[c]) * moments;
   }
   return coefficients;
 }

@@ -31,13 +31,17 @@ absl::StatusOr<PreparedProblem> PrepareProblem(const CoordinateGradientsOptions&
                                                const TrainingProblem& problem, RunContext& context);
 
 inline constexpr Index kUsualNeighbors = 8;
+inline constexpr Index kUsualGaussianNeighbors = 50;
 
 inline CoordinateWeights KindOf(const CoordinateGradientsOptions& options) {
   return options.column_weights == ColumnWeights::kFixed ? CoordinateWeights::kFixed
                                                          : CoordinateWeights::kSimplex;
 }
 
-// f_0 = sum_i coefficients(i) G(x_i, .) over all rows of the task.
-Vector CoefficientsOf(const PreparedProblem& prepared, const Vector& dual);
+// The columns whose functions are not 0.
+std::vector<Index> ColumnsOf(const GradientPoint& at);
+// Of f_0 and then the functions of these columns, each sum_i coefficients(i, .) G(x_i, .) over all
+// rows of the task.
+Matrix CoefficientsOf(const PreparedProblem& prepared, const GradientPoint& at);
 
 }  // namespace mercer::coordinate_gradients

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/status/status_macros.h"
 #include "core/kernels/spec/kernel_labels.h"
 #include "core/solvers/gradients/gradient_results.h"
 #include "core/training/contract/input_columns.h"
@@ -33,9 +34,10 @@ ModelTable RankingTable(const CoordinateRanking& ranking, const GradientPoint& a
 
 }  // namespace
 
-std::vector<ModelTable> TablesOf(const CoordinateGradientsOptions& options,
-                                 const TrainingProblem& problem, const GradientProblem& gradients,
-                                 const GradientPoint& at) {
+absl::StatusOr<std::vector<ModelTable>> TablesOf(const CoordinateGradientsOptions& options,
+                                                 const TrainingProblem& problem,
+                                                 const GradientProblem& gradients,
+                                                 const GradientPoint& at, RunContext& context) {
   const std::vector<std::string> names = InputNames(problem);
   const CoordinateRanking ranking = RankCoordinates(at.Norms(), at.energies);
   std::vector<ModelTable> tables = {RankingTable(ranking, at, options.columns, names)};
@@ -56,7 +58,8 @@ std::vector<ModelTable> TablesOf(const CoordinateGradientsOptions& options,
     covariance.rows.push_back(names[static_cast<size_t>(l)]);
   }
   covariance.columns = covariance.rows;
-  covariance.values = GradientCovariance(gradients, at.weights, at.dual, first);
+  MERCER_ASSIGN_OR_RETURN(covariance.values,
+                          GradientCovariance(gradients, at.weights, at.dual, first, context));
   covariance.drawing = TableDrawing::kHeatMap;
   tables.push_back(std::move(covariance));
   return tables;

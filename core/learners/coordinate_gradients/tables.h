@@ -3,6 +3,9 @@
 
 #include <vector>
 
+#include "absl/status/statusor.h"
+
+#include "core/base/process/run_context.h"
 #include "core/base/status/byte_count.h"
 #include "core/learners/coordinate_gradients/options.h"
 #include "core/solvers/gradients/gradient_problem.h"
@@ -11,9 +14,11 @@
 
 namespace mercer::coordinate_gradients {
 
-std::vector<ModelTable> TablesOf(const CoordinateGradientsOptions& options,
-                                 const TrainingProblem& problem, const GradientProblem& gradients,
-                                 const GradientPoint& at);
+// Errors: kCancelled.
+absl::StatusOr<std::vector<ModelTable>> TablesOf(const CoordinateGradientsOptions& options,
+                                                 const TrainingProblem& problem,
+                                                 const GradientProblem& gradients,
+                                                 const GradientPoint& at, RunContext& context);
 // Upper bound on the bytes of the tables.
 ByteCount TableBytes(const CoordinateGradientsOptions& options, const ProblemShape& shape);
 

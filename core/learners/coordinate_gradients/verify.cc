@@ -19,9 +19,36 @@ absl::Status Mismatch() {
                     "WITNESS_MISMATCH");
 }
 
+// The values of f_0, and the gradients, at all rows.
+absl::StatusOr<Verification> VerifyValues(const TrainingProblem& problem,
+                                          const PreparedProblem& prepared, const GradientPoint& at,
+                                          Certificate certificate, RunContext& context) {
+  const KernelFamily& family = *prepared.family;
+  const Vector ones = Vector::Ones(family.num_kernels());
+  const Matrix coefficients = CoefficientsOf(prepared, at);
+  Matrix values(coefficients.rows(), coefficients.cols());
+  MERCER_RETURN_IF_ERROR(family.CombinedProduct(ones, coefficients, values, context));
+  MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(family, ones, context));
+  const Vector squared = Vector::Constant(1, DotOfRows(coefficients.col(0), values.col(0)));
+  MERCER_RETURN_IF_ERROR(CheckSquaredNorms(problem, coefficients.leftCols(1), squared, largest));
+  Verification verification{std::move(certificate), values.leftCols(1),
+                            largest * AbsoluteSumOfRows(coefficients.col(0))};
+  verification.gradients = Matrix::Zero(values.rows(), prepared.problem.num_columns());
+  const std::vector<Index> columns = ColumnsOf(at);
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const auto function = static_cast<Index>(c) + 1;
+    verification.gradients.col(columns[c]) = values.col(function);
+    verification.gradient_scale = std::max(verification.gradient_scale,
+                                           largest * AbsoluteSumOfRows(coefficients.col(function)));
+  }
+  return verification;
+}
+
 }  // namespace
 
-// The pairs are made anew from the rows. Without dual variables, as of the functions 0, all are 0. What the weights miss of the sum 1 by rounding is mended.
+// The pairs are made anew from the rows. The lower bound may be that of other dual variables,
+// `bound_dual`. Without dual variables, as of the functions 0, all are 0. What the weights miss of
+// the sum 1 by rounding is mended.
 absl::StatusOr<Verification> Verify(const CoordinateGradientsOptions& options,
                                     const TrainingProblem& problem, const Witness& witness,
                                     RunContext& context) {
@@ -30,10 +57,14 @@ absl::StatusOr<Verification> Verify(const CoordinateGradientsOptions& options,
   const GradientProblem& gradients = prepared.problem;
   const Matrix* weights = witness.FindArray("weights");
   const Matrix* dual = witness.FindArray("pair_dual");
-  if (weights == nullptr || dual == nullptr || weights->rows() != gradients.num_columns() ||
-      weights->cols() != 1 || dual->cols() != 1 ||
-      (dual->rows() > 0 && dual->rows() != gradients.num_pairs()) || !weights->allFinite() ||
-      !dual->allFinite() || !(weights->array() >= 0).all()) {
+  const Matrix* bound = witness.FindArray("bound_dual");
+  const auto of_pairs = [&](const Matrix& array) {
+    return array.rows() == gradients.num_pairs() && array.cols() == 1 && array.allFinite();
+  };
+  const bool is_zero = dual != nullptr && dual->size() == 0;
+  if (weights == nullptr || dual == nullptr || (!is_zero && !of_pairs(*dual)) ||
+      (bound != nullptr && !of_pairs(*bound)) || weights->rows() != gradients.num_columns() ||
+      weights->cols() != 1 || !weights->allFinite() || !(weights->array() >= 0).all()) {
     return Mismatch();
   }
   Vector beta = weights->col(0);
@@ -44,23 +75,18 @@ absl::StatusOr<Verification> Verify(const CoordinateGradientsOptions& options,
   } else {
     beta /= beta.sum();
   }
-  Vector of_pairs = dual->col(0);
-  if (of_pairs.size() == 0) {
-    of_pairs.setZero(gradients.num_pairs());
-  }
+  Vector pair_dual = is_zero ? Vector::Zero(gradients.num_pairs()) : Vector(dual->col(0));
   MERCER_ASSIGN_OR_RETURN(
       const GradientPoint at,
-      EvaluateGradients(gradients, KindOf(options), std::move(beta), std::move(of_pairs), context));
-  const Matrix coefficients = CoefficientsOf(prepared, at.dual);
-  const KernelFamily& family = *prepared.family;
-  const Vector ones = Vector::Ones(family.num_kernels());
-  Matrix values(coefficients.rows(), 1);
-  MERCER_RETURN_IF_ERROR(family.CombinedProduct(ones, coefficients, values, context));
-  MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(family, ones, context));
-  const Vector squared = Vector::Constant(1, DotOfRows(coefficients.col(0), values.col(0)));
-  MERCER_RETURN_IF_ERROR(CheckSquaredNorms(problem, coefficients, squared, largest));
-  return Verification{MakeGapCertificate(at.upper, at.lower), values,
-                      largest * AbsoluteSumOfRows(coefficients.col(0))};
+      EvaluateGradients(gradients, KindOf(options), beta, std::move(pair_dual), context));
+  double lower = at.lower;
+  if (bound != nullptr) {
+    MERCER_ASSIGN_OR_RETURN(
+        const GradientPoint other,
+        EvaluateGradients(gradients, KindOf(options), std::move(beta), bound->col(0), context));
+    lower = std::max(lower, other.lower);
+  }
+  return VerifyValues(problem, prepared, at, MakeGapCertificate(at.upper, lower), context);
 }
 
 }  // namespace mercer::coordinate_gradients

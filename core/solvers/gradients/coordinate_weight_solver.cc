@@ -21,7 +21,10 @@ constexpr Index kFirstColumns = 20;
 }  // namespace
 
 void GradientBest::Improve(const GradientPoint& point) {
-  lower = std::max(lower, point.lower);
+  if (point.lower > lower) {
+    lower = point.lower;
+    bound_dual = point.dual;
+  }
   if (point.upper < upper) {
     upper = point.upper;
     weights = point.weights;

@@ -40,6 +40,7 @@ struct CoordinateWeightOptions {
 struct GradientBest {
   Vector weights;
   Vector dual;
+  Vector bound_dual;  // of the lower bound
   double upper = kInfinity;
   double lower = -kInfinity;
 
@@ -48,8 +49,11 @@ struct GradientBest {
 
   static void VisitFields(auto& visit, auto& self, const GradientProblem& of) {
     visit(Sized(self.weights, of.num_columns()), Sized(self.dual, of.num_pairs()),
-          Finite(self.upper), Finite(self.lower));
-    visit.Require([&] { return self.dual.allFinite() && (self.weights.array() >= 0).all(); });
+          Sized(self.bound_dual, of.num_pairs()), Finite(self.upper), Finite(self.lower));
+    visit.Require([&] {
+      return self.dual.allFinite() && self.bound_dual.allFinite() &&
+             (self.weights.array() >= 0).all();
+    });
   }
 };
 

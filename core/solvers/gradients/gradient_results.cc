@@ -8,6 +8,7 @@
 #include <Eigen/Cholesky>
 
 #include "core/base/status/status_macros.h"
+#include "core/linalg/matrix_products.h"
 #include "core/linalg/symmetric_eigen.h"
 
 namespace mercer {
@@ -72,10 +73,13 @@ CoordinateRanking RankCoordinates(const Vector& norms, const Vector& energies) {
   return ranking;
 }
 
-Matrix GradientCovariance(const GradientProblem& problem, const Vector& weights, const Vector& dual,
-                          const std::vector<Index>& columns) {
+absl::StatusOr<Matrix> GradientCovariance(const GradientProblem& problem, const Vector& weights,
+                                          const Vector& dual, const std::vector<Index>& columns,
+                                          RunContext& context) {
   const Matrix moments = MomentsOf(problem, dual, columns) * Vector(weights(columns)).asDiagonal();
-  return moments.transpose() * (problem.gram * moments);
+  Matrix values = Matrix::Zero(moments.rows(), moments.cols());
+  MERCER_RETURN_IF_ERROR(AddProduct(1.0, problem.gram, moments, values, context));
+  return Matrix(moments.transpose() * values);
 }
 
 namespace {
@@ -125,7 +129,8 @@ absl::StatusOr<Leading> LeadingByRows(const GradientProblem& problem, const Matr
 absl::StatusOr<Leading> LeadingByColumns(const GradientProblem& problem, const Matrix& moments,
                                          DirectionMeasure measure, Index most,
                                          RunContext& context) {
-  const Matrix values = problem.gram * moments;
+  Matrix values = Matrix::Zero(moments.rows(), moments.cols());
+  MERCER_RETURN_IF_ERROR(AddProduct(1.0, problem.gram, moments, values, context));
   const auto rows = static_cast<double>(problem.num_rows());
   return LeadingEigenvectors(measure == DirectionMeasure::kRows
                                  ? Matrix(values.transpose() * values / rows)

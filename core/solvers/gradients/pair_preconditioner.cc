@@ -1,6 +1,7 @@
 #include "core/solvers/gradients/pair_preconditioner.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <Eigen/Eigenvalues>
 #include <Eigen/QR>
@@ -16,7 +17,6 @@ namespace {
 constexpr int kSubspaceIterations = 2;
 constexpr Index kMostRank = 256;  // of the low rank, but for one leading vector
 constexpr Index kMostOfOneVector = 1024;
-constexpr Index kPairsOfBlock = 512;
 constexpr double kLeastDiagonalShare = 0.01;  // of the diagonal that is left
 
 Matrix Orthonormal(const Matrix& columns) {
@@ -58,29 +58,39 @@ absl::StatusOr<PairPreconditioner> PairPreconditioner::Make(const PairKernel& ke
   made.parts_ = parts;
   made.pairs_ = pairs;
   made.leading_ = std::clamp<Index>(kMostRank / width, 1, parts->leading.cols());
+  const RowMatrix z = parts->z;
+  const Vector shares = parts->leading.leftCols(made.leading_).rowwise().squaredNorm();
+  made.inverse_.resize(diagonal.size());
+  std::vector<Index> order(pairs.size());  // those of an anchor side by side
+  std::iota(order.begin(), order.end(), Index{0});
+  const auto anchor = [&](Index k) {
+    return parts->pairs.anchors[static_cast<size_t>(pairs[static_cast<size_t>(k)])];
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](Index a, Index b) { return anchor(a) < anchor(b); });
   const Index rank = made.leading_ * width;
   made.factor_ = Matrix::Identity(rank, rank);
-  made.inverse_.resize(diagonal.size());
-  const RowMatrix z = parts->z;
-  Matrix block(rank, kPairsOfBlock);
-  for (Index begin = 0; begin < diagonal.size(); begin += kPairsOfBlock) {
+  Vector u(width);
+  Matrix of_anchor(width, width);  // the sum of u_p u_p' over the diagonal
+  for (size_t first = 0; first < order.size();) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const Index size = std::min(kPairsOfBlock, diagonal.size() - begin);
-    for (Index k = 0; k < size; ++k) {
-      const auto p = static_cast<size_t>(pairs[static_cast<size_t>(begin + k)]);
-      const Index i = parts->pairs.targets[p];
-      const Index j = parts->pairs.anchors[p];
-      Vector u(width);
-      u << 1, (z.row(i) - z.row(j)).transpose();
-      for (Index c = 0; c < made.leading_; ++c) {
-        block.col(k).segment(c * width, width) = parts->leading(j, c) * u;
-      }
-      const double left = diagonal(begin + k) - block.col(k).squaredNorm();
-      made.inverse_(begin + k) =
-          1 / (std::max(left, kLeastDiagonalShare * diagonal(begin + k)) + ridge(begin + k));
-      block.col(k) *= std::sqrt(made.inverse_(begin + k));
+    const Index j = anchor(order[first]);
+    of_anchor.setZero();
+    for (; first < order.size() && anchor(order[first]) == j; ++first) {
+      const Index k = order[first];
+      const auto p = static_cast<size_t>(pairs[static_cast<size_t>(k)]);
+      u << 1, (z.row(parts->pairs.targets[p]) - z.row(j)).transpose();
+      const double left = diagonal(k) - shares(j) * u.squaredNorm();
+      made.inverse_(k) = 1 / (std::max(left, kLeastDiagonalShare * diagonal(k)) + ridge(k));
+      of_anchor.selfadjointView<Eigen::Lower>().rankUpdate(u, made.inverse_(k));
     }
-    made.factor_.selfadjointView<Eigen::Lower>().rankUpdate(block.leftCols(size));
+    of_anchor.triangularView<Eigen::StrictlyUpper>() = of_anchor.transpose();
+    for (Index a = 0; a < made.leading_; ++a) {
+      for (Index b = 0; b <= a; ++b) {
+        made.factor_.block(a * width, b * width, width, width) +=
+            parts->leading(j, a) * parts->leading(j, b) * of_anchor;
+      }
+    }
   }
   MERCER_RETURN_IF_ERROR(FactorCholesky(made.factor_, context));
   return made;

@@ -67,9 +67,22 @@ absl::StatusOr<GradientPairs> GaussianPairs(const PairWeights& weights,
   std::vector<double> values;
   double sum = 0;
   bool differ = false;
+  std::vector<Index> anchors(static_cast<size_t>(squared.rows()));
+  const auto most = std::min(weights.most_anchors.value_or(squared.rows()), squared.rows());
   for (Index i = 0; i < squared.rows(); ++i) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    for (Index j = 0; j < squared.rows(); ++j) {
+    std::iota(anchors.begin(), anchors.end(), Index{0});
+    if (most < squared.rows()) {
+      std::nth_element(anchors.begin(), anchors.begin() + most, anchors.end(),
+                       [&](Index a, Index b) {
+                         const double of_a = a == i ? -1 : squared(a, i);
+                         const double of_b = b == i ? -1 : squared(b, i);
+                         return of_a != of_b ? of_a < of_b : a < b;
+                       });
+      std::sort(anchors.begin(), anchors.begin() + most);
+    }
+    for (Index n = 0; n < most; ++n) {
+      const Index j = anchors[static_cast<size_t>(n)];
       const double distance = std::sqrt(squared(i, j)) / width;
       const double value = std::exp(-0.5 * distance * distance);
       if (value > 0 && value >= weights.drop) {

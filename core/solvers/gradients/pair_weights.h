@@ -29,6 +29,8 @@ struct PairWeights {
   // `drop` times the largest are left out. Without a width the median distance.
   std::optional<double> width = {};
   double drop = 1e-12;
+  // Of each row the nearest anchors alone, itself among them, by distance and then by index.
+  std::optional<Index> most_anchors = {};
   // kUniform: 1 / m for all pairs.
 };
 

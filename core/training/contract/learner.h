@@ -110,6 +110,10 @@ struct Verification {
   // What else the verifier has found. With several outputs the largest value counts, of what was
   // found for every one of them.
   std::vector<Metric> metrics = {};
+  // Of one output whose function tells a gradient beside its values (GradientTerm): that at the same
+  // rows, by the columns of all feature blocks, and a bound as `scale` for it. Empty: it tells none.
+  Matrix gradients = {};
+  double gradient_scale = 0;
 };
 
 // Values of an option that training goes through when a request leaves it open (recipe_defaults.h).

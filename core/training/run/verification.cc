@@ -15,6 +15,7 @@
 #include "core/training/contract/target_unit.h"
 #include "core/training/model/predictor.h"
 #include "core/training/run/split_outputs.h"
+#include "core/training/terms/gradient_term.h"
 
 namespace mercer {
 namespace {
@@ -44,6 +45,9 @@ struct ComparedValues {
   std::vector<Index> positions;  // in the rows of the tasks, one after the other, ascending
   Matrix values;                 // positions x outputs; of several tasks x 1, by each row's own
   Vector means;                  // of the user's targets of each one's task
+  // Of outputs whose function tells a gradient beside its values, by the columns of all feature
+  // blocks: positions x columns, else empty.
+  std::vector<Matrix> gradients;
 };
 
 // A training row, and the task that it is of.
@@ -96,6 +100,19 @@ absl::StatusOr<ComparedValues> EvaluateSample(const TrainingProblem& problem,
   compared.means = unit.IsIdentity() ? Vector(Vector::Zero(sampled)) : Vector(unit.means(tasks));
   const PreparedData inputs = ComparedInputs(*problem.tasks[0].inputs, rows);
   MERCER_ASSIGN_OR_RETURN(compared.values, EvaluateFunction(function, inputs, context));
+  compared.gradients.resize(static_cast<size_t>(function.num_outputs()));
+  for (const GradientTerm* term : TermsOf<GradientTerm>(function.terms)) {
+    const int output = term->outputs.front();
+    Matrix& gradients = compared.gradients[static_cast<size_t>(output)];
+    if (gradients.size() == 0) {
+      gradients = Matrix::Zero(sampled, term->num_inputs);
+    }
+    if (gradients.cols() != term->num_inputs) {
+      return Mismatch("the gradients of an output are of other columns than each other");
+    }
+    MERCER_ASSIGN_OR_RETURN(const auto values, term->MakeValues(function.place(), context));
+    MERCER_RETURN_IF_ERROR(values->AddGradients(inputs, output, gradients, context));
+  }
   if (problem.tasks.size() > 1) {
     Matrix own(sampled, 1);
     for (Index i = 0; i < sampled; ++i) {
@@ -133,6 +150,36 @@ absl::Status CompareOutputs(const ComparedValues& compared, Index output,
                          compared.positions[s] + 1, ", output ", output + o + 1, ", it is ", actual,
                          " instead of ", expected));
       }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The same of the gradient of an output, which may be 0 and then need not be told.
+absl::Status CompareGradients(const ComparedValues& compared, Index output,
+                              const std::vector<Index>& kept, const Verification& verified,
+                              double deviation) {
+  const Matrix& told = compared.gradients[static_cast<size_t>(output)];
+  const Matrix& right = verified.gradients;
+  if (told.size() > 0 &&
+      (right.rows() != static_cast<Index>(kept.size()) || right.cols() != told.cols())) {
+    return Mismatch("the model tells a gradient that its witness does not");
+  }
+  const double most = kFunctionTolerance * deviation * verified.gradient_scale;
+  for (size_t s = 0; s < compared.positions.size() && right.size() > 0; ++s) {
+    const auto found = std::lower_bound(kept.begin(), kept.end(), compared.positions[s]);
+    if (found == kept.end() || *found != compared.positions[s]) {
+      continue;
+    }
+    const Eigen::RowVectorXd expected = deviation * right.row(found - kept.begin());
+    const Eigen::RowVectorXd actual =
+        told.size() > 0 ? Eigen::RowVectorXd(told.row(static_cast<Index>(s)))
+                        : Eigen::RowVectorXd(Eigen::RowVectorXd::Zero(expected.size()));
+    if (!((actual - expected).cwiseAbs().maxCoeff() <= most)) {
+      return Mismatch(
+          absl::StrCat("the gradient of the model is not that of its witness at training "
+                       "row ",
+                       compared.positions[s] + 1, ", output ", output + 1));
     }
   }
   return absl::OkStatus();
@@ -246,8 +293,10 @@ absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
         } else {
           MergeMetrics(verified.metrics, result.metrics);
         }
-        return CompareOutputs(compared, output, RowsOfPart(entry, options, problem, output),
-                              verified, problem.unit.deviation);
+        const std::vector<Index> rows = RowsOfPart(entry, options, problem, output);
+        const double deviation = problem.unit.deviation;
+        absl::Status same = CompareOutputs(compared, output, rows, verified, deviation);
+        return same.ok() ? CompareGradients(compared, output, rows, verified, deviation) : same;
       }));
   result.certificate = SumCertificates(certificates);
   ToUserUnit(problem.unit, result.certificate);

@@ -1,6 +1,7 @@
 #include "core/training/terms/gradient_term.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +18,7 @@ TermKind Gradient() { return MakeTermKind<GradientTerm>(); }
 
 absl::Status GradientTerm::CheckOwnShape(const TermPlace& place) const {
   const bool ascend =
-      std::is_sorted(columns.begin(), columns.end(), [](Index a, Index b) { return a <= b; });
+      std::adjacent_find(columns.begin(), columns.end(), std::greater_equal<>()) == columns.end();
   if (outputs.size() != 1 || columns.empty() || !ascend || columns.front() < 0 ||
       columns.back() >= num_inputs || names.size() != columns.size()) {
     return UnreadableModel("the columns of a gradient do not fit its output");

@@ -14,6 +14,7 @@ namespace mercer::server {
 namespace {
 
 using testing::ElementsAre;
+using testing::ElementsAreArray;
 
 KernelGrid Gaussians(BandwidthRule rule, std::vector<double> bandwidths) {
   KernelGrid grid;
@@ -135,14 +136,18 @@ TEST_F(DefaultKernelsApiTest, EveryLearnerThatTakesKernelsTrainsWithoutThem) {
       EXPECT_EQ(kernels[0].type(), v1::KERNEL_TYPE_LINEAR);
     } else {
       EXPECT_EQ(kernels[0].rule(), v1::BANDWIDTH_RULE_MEDIAN_MULTIPLES);
-      EXPECT_THAT(kernels[0].bandwidths(), ElementsAre(0.4, 1.0, 2.5));
+      const std::vector<double> multiples =
+          entry->one_kernel ? std::vector<double>{1.0} : std::vector<double>{0.4, 1.0, 2.5};
+      EXPECT_THAT(kernels[0].bandwidths(), ElementsAreArray(multiples));
     }
     jobs_->WaitUntilIdle();
     v1::GetModelRequest get;
     get.set_name(request.model());
     const auto model = ModelHandlers(context_, *cache_).GetModel(get);
     ASSERT_TRUE(model.ok()) << model.status();
-    EXPECT_EQ(model->kernel_weights().kernels_size(), entry->selects_columns ? 2 : 3);
+    EXPECT_EQ(model->kernel_weights().kernels_size(), entry->one_kernel        ? 1
+                                                      : entry->selects_columns ? 2
+                                                                               : 3);
     EXPECT_EQ(StoredKernels(model->lineage().request()).size(), 1U);
   }
 }

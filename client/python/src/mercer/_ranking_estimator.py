@@ -21,8 +21,11 @@ class _Ranking(SelectorMixin):  # type: ignore[misc]
         return self
 
     def _read_ranking(self) -> None:
-        """Ranks of features by their best places; one that became several columns, as categories do, has that of its
-        best column, and where there are several outputs that of the best output."""
+        """Ranks features by their best places.
+
+        One that became several columns, as categories do, has that of its best column, and where there are several
+        outputs that of the best output.
+        """
         tables = self.model_.model_tables
         rankings = [table for name, table in tables.items() if name.split(".")[0] == "ranking"]
         best = np.full(self.n_features_in_, np.inf)

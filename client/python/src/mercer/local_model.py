@@ -273,9 +273,14 @@ class LocalModel:
     def gradients(
         self, rows: Any, squares: Optional[Mapping[str, Any]] = None
     ) -> dict[str, tuple[tuple[str, ...], Array]]:
-        """The gradients that were learned beside the values: for each output the columns that it has one in, by their
-        names, and rows x columns, in units of the decision value over units of the prepared column. Empty for models
-        that have learned none; other arguments as for :meth:`decision_values`."""
+        """The gradients that were learned beside the values; arguments as for :meth:`decision_values`.
+
+        Returns
+        -------
+        gradients : dict of str to (tuple of str, ndarray of shape (rows, columns))
+            For each output the names of the columns that it has a gradient in, and the gradients, in units of the
+            decision value over units of the prepared column. Empty for a model that has learned none.
+        """
         total = num_rows(rows, squares)
         names = _output_names(self._file)
         return {
