@@ -1,8 +1,11 @@
 // Work whose client has gone, or whose job was cancelled, ends within a quarter of a second of processor time.
 #include "tests/support/cancelled_work.h"
 
+#include <algorithm>
+#include <atomic>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <thread>
 
 #include "absl/time/clock.h"
@@ -39,17 +42,29 @@ class CancelledWorkTest : public ServerTest {
         << status.error_message();
     return status.ok();
   }
-  // `call` blocks until its context is cancelled, after so much work: that which follows the cancellation.
-  double WorkAfterCancel(double seconds,
-                         const std::function<grpc::Status(grpc::ClientContext&)>& call) {
+  using Call = std::function<grpc::Status(grpc::ClientContext&)>;
+
+  double WholeWork(const Call& call) {
+    const double begin = ProcessorSeconds();
+    grpc::ClientContext context;
+    const grpc::Status status = call(context);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return ProcessorSeconds() - begin;
+  }
+  // `call` blocks until its context is cancelled, after so much work: that which follows the cancellation. None when it has ended before.
+  std::optional<double> WorkAfterCancel(double seconds, const Call& call) {
     const double begin = ProcessorSeconds();
     grpc::ClientContext context;
     grpc::Status status;
-    std::thread calling([&] { status = call(context); });
-    while (ProcessorSeconds() < begin + seconds) {
+    std::atomic<bool> ended = false;
+    std::thread calling([&] {
+      status = call(context);
+      ended = true;
+    });
+    while (!ended && ProcessorSeconds() < begin + seconds) {
       absl::SleepFor(absl::Milliseconds(1));  // nobody tells how far it is
     }
-    EXPECT_FALSE(HasRoom()) << "the call had ended before it was cancelled";
+    const bool ended_before = HasRoom();
     const double at_cancel = ProcessorSeconds();
     context.TryCancel();
     while (!HasRoom()) {
@@ -57,20 +72,25 @@ class CancelledWorkTest : public ServerTest {
     }
     const double after = ProcessorSeconds() - at_cancel;
     calling.join();
+    if (ended_before) {
+      return std::nullopt;
+    }
     EXPECT_EQ(status.error_code(), StatusCode::CANCELLED) << status.error_message();
     return after;
   }
-  // Cancels it when so large parts of its work are done: how long the whole takes depends on the processor.
-  void ExpectShortWorkAfterCancel(std::initializer_list<double> parts,
-                                  const std::function<grpc::Status(grpc::ClientContext&)>& call) {
-    const double begin = ProcessorSeconds();
-    grpc::ClientContext context;
-    const grpc::Status status = call(context);
-    ASSERT_TRUE(status.ok()) << status.error_message();
-    const double whole = ProcessorSeconds() - begin;
+  // Cancels it when so large parts of its work are done: how long the whole takes depends on the processor, and on what else it has to do.
+  // One that has ended before is tried anew with less.
+  void ExpectShortWorkAfterCancel(std::initializer_list<double> parts, const Call& call) {
+    constexpr int kAttempts = 4;
+    const double whole = std::min(WholeWork(call), WholeWork(call));
     for (const double part : parts) {
-      EXPECT_LE(WorkAfterCancel(part * whole, call), kMostWorkAfterCancel)
-          << part << " of the work";
+      std::optional<double> after;
+      double seconds = part * whole;
+      for (int attempt = 0; attempt < kAttempts && !after.has_value(); ++attempt, seconds *= 0.6) {
+        after = WorkAfterCancel(seconds, call);
+      }
+      ASSERT_TRUE(after.has_value()) << "the call has always ended before it was cancelled";
+      EXPECT_LE(*after, kMostWorkAfterCancel) << part << " of the work";
     }
   }
 };
