@@ -29,6 +29,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/solvers/gradients/coordinate_weight_solver.h"
 #include "core/solvers/gradients/gradient_results.h"
+#include "core/solvers/gradients/pair_preconditioner.h"
 #include "tests/bench/bench_tables.h"
 #include "tests/support/peak_growth.h"
 
@@ -149,8 +150,12 @@ absl::StatusOr<GradientProblem> MakeProblem(const Setting& setting, RunContext& 
     gram = (-0.5 / (width * width) * squared).array().exp();
   }
   MERCER_ASSIGN_OR_RETURN(auto loss, MakeLoss(setting.loss));
-  return MakeGradientProblem(std::move(loss), setting.cost, rows, setting.table->targets,
-                             std::move(pairs), std::move(gram));
+  MERCER_ASSIGN_OR_RETURN(
+      GradientProblem problem,
+      MakeGradientProblem(std::move(loss), setting.cost, rows, setting.table->targets,
+                          std::move(pairs), std::move(gram)));
+  MERCER_ASSIGN_OR_RETURN(problem.leading, LeadingPart(problem.gram, 16, context));
+  return problem;
 }
 
 absl::StatusOr<Result> Solve(const Setting& setting) {
@@ -257,7 +262,11 @@ int Main(int argc, char** argv) {
     prostate = RandomGenes(102, 12600);
   }
   const GeneTable random = RandomGenes(2000, 500);
+  const bool large_alone = argc > 1 && std::string(argv[1]) == "large";
   for (const GeneTable* table : {&leukemia, &prostate}) {
+    if (large_alone) {
+      break;
+    }
     for (const bool linear : {true, false}) {
       for (const LossKind loss : {LossKind::kSquare, LossKind::kHinge, LossKind::kSquaredHinge}) {
         for (const double cost : {1.0, 100.0}) {

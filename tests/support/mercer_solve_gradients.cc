@@ -147,7 +147,9 @@ absl::StatusOr<Answer> AnswerOf(const GradientInputs& inputs, const GradientPoin
     }
   }
   result["support"] = support;
-  result["covariance"] = FromMatrix(GradientCovariance(problem, point.weights, point.dual, all));
+  MERCER_ASSIGN_OR_RETURN(const Matrix covariance,
+                          GradientCovariance(problem, point.weights, point.dual, all, context));
+  result["covariance"] = FromMatrix(covariance);
   MERCER_ASSIGN_OR_RETURN(
       const GradientDirections directions,
       LeadingDirections(problem, functions, DirectionMeasure::kNorm, columns, context));

@@ -72,14 +72,16 @@ absl::StatusOr<bool> ImproveByNewton(const BoxDual& box, int most_steps, BoxPoin
       return true;
     }
     const std::vector<Index> free = FreeVariables(box, point);
-    absl::StatusOr<PairSystem> system = PairSystem::Make(box.kernel, box.ridge, free, 0, context);
+    absl::StatusOr<PairSystem> system =
+        PairSystem::Make(box.kernel, box.ridge, free, PairSystem::Indefinite::kIsAnError, context);
     ++steps;
-    if (absl::IsInvalidArgument(system.status())) {
+    Vector direction = -box.signs(free).cwiseProduct(point.gradient(free));
+    const absl::Status solved =
+        system.ok() ? system->Solve(direction, kBoxSystemAccuracy, context) : system.status();
+    if (absl::IsInvalidArgument(solved)) {
       return false;
     }
-    MERCER_RETURN_IF_ERROR(system.status());
-    Vector direction = -box.signs(free).cwiseProduct(point.gradient(free));
-    MERCER_RETURN_IF_ERROR(system->Solve(direction, kBoxSystemAccuracy, context));
+    MERCER_RETURN_IF_ERROR(solved);
     if (!direction.allFinite()) {
       return false;
     }

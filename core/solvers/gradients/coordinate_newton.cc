@@ -18,7 +18,7 @@ namespace {
 
 constexpr Index kColumnsAdded = 20;
 constexpr double kModelRidge = 1e-9;
-constexpr double kModelAccuracy = 1e-3;  // of conjugate gradients for the second derivative
+constexpr double kModelAccuracy = 0.5;  // of conjugate gradients for the second derivative
 constexpr double kCoordinateDescent = 1e-4;
 constexpr double kShortestCoordinateStep = 1e-6;
 constexpr double kLeastGain = 1e-10;  // of J, below which a step has gained nothing
@@ -134,8 +134,9 @@ absl::StatusOr<Vector> CoordinateWeightSolver::ModelMinimizer(const GradientPoin
                           WeightDerivatives(problem_, state_.dual, columns, pairs, context));
   MERCER_ASSIGN_OR_RETURN(const auto kernel,
                           DiagonalPairKernel::Make(problem_, state_.weights, context));
-  MERCER_ASSIGN_OR_RETURN(const PairSystem system,
-                          PairSystem::MakeShifted(*kernel, Machine().Ridge(), pairs, context));
+  MERCER_ASSIGN_OR_RETURN(PairSystem system,
+                          PairSystem::Make(*kernel, Machine().Ridge(), pairs,
+                                           PairSystem::Indefinite::kIsShifted, context));
   Matrix solved = derivatives;
   MERCER_RETURN_IF_ERROR(system.Solve(solved, kModelAccuracy, context));
   const auto count = static_cast<Index>(columns.size());

@@ -24,16 +24,16 @@ Index PassColumns(const GradientProblem& problem) {
   return std::clamp(static_cast<Index>(columns), Index{4}, kMostPassColumns);
 }
 
-// S_l and, of columns that have a weight, their parts of t_p.
+// S_l and, of columns that have a weight, their parts of t_p. Ends early when it is cancelled.
 void PassOverColumns(const GradientProblem& problem, Index begin, Index end, GradientPoint& point,
-                     Vector& predictions) {
+                     Vector& predictions, const RunContext& context) {
   Matrix moments(problem.num_rows(), end - begin);
-  for (Index l = begin; l < end; ++l) {
+  for (Index l = begin; l < end && !context.cancelled(); ++l) {
     AnchorMoments(problem.pairs, point.dual, problem.rows.col(l), moments.col(l - begin));
   }
   Matrix values = ProductOfBlock(problem.gram, moments);
   predictions = Vector::Zero(problem.num_pairs());
-  for (Index l = begin; l < end; ++l) {
+  for (Index l = begin; l < end && !context.cancelled(); ++l) {
     point.energies(l) = std::max(0.0, 0.5 * moments.col(l - begin).dot(values.col(l - begin)));
     if (point.weights(l) > 0) {
       values.col(l - begin) *= point.weights(l);
@@ -139,7 +139,8 @@ absl::StatusOr<GradientPoint> EvaluateGradients(const GradientProblem& problem,
   std::vector<Vector> parts(static_cast<size_t>((problem.num_columns() + block - 1) / block));
   context.parallel().ForBlocks(problem.num_columns(), block, [&](Index begin, Index end) {
     if (!context.cancelled()) {
-      PassOverColumns(problem, begin, end, point, parts[static_cast<size_t>(begin / block)]);
+      PassOverColumns(problem, begin, end, point, parts[static_cast<size_t>(begin / block)],
+                      context);
     }
   });
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());

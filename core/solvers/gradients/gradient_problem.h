@@ -31,6 +31,7 @@ struct GradientProblem {
   Vector means;                      // what was taken from the columns
   GradientPairs pairs;
   Matrix gram;          // G, m x m
+  Matrix leading;       // L, G is near L L' (pair_preconditioner.h); empty: not known
   Vector pair_targets;  // y_p
   Vector pair_costs;    // C w_p
 

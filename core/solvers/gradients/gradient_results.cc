@@ -8,6 +8,7 @@
 #include <Eigen/Cholesky>
 
 #include "core/base/status/status_macros.h"
+#include "core/linalg/matrix_products.h"
 #include "core/linalg/symmetric_eigen.h"
 
 namespace mercer {
@@ -72,19 +73,42 @@ CoordinateRanking RankCoordinates(const Vector& norms, const Vector& energies) {
   return ranking;
 }
 
-Matrix GradientCovariance(const GradientProblem& problem, const Vector& weights, const Vector& dual,
-                          const std::vector<Index>& columns) {
+absl::StatusOr<Matrix> GradientCovariance(const GradientProblem& problem, const Vector& weights,
+                                          const Vector& dual, const std::vector<Index>& columns,
+                                          RunContext& context) {
   const Matrix moments = MomentsOf(problem, dual, columns) * Vector(weights(columns)).asDiagonal();
-  return moments.transpose() * (problem.gram * moments);
+  Matrix values = Matrix::Zero(moments.rows(), moments.cols());
+  MERCER_RETURN_IF_ERROR(AddProduct(1.0, problem.gram, moments, values, context));
+  return Matrix(moments.transpose() * values);
+}
+
+namespace {
+
+// The decreasing eigenvalues of a matrix of inner products that count, at most so many, and their
+// eigenvectors.
+struct Leading {
+  Vector values;
+  Matrix vectors;
+};
+
+absl::StatusOr<Leading> LeadingEigenvectors(Matrix products, Index most, RunContext& context) {
+  const Index size = products.rows();
+  MERCER_ASSIGN_OR_RETURN(const SymmetricEigen eigen,
+                          SymmetricEigen::Make(std::move(products), context));
+  const Vector values = eigen.values().reverse();
+  Index count = 0;
+  while (count < std::min(most, size) && values(count) > kNegligibleEigenvalue * values(0) &&
+         values(0) > 0) {
+    ++count;
+  }
+  MERCER_ASSIGN_OR_RETURN(Matrix vectors, eigen.Largest(count, context));
+  return Leading{values.head(count), std::move(vectors)};
 }
 
 // With A = L'RB, G = LL', AA' = W diag(lambda) W' the directions are A'W lambda^{-1/2}. A singular
 // G has its root from eigenvectors instead of L.
-absl::StatusOr<GradientDirections> LeadingDirections(const GradientProblem& problem,
-                                                     const GradientFunctions& functions,
-                                                     DirectionMeasure measure, Index most,
-                                                     RunContext& context) {
-  const Matrix moments = WeightedMoments(functions);
+absl::StatusOr<Leading> LeadingByRows(const GradientProblem& problem, const Matrix& moments,
+                                      DirectionMeasure measure, Index most, RunContext& context) {
   const Index rows = problem.num_rows();
   Matrix a;
   if (measure == DirectionMeasure::kRows) {
@@ -95,21 +119,39 @@ absl::StatusOr<GradientDirections> LeadingDirections(const GradientProblem& prob
     a = root.values().reverse().cwiseMax(0.0).cwiseSqrt().asDiagonal() *
         (vectors.transpose() * moments);
   }
-  MERCER_ASSIGN_OR_RETURN(const SymmetricEigen eigen,
-                          SymmetricEigen::Make(a * a.transpose(), context));
-  const Vector values = eigen.values().reverse();
-  Index count = 0;
-  while (count < std::min(most, rows) && values(count) > kNegligibleEigenvalue * values(0) &&
-         values(0) > 0) {
-    ++count;
-  }
-  MERCER_ASSIGN_OR_RETURN(const Matrix vectors, eigen.Largest(count, context));
+  MERCER_ASSIGN_OR_RETURN(Leading leading, LeadingEigenvectors(a * a.transpose(), most, context));
+  leading.vectors =
+      a.transpose() * leading.vectors * leading.values.cwiseSqrt().cwiseInverse().asDiagonal();
+  return leading;
+}
+
+// Of fewer columns than rows: the eigenvectors of the inner products of the functions themselves.
+absl::StatusOr<Leading> LeadingByColumns(const GradientProblem& problem, const Matrix& moments,
+                                         DirectionMeasure measure, Index most,
+                                         RunContext& context) {
+  Matrix values = Matrix::Zero(moments.rows(), moments.cols());
+  MERCER_RETURN_IF_ERROR(AddProduct(1.0, problem.gram, moments, values, context));
+  const auto rows = static_cast<double>(problem.num_rows());
+  return LeadingEigenvectors(measure == DirectionMeasure::kRows
+                                 ? Matrix(values.transpose() * values / rows)
+                                 : Matrix(moments.transpose() * values),
+                             most, context);
+}
+
+}  // namespace
+
+absl::StatusOr<GradientDirections> LeadingDirections(const GradientProblem& problem,
+                                                     const GradientFunctions& functions,
+                                                     DirectionMeasure measure, Index most,
+                                                     RunContext& context) {
+  const Matrix moments = WeightedMoments(functions);
+  const auto leading_of = moments.cols() <= moments.rows() ? LeadingByColumns : LeadingByRows;
+  MERCER_ASSIGN_OR_RETURN(Leading leading, leading_of(problem, moments, measure, most, context));
   GradientDirections found;
   found.columns = functions.columns;
-  found.eigenvalues = values.head(count);
-  found.directions =
-      a.transpose() * vectors * found.eigenvalues.cwiseSqrt().cwiseInverse().asDiagonal();
-  for (Index k = 0; k < count; ++k) {
+  found.eigenvalues = std::move(leading.values);
+  found.directions = std::move(leading.vectors);
+  for (Index k = 0; k < found.directions.cols(); ++k) {
     Index largest = 0;
     found.directions.col(k).cwiseAbs().maxCoeff(&largest);
     if (found.directions(largest, k) < 0) {

@@ -41,9 +41,10 @@ struct CoordinateRanking {
 };
 CoordinateRanking RankCoordinates(const Vector& norms, const Vector& energies);
 
-// <f_k, f_l> in the space of G for these coordinates.
-Matrix GradientCovariance(const GradientProblem& problem, const Vector& weights, const Vector& dual,
-                          const std::vector<Index>& columns);
+// <f_k, f_l> in the space of G for these coordinates. Errors: kCancelled.
+absl::StatusOr<Matrix> GradientCovariance(const GradientProblem& problem, const Vector& weights,
+                                          const Vector& dual, const std::vector<Index>& columns,
+                                          RunContext& context);
 
 // Orthonormal directions that hold most of |f|^2: eigenvectors of the matrix of all <f_k, f_l>, of
 // which an m x m one has the same eigenvalues. The largest entry of each is positive. Eigenvalues

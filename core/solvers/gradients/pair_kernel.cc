@@ -11,7 +11,8 @@
 namespace mercer {
 namespace {
 
-constexpr Index kPairColumns = 64;        // of a block, for one task
+constexpr Index kPairColumns = 64;  // of a block, for one task
+constexpr Index kPairsOfTask = 4096;
 constexpr Index kMomentColumns = 16;      // of z
 constexpr double kRankTolerance = 1e-15;  // of the largest eigenvalue
 
@@ -66,16 +67,20 @@ absl::StatusOr<std::unique_ptr<DiagonalPairKernel>> DiagonalPairKernel::Make(
   const GradientPairs& pairs = problem.pairs;
   kernel->diagonal_.resize(pairs.size());
   const RowMatrix z = kernel->z_;
-  for (Index p = 0; p < pairs.size(); ++p) {
-    const Index i = pairs.targets[static_cast<size_t>(p)];
-    const Index j = pairs.anchors[static_cast<size_t>(p)];
-    kernel->diagonal_(p) = problem.gram(j, j) * (1 + (z.row(i) - z.row(j)).squaredNorm());
-  }
+  context.parallel().ForBlocks(pairs.size(), kPairsOfTask, [&](Index begin, Index end) {
+    for (Index p = begin; p < end && !context.cancelled(); ++p) {
+      const Index i = pairs.targets[static_cast<size_t>(p)];
+      const Index j = pairs.anchors[static_cast<size_t>(p)];
+      kernel->diagonal_(p) = problem.gram(j, j) * (1 + (z.row(i) - z.row(j)).squaredNorm());
+    }
+  });
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   return kernel;
 }
 
 absl::StatusOr<Vector> DiagonalPairKernel::Product(const ConstVectorRef& v,
                                                    RunContext& context) const {
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   const GradientPairs& pairs = problem_.pairs;
   const Index rows = problem_.num_rows();
   Matrix moments = Matrix::Zero(rows, z_.cols() + 1);
@@ -89,11 +94,17 @@ absl::StatusOr<Vector> DiagonalPairKernel::Product(const ConstVectorRef& v,
   Matrix values = Matrix::Zero(rows, z_.cols() + 1);
   MERCER_RETURN_IF_ERROR(AddProduct(1.0, problem_.gram, moments, values, context));
   Vector out = values.col(0)(pairs.anchors);
-  for (Index c = 0; c < z_.cols(); ++c) {
+  for (Index c = 0; c < z_.cols() && !context.cancelled(); ++c) {
     AddPairValues(pairs, z_.col(c), values.col(c + 1), out);
   }
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   return out;
+}
+
+double DiagonalPairKernel::WorkOfProduct() const {
+  const auto rows = static_cast<double>(problem_.num_rows());
+  const auto pairs = static_cast<double>(problem_.num_pairs());
+  return static_cast<double>(1 + z_.cols()) * (2 * rows * rows + 6 * pairs);
 }
 
 absl::StatusOr<Matrix> DiagonalPairKernel::Block(const std::vector<Index>& pairs,

@@ -14,6 +14,13 @@
 
 namespace mercer {
 
+// What Q(p, q) = G(j, j') (1 + (z_i - z_j)'(z_i' - z_j')) is made of.
+struct PairParts {
+  const GradientPairs& pairs;
+  const Matrix& leading;  // L, G is near L L'; may be empty
+  const Matrix& z;
+};
+
 // Immutable and safe for concurrent use. Errors of all operations: kCancelled.
 class PairKernel {
  public:
@@ -21,6 +28,10 @@ class PairKernel {
   virtual const Vector& diagonal() const = 0;
   // Q v.
   virtual absl::StatusOr<Vector> Product(const ConstVectorRef& v, RunContext& context) const = 0;
+  // Floating-point operations of a product, about.
+  virtual double WorkOfProduct() const = 0;
+  // Its parts, if it has them; null: it has none.
+  virtual const PairParts* parts() const { return nullptr; }
   // The lower triangle of Q among these pairs; the strict upper one is arbitrary.
   virtual absl::StatusOr<Matrix> Block(const std::vector<Index>& pairs,
                                        RunContext& context) const = 0;
@@ -36,6 +47,7 @@ class MatrixPairKernel : public PairKernel {
 
   const Vector& diagonal() const override { return diagonal_; }
   absl::StatusOr<Vector> Product(const ConstVectorRef& v, RunContext& context) const override;
+  double WorkOfProduct() const override { return 2.0 * static_cast<double>(values_.size()); }
   absl::StatusOr<Matrix> Block(const std::vector<Index>& pairs, RunContext& context) const override;
 
  private:
@@ -56,14 +68,19 @@ class DiagonalPairKernel : public PairKernel {
 
   const Vector& diagonal() const override { return diagonal_; }
   absl::StatusOr<Vector> Product(const ConstVectorRef& v, RunContext& context) const override;
+  double WorkOfProduct() const override;
+  const PairParts* parts() const override { return &parts_; }
   absl::StatusOr<Matrix> Block(const std::vector<Index>& pairs, RunContext& context) const override;
 
  private:
   explicit DiagonalPairKernel(const GradientProblem& problem) : problem_(problem) {}
+  DiagonalPairKernel(const DiagonalPairKernel&) = delete;
+  DiagonalPairKernel& operator=(const DiagonalPairKernel&) = delete;
 
   const GradientProblem& problem_;
   Matrix z_;
   Vector diagonal_;
+  PairParts parts_{problem_.pairs, problem_.leading, z_};
 };
 
 // The matrix kernel of a function and its own gradient, of the Gaussian G of this width:

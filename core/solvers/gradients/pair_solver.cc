@@ -15,7 +15,7 @@ namespace {
 constexpr int kMostBoxNewtonSteps = 40;
 constexpr int kBoxPolishingSteps = 8;
 constexpr double kGoodGap = 1e-11;  // from where Newton's end is as good as double precision
-constexpr double kSquareAccuracy = 1e-13;
+constexpr double kSquareAccuracy = 1e-10;
 constexpr int kSquareRefinements = 2;
 constexpr double kRoundedGap = 1e-14;
 
@@ -25,8 +25,9 @@ absl::StatusOr<PairSolution> SolveSquare(const PairMachine& machine, const PairK
   PairSolution solution;
   solution.free.resize(static_cast<size_t>(kernel.size()));
   std::iota(solution.free.begin(), solution.free.end(), Index{0});
-  MERCER_ASSIGN_OR_RETURN(const PairSystem system,
-                          PairSystem::MakeShifted(kernel, ridge, solution.free, context));
+  MERCER_ASSIGN_OR_RETURN(
+      PairSystem system,
+      PairSystem::Make(kernel, ridge, solution.free, PairSystem::Indefinite::kIsShifted, context));
   solution.dual = start.size() > 0 ? start : Vector::Zero(kernel.size());
   for (int pass = 0; pass <= kSquareRefinements; ++pass) {
     MERCER_ASSIGN_OR_RETURN(const Vector product, kernel.Product(solution.dual, context));

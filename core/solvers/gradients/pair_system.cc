@@ -11,61 +11,88 @@ namespace {
 
 constexpr double kFirstShift = 1e-14;
 constexpr double kShiftFactor = 100;
-constexpr int kMostSystemProducts = 1000;
+constexpr Index kMostSystemProducts = 200;  // for a column of many pairs
+constexpr double kProductPrice = 3;         // of an operation, in operations of the factor
+constexpr double kShareOfFactor = 0.5;      // of its time, that products are tried for
+constexpr Index kFewProducts = 15;          // for a column, that it takes at the very least
 
 }  // namespace
 
 absl::StatusOr<PairSystem> PairSystem::Make(const PairKernel& kernel, const Vector& ridge,
-                                            std::vector<Index> pairs, double shift,
+                                            std::vector<Index> pairs, Indefinite indefinite,
                                             RunContext& context) {
-  PairSystem system(kernel, std::move(pairs));
-  system.ridge_ = ridge(system.pairs_);
-  if (shift > 0) {
-    system.ridge_.array() += shift * kernel.diagonal().mean();
-  }
-  if (static_cast<Index>(system.pairs_.size()) <= kMostFactoredPairs) {
-    MERCER_ASSIGN_OR_RETURN(system.factor_, kernel.Block(system.pairs_, context));
-    system.factor_.diagonal() += system.ridge_;
-    MERCER_RETURN_IF_ERROR(FactorCholesky(system.factor_, context));
+  PairSystem system(kernel, ridge, std::move(pairs), indefinite);
+  if (!system.pairs_.empty() && system.ProductsToTry(1) < kFewProducts) {
+    MERCER_RETURN_IF_ERROR(system.Factor(context));
   }
   return system;
 }
 
-absl::StatusOr<PairSystem> PairSystem::MakeShifted(const PairKernel& kernel, const Vector& ridge,
-                                                   const std::vector<Index>& pairs,
-                                                   RunContext& context) {
-  absl::StatusOr<PairSystem> system = Make(kernel, ridge, pairs, 0, context);
-  for (double shift = kFirstShift; absl::IsInvalidArgument(system.status()) && shift < 1;
-       shift *= kShiftFactor) {
-    system = Make(kernel, ridge, pairs, shift, context);
+Index PairSystem::ProductsToTry(Index columns) const {
+  const auto size = static_cast<double>(pairs_.size());
+  if (size > kMostFactoredPairs) {
+    return columns * kMostSystemProducts;
   }
-  return system;
+  const double factor = size * size * (size / 3 + 2 * static_cast<double>(columns));
+  const double products = kShareOfFactor * factor / (kProductPrice * kernel_->WorkOfProduct());
+  return std::min(columns * kMostSystemProducts, static_cast<Index>(products));
 }
 
-absl::Status PairSystem::Solve(MatrixRef b, double accuracy, RunContext& context) const {
+absl::Status PairSystem::Factor(RunContext& context) {
+  const double mean = kernel_->diagonal().mean();
+  absl::Status status;
+  double shift = 0;
+  do {
+    factor_.resize(0, 0);  // never two of them
+    MERCER_ASSIGN_OR_RETURN(factor_, kernel_->Block(pairs_, context));
+    factor_.diagonal().array() += ridge_.array() + shift * mean;
+    status = FactorCholesky(factor_, context);
+    shift = shift > 0 ? shift * kShiftFactor : kFirstShift;
+  } while (absl::IsInvalidArgument(status) && indefinite_ == Indefinite::kIsShifted && shift < 1);
+  return status;
+}
+
+absl::Status PairSystem::Solve(MatrixRef b, double accuracy, RunContext& context) {
   if (pairs_.empty()) {
     return absl::OkStatus();
   }
-  if (factor_.size() > 0) {
-    return SolveCholesky(factor_, b, context);
+  Index solved = 0;
+  if (!has_factor()) {
+    Index most = ProductsToTry(b.cols());
+    bool goes_on = most >= kFewProducts * b.cols();
+    if (goes_on && !preconditioner_.has_value()) {
+      MERCER_ASSIGN_OR_RETURN(preconditioner_,
+                              PairPreconditioner::Make(*kernel_, ridge_, pairs_, context));
+    }
+    while (goes_on && solved < b.cols()) {
+      MERCER_ASSIGN_OR_RETURN(
+          goes_on, SolveByProducts(*preconditioner_, b.col(solved), accuracy, most, context));
+      solved += goes_on ? 1 : 0;
+    }
+    if (solved == b.cols()) {
+      return absl::OkStatus();
+    }
+    MERCER_RETURN_IF_ERROR(Factor(context));
   }
-  for (Index c = 0; c < b.cols(); ++c) {
-    MERCER_RETURN_IF_ERROR(SolveByProducts(b.col(c), accuracy, context));
-  }
-  return absl::OkStatus();
+  return SolveCholesky(factor_, b.rightCols(b.cols() - solved), context);
 }
 
-// Preconditioned by the diagonal.
-absl::Status PairSystem::SolveByProducts(VectorRef b, double accuracy, RunContext& context) const {
-  const Vector inverse = (kernel_->diagonal()(pairs_) + ridge_).cwiseInverse();
+// Preconditioned conjugate gradients. What they have come to within the limit has
+// to do where there are too many pairs for the factor.
+absl::StatusOr<bool> PairSystem::SolveByProducts(const PairPreconditioner& preconditioner,
+                                                 VectorRef b, double accuracy, Index& most,
+                                                 RunContext& context) const {
+  const bool is_only_way = static_cast<Index>(pairs_.size()) > kMostFactoredPairs;
+  const Index limit = std::min(most, kMostSystemProducts);
   Vector residual = b;
   Vector x = Vector::Zero(b.size());
-  Vector scaled = inverse.cwiseProduct(residual);
+  Vector scaled = preconditioner.Apply(residual);
   Vector direction = scaled;
   double product = residual.dot(scaled);
   const double end = accuracy * accuracy * product;
   Vector whole = Vector::Zero(kernel_->size());
-  for (int step = 0; step < kMostSystemProducts && product > end && product > 0; ++step) {
+  Index products = 0;
+  for (; products < limit && product > end && product > 0; ++products) {
     whole(pairs_) = direction;
     MERCER_ASSIGN_OR_RETURN(const Vector image, kernel_->Product(whole, context));
     const Vector of_direction = image(pairs_) + ridge_.cwiseProduct(direction);
@@ -75,13 +102,17 @@ absl::Status PairSystem::SolveByProducts(VectorRef b, double accuracy, RunContex
     }
     x += product / curvature * direction;
     residual -= product / curvature * of_direction;
-    scaled = inverse.cwiseProduct(residual);
+    scaled = preconditioner.Apply(residual);
     const double next = residual.dot(scaled);
     direction = scaled + next / product * direction;
     product = next;
   }
+  most -= products;
+  if (!(product <= end) && !is_only_way) {
+    return false;
+  }
   b = x;
-  return absl::OkStatus();
+  return true;
 }
 
 }  // namespace mercer

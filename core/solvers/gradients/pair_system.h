@@ -1,7 +1,9 @@
-// Linear systems (Q + diag(ridge)) x = b among some of the pairs: by the Cholesky factor, of many
-// pairs by conjugate gradients, which need products alone.
+// Linear systems (Q + diag(ridge)) x = b among some of the pairs: by conjugate gradients where
+// products promise to cost less than the Cholesky factor, and by that where they do not, or come
+// too slowly to an end; of many pairs by conjugate gradients alone.
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
 #include "core/solvers/gradients/pair_kernel.h"
+#include "core/solvers/gradients/pair_preconditioner.h"
 
 namespace mercer {
 
@@ -18,30 +21,41 @@ inline constexpr Index kMostFactoredPairs = 3000;
 
 class PairSystem {
  public:
-  // Of a kernel that must outlive this. `shift` times the mean diagonal is added to it. Errors:
-  // kInvalidArgument when the matrix is not positive definite in double precision, kCancelled.
+  enum class Indefinite { kIsAnError, kIsShifted };
+
+  // Of a kernel that must outlive this. A matrix that is not positive definite in double precision
+  // is an error, or has as much as it takes added to its diagonal. Errors: kInvalidArgument,
+  // kCancelled.
   static absl::StatusOr<PairSystem> Make(const PairKernel& kernel, const Vector& ridge,
-                                         std::vector<Index> pairs, double shift,
+                                         std::vector<Index> pairs, Indefinite indefinite,
                                          RunContext& context);
-  // With as large a shift as it takes.
-  static absl::StatusOr<PairSystem> MakeShifted(const PairKernel& kernel, const Vector& ridge,
-                                                const std::vector<Index>& pairs,
-                                                RunContext& context);
 
   const std::vector<Index>& pairs() const { return pairs_; }
   // Solves for the columns of b, in place. Conjugate gradients end at this relative residual.
-  // Errors: kCancelled.
-  absl::Status Solve(MatrixRef b, double accuracy, RunContext& context) const;
+  // Errors: those of Make.
+  absl::Status Solve(MatrixRef b, double accuracy, RunContext& context);
 
  private:
-  PairSystem(const PairKernel& kernel, std::vector<Index> pairs)
-      : kernel_(&kernel), pairs_(std::move(pairs)) {}
-  absl::Status SolveByProducts(VectorRef b, double accuracy, RunContext& context) const;
+  PairSystem(const PairKernel& kernel, const Vector& ridge, std::vector<Index> pairs,
+             Indefinite indefinite)
+      : kernel_(&kernel),
+        pairs_(std::move(pairs)),
+        ridge_(ridge(pairs_)),
+        indefinite_(indefinite) {}
+  bool has_factor() const { return factor_.size() > 0; }
+  // How many products may be tried before the factor, for so many columns.
+  Index ProductsToTry(Index columns) const;
+  absl::Status Factor(RunContext& context);
+  // Solves with at most `most` products, which it takes away from that. False when they do not do.
+  absl::StatusOr<bool> SolveByProducts(const PairPreconditioner& preconditioner, VectorRef b,
+                                       double accuracy, Index& most, RunContext& context) const;
 
   const PairKernel* kernel_;
   std::vector<Index> pairs_;
-  Vector ridge_;   // of these pairs
-  Matrix factor_;  // empty where there are too many pairs
+  Vector ridge_;  // of these pairs
+  Indefinite indefinite_;
+  std::optional<PairPreconditioner> preconditioner_;  // of products
+  Matrix factor_;                                     // empty as long as products do
 };
 
 }  // namespace mercer

@@ -278,7 +278,7 @@ TEST(GradientPropertyTest, DirectionsAreEigenvectorsOfTheCovariance) {
   const GradientDirections found =
       LeadingDirections(problem, functions, DirectionMeasure::kNorm, 3, context).value();
   const Matrix covariance =
-      GradientCovariance(problem, point.weights, point.dual, functions.columns);
+      GradientCovariance(problem, point.weights, point.dual, functions.columns, context).value();
   const Matrix& w = found.directions;
   ASSERT_GT(w.cols(), 0);
   EXPECT_LE((w.transpose() * w - Matrix::Identity(w.cols(), w.cols())).cwiseAbs().maxCoeff(), 1e-6);
