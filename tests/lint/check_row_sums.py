@@ -116,7 +116,7 @@ ALLOWED = {
     "core/solvers/gradients/gradient_problem.h": (1, FEATURES),
     "core/solvers/gradients/gradient_results.cc": (17, PAIRS),
     "core/solvers/gradients/pair_kernel.cc": (1, PAIRS),
-    "core/solvers/gradients/pair_preconditioner.cc": (3, PAIRS),
+    "core/solvers/gradients/pair_preconditioner.cc": (5, PAIRS),
     "core/solvers/gradients/pair_solver.cc": (2, PAIRS),
     "core/solvers/gradients/pair_system.cc": (4, PAIRS),
     "core/solvers/gradients/pair_weights.cc": (1, PAIRS),

@@ -18,10 +18,17 @@ constexpr int kSubspaceIterations = 2;
 constexpr Index kMostRank = 256;  // of the low rank, but for one leading vector
 constexpr Index kMostOfOneVector = 1024;
 constexpr double kLeastDiagonalShare = 0.01;  // of the diagonal that is left
+constexpr double kLeastOfMean = 1e-12;
 
 Matrix Orthonormal(const Matrix& columns) {
   return Eigen::HouseholderQR<Matrix>(columns).householderQ() *
          Matrix::Identity(columns.rows(), columns.cols());
+}
+
+// Pairs whose anchor has the kernel 0 count as a small part of the mean.
+Vector FlooredDiagonal(const Vector& diagonal) {
+  const double mean = diagonal.mean();
+  return diagonal.cwiseMax(mean > 0 ? kLeastOfMean * mean : 1.0);
 }
 
 }  // namespace
@@ -48,7 +55,7 @@ absl::StatusOr<PairPreconditioner> PairPreconditioner::Make(const PairKernel& ke
                                                             const std::vector<Index>& pairs,
                                                             RunContext& context) {
   PairPreconditioner made;
-  const Vector diagonal = kernel.diagonal()(pairs);
+  const Vector diagonal = FlooredDiagonal(kernel.diagonal()(pairs));
   const PairParts* const parts = kernel.parts();
   const Index width = parts == nullptr ? 0 : 1 + parts->z.cols();
   if (parts == nullptr || parts->leading.cols() == 0 || width > kMostOfOneVector) {

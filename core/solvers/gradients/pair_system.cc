@@ -108,7 +108,7 @@ absl::StatusOr<bool> PairSystem::SolveByProducts(const PairPreconditioner& preco
     product = next;
   }
   most -= products;
-  if (product > end && !is_only_way) {
+  if (!(product <= end) && !is_only_way) {
     return false;
   }
   b = x;

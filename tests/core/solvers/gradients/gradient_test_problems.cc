@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/numeric/random.h"
+#include "core/solvers/gradients/pair_preconditioner.h"
 
 namespace mercer {
 
@@ -53,6 +54,7 @@ GradientProblem MakeCase(const GradientCase& given, const GradientData& data) {
   auto problem = MakeGradientProblem(MakeLoss(given.loss).value(), given.cost, data.rows,
                                      data.targets, *std::move(pairs), std::move(gram));
   EXPECT_TRUE(problem.ok()) << problem.status();
+  problem->leading = LeadingPart(problem->gram, /*most=*/16, context).value();
   return *std::move(problem);
 }
 
