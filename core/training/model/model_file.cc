@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status/status_macros.h"
 #include "core/training/encoding/encoding.h"
 #include "core/training/model/model.h"
+#include "core/training/terms/gradient_term.h"
 #include "core/training/terms/term_encoding.h"
 
 namespace mercer {
@@ -61,6 +63,12 @@ absl::Status CheckTerms(const Model& model) {
   for (const std::shared_ptr<const Term>& term : model.function.terms) {
     MERCER_RETURN_IF_ERROR(term->CheckShape(place));
     MERCER_RETURN_IF_ERROR(term->CheckValues(place, model.num_square_columns));
+  }
+  std::set<int> with_gradient;
+  for (const GradientTerm* term : TermsOf<GradientTerm>(model.function.terms)) {
+    if (!with_gradient.insert(term->outputs.front()).second) {
+      return UnreadableModel("an output has two gradients");
+    }
   }
   return AreSorted(model.function.terms)
              ? absl::OkStatus()

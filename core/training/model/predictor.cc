@@ -48,12 +48,14 @@ absl::Status CheckOptions(const ModelFunction& function, const PredictOptions& o
       !options.contributions || !HasTermsOnOneBasis(function), "contributions",
       "must be false for a model of kernels of low rank: they share one basis, and its "
       "values are no shares of single kernels");
-  const bool has_gradients = !TermsOf<GradientTerm>(function.terms).empty();
-  for (const auto& [wanted, field] :
-       {std::pair(options.gradients, "gradients"), std::pair(options.projections, "projections")}) {
-    violations.Check(!wanted || has_gradients, field,
-                     "must be false for a model that has learned no gradient");
-  }
+  const std::vector<const GradientTerm*> gradients = TermsOf<GradientTerm>(function.terms);
+  const bool has_directions =
+      std::any_of(gradients.begin(), gradients.end(),
+                  [](const GradientTerm* term) { return term->directions.cols() > 0; });
+  violations.Check(!options.gradients || !gradients.empty(), "gradients",
+                   "must be false for a model that has learned no gradient");
+  violations.Check(!options.projections || has_directions, "projections",
+                   "must be false for a model without directions of a gradient");
   return violations.ToStatus();
 }
 

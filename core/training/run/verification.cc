@@ -284,20 +284,23 @@ absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
                           EvaluateSample(problem, function, context));
   std::vector<Certificate> certificates;
   VerifiedFunction result;
-  MERCER_RETURN_IF_ERROR(VerifyParts(
-      entry, options, problem, witness, parts_at_once, context,
-      [&](Index output, const Verification& verified) {
-        certificates.push_back(verified.certificate);
-        if (output == 0) {
-          result.metrics = verified.metrics;
-        } else {
-          MergeMetrics(verified.metrics, result.metrics);
-        }
-        const std::vector<Index> rows = RowsOfPart(entry, options, problem, output);
-        const double deviation = problem.unit.deviation;
-        absl::Status same = CompareOutputs(compared, output, rows, verified, deviation);
-        return same.ok() ? CompareGradients(compared, output, rows, verified, deviation) : same;
-      }));
+  MERCER_RETURN_IF_ERROR(
+      VerifyParts(entry, options, problem, witness, parts_at_once, context,
+                  [&](Index output, const Verification& verified) {
+                    certificates.push_back(verified.certificate);
+                    if (output == 0) {
+                      result.metrics = verified.metrics;
+                    } else {
+                      MergeMetrics(verified.metrics, result.metrics);
+                    }
+                    const std::vector<Index> rows = RowsOfPart(entry, options, problem, output);
+                    const double deviation = problem.unit.deviation;
+                    absl::Status same = CompareOutputs(compared, output, rows, verified, deviation);
+                    for (Index o = output; same.ok() && o < output + verified.values.cols(); ++o) {
+                      same = CompareGradients(compared, o, rows, verified, deviation);
+                    }
+                    return same;
+                  }));
   result.certificate = SumCertificates(certificates);
   ToUserUnit(problem.unit, result.certificate);
   return result;

@@ -61,6 +61,10 @@ absl::Status GradientTermValues::AddGradients(const PreparedData& rows, int outp
   if (output != term_.outputs.front()) {
     return absl::OkStatus();
   }
+  if (gradients.cols() != term_.num_inputs) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the rows have ", gradients.cols(), " columns, the gradient has ", term_.num_inputs));
+  }
   MERCER_ASSIGN_OR_RETURN(const Matrix of_columns, Gradients(rows, context));
   for (size_t c = 0; c < term_.columns.size(); ++c) {
     gradients.col(term_.columns[c]) += of_columns.col(static_cast<Index>(c));

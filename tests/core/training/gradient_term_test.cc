@@ -138,6 +138,13 @@ TEST(GradientTermTest, AModelWithoutOneIsNamed) {
   EXPECT_EQ(GetFieldViolations(refused.status())[0].field, "projections");
 }
 
+TEST(GradientTermTest, AnOutputHasOneGradient) {
+  const PreparedData inputs = Prepared(ThreeRows());
+  Model model = ModelOf(Learned(inputs, {0, 1}, 3));
+  model.function.terms.push_back(model.function.terms[1]);
+  EXPECT_TRUE(absl::IsDataLoss(CheckModel(model)));
+}
+
 TEST(GradientTermTest, WhatDoesNotFitIsDataLoss) {
   const PreparedData inputs = Prepared(ThreeRows());
   const ModelFunction function = Learned(inputs, {0, 1}, 3);

@@ -262,7 +262,9 @@ def _gradient(content: bytes) -> GradientTerm:
         len(outputs) == 1
         and len(columns) == len(names) == len(center) == len(functions.outputs)
         and all(0 <= column < num_inputs for column in columns)
-        and directions.shape[0] in (0, len(columns))
+        and bool(np.all(np.diff(columns) > 0))
+        and (directions.shape == (0, 0) or (directions.shape[0] == len(columns) and directions.shape[1] > 0))
+        and bool(np.isfinite(directions).all() and np.isfinite(center).all())
         and reader.at_end()
     )
     if not fits:
@@ -354,6 +356,10 @@ def _certificate(reader: Reader) -> dict[str, float]:
 def _check(model: ModelFile) -> None:
     if model.tasks and len(model.bias) % len(model.tasks) != 0:
         raise ModelFileError("the model file is inconsistent: its outputs are not those of its tasks")
+    if sorted({gradient.output for gradient in model.gradients}) != [g.output for g in model.gradients] or any(
+        not 0 <= gradient.output < len(model.bias) for gradient in model.gradients
+    ):
+        raise ModelFileError("the model file is inconsistent: its gradients are not of one output each")
     of_kernels = [(term, len(model.bias)) for term in model.terms]
     of_kernels += [(gradient.functions, len(gradient.columns)) for gradient in model.gradients]
     for term, outputs in of_kernels:

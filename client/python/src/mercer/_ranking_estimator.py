@@ -28,6 +28,8 @@ class _Ranking(SelectorMixin):  # type: ignore[misc]
         """
         tables = self.model_.model_tables
         rankings = [table for name, table in tables.items() if name.split(".")[0] == "ranking"]
+        if len(rankings) not in (1, len(self.model_.bias)):
+            raise ValueError(f"the model tells {len(rankings)} rankings of {len(self.model_.bias)}: it is too large")
         best = np.full(self.n_features_in_, np.inf)
         self.support_ = np.zeros(self.n_features_in_, dtype=bool)
         for output, table in enumerate(rankings):

@@ -310,7 +310,9 @@ class LocalModel:
                     return np.asarray((features.all()[:, term.columns] - term.center) @ term.directions)
 
                 width = term.directions.shape[1]
-                found[names[term.output]] = self._by_parts(rows, num_rows(rows, None), None, "model", width, project)
+                found[names[term.output]] = self._by_parts(
+                    rows, num_rows(rows, None), None, "model", width, project, reads_squares=False
+                )
         return found
 
     def _all_values(self, rows: Any, total: int, squares: Optional[Mapping[str, Any]], unseen: str) -> Array:
@@ -324,9 +326,10 @@ class LocalModel:
         unseen: str,
         width: int,
         evaluate: Callable[[Features, Mapping[str, Array]], Array],
+        reads_squares: bool = True,
     ) -> Array:
         """What `evaluate` says of the prepared rows, rows x width, of so many at a time."""
-        matrices = {name: self._square(name, squares or {}, total) for name in self.square_rows}
+        matrices = {name: self._square(name, squares or {}, total) for name in self.square_rows if reads_squares}
         values: Array = np.empty((total, width))
         step = max(1, _VALUES_AT_A_TIME // max([1, *(basis.rows for basis in self._file.bases)]))
         for begin in range(0, total, step):
