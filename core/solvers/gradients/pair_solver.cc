@@ -13,6 +13,8 @@ namespace mercer {
 namespace {
 
 constexpr int kMostBoxNewtonSteps = 40;
+constexpr int kMostLargeBoxSteps =
+    8;  // of many pairs, whose next change of weights goes on from there
 constexpr int kBoxPolishingSteps = 8;
 constexpr double kGoodGap = 1e-11;  // from where Newton's end is as good as double precision
 constexpr double kSquareAccuracy = 1e-10;
@@ -66,8 +68,8 @@ absl::StatusOr<BoxPoint> SolvePairBox(const BoxDual& box, const Vector& start, i
   const Vector first =
       start.size() > 0 ? box.Clip(box.signs.cwiseProduct(start)) : Vector::Zero(box.size());
   MERCER_ASSIGN_OR_RETURN(BoxPoint point, EvaluateBox(box, first, context));
-  MERCER_ASSIGN_OR_RETURN(const bool solved,
-                          ImproveByNewton(box, kMostBoxNewtonSteps, point, steps, context));
+  const int most = box.size() > kMostFactoredPairs ? kMostLargeBoxSteps : kMostBoxNewtonSteps;
+  MERCER_ASSIGN_OR_RETURN(const bool solved, ImproveByNewton(box, most, point, steps, context));
   if (solved || point.gap <= kGoodGap || box.size() > kMostFactoredPairs) {
     return point;
   }
