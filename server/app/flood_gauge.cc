@@ -62,7 +62,11 @@ FloodGauge::Counts FloodGauge::Count(const ConnectionLoad& load, const TcpBytes&
 void FloodGauge::Settle(const Counts& counts, bool is_crowded, absl::Time now) {
   const bool is_first = looked_ == absl::InfinitePast();
   const double seconds = is_first ? 0 : absl::ToDoubleSeconds(now - looked_);
-  credit_bytes_ = is_first ? kMostCredit : credit_bytes_;
+  if (is_first) {
+    first_look_ = now;
+    moment_ = now;
+    credit_bytes_ = kMostCredit;
+  }
   const int64_t admitted = counts.admitted_calls - last_.admitted_calls;
   const int64_t strangers = counts.calls - last_.calls - admitted;
   // In a crowd to calls that are reset nothing more has come than their headers.
@@ -82,10 +86,12 @@ void FloodGauge::Settle(const Counts& counts, bool is_crowded, absl::Time now) {
   looked_ = now;
 }
 
-bool FloodGauge::HasFewCalls(const Counts& counts, int64_t waiting_calls) const {
+bool FloodGauge::HasFewCalls(const Counts& counts, int64_t waiting_calls, absl::Time now) const {
   const int64_t stranger_calls = counts.calls - counts.admitted_calls - stranger_calls_;
-  // The first call of a connection may be among those that wait.
-  return (counts.calls > 0 || waiting_calls > 0) && stranger_calls < kFewCalls;
+  // The first call of a connection may be among those that wait, and gRPC may read of its message before it begins the call.
+  const bool may_have_call =
+      counts.calls > 0 || waiting_calls > 0 || now - first_look_ < kMomentToHear;
+  return may_have_call && stranger_calls < kFewCalls;
 }
 
 int64_t FloodGauge::MostDebt(int64_t running_bytes, bool has_few_calls, absl::Time now) const {
@@ -134,7 +140,7 @@ const char* FloodGauge::Look(const ConnectionLoad& load, const TcpBytes& bytes, 
   if (cancelled_calls_ > kCancelledAtOnce || running_calls > kMostRunning) {
     return "it resets its calls without end";
   }
-  const bool has_few_calls = HasFewCalls(counts, all.waiting_calls);
+  const bool has_few_calls = HasFewCalls(counts, all.waiting_calls, now);
   const int64_t least_credit =
       is_crowded ? kCreditInACrowd : -MostDebt(running_bytes, has_few_calls, now);
   const int64_t excess = least_credit - credit_bytes_;

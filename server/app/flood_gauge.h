@@ -51,7 +51,7 @@ class FloodGauge {
   // What came and went since the last look.
   void Settle(const Counts& counts, bool is_crowded, absl::Time now);
   // Few enough that each may have a large message.
-  bool HasFewCalls(const Counts& counts, int64_t waiting_calls) const;
+  bool HasFewCalls(const Counts& counts, int64_t waiting_calls, absl::Time now) const;
   // How much may have come that belongs to nothing.
   int64_t MostDebt(int64_t running_bytes, bool has_few_calls, absl::Time now) const;
   // Whether what came beyond that may be the rest of a message whose sender has not heard yet that its call is refused: for a moment
@@ -61,6 +61,7 @@ class FloodGauge {
 
   Counts last_;
   int64_t credit_bytes_ = 0;
+  absl::Time first_look_ = absl::InfinitePast();
   absl::Time looked_ = absl::InfinitePast();
   absl::Time known_until_ = absl::InfinitePast();
   absl::Time moment_ = absl::InfinitePast();  // its begin

@@ -11,10 +11,10 @@ namespace {
 
 constexpr double kFirstShift = 1e-14;
 constexpr double kShiftFactor = 100;
-constexpr Index kMostSystemProducts = 200;  // for a column of many pairs
-constexpr double kProductPrice = 3;         // of an operation, in operations of the factor
-constexpr double kShareOfFactor = 0.5;      // of its time, that products are tried for
-constexpr Index kFewProducts = 15;          // for a column, that it takes at the very least
+constexpr Index kMostSystemProducts = 1000;  // for a column of many pairs
+constexpr double kProductPrice = 3;          // of an operation, in operations of the factor
+constexpr double kShareOfFactor = 0.5;       // of its time, that products are tried for
+constexpr Index kFewProducts = 15;           // for a column, that it takes at the very least
 
 }  // namespace
 
@@ -77,8 +77,8 @@ absl::Status PairSystem::Solve(MatrixRef b, double accuracy, RunContext& context
   return SolveCholesky(factor_, b.rightCols(b.cols() - solved), context);
 }
 
-// Preconditioned conjugate gradients. What they have come to within the limit has
-// to do where there are too many pairs for the factor.
+// Preconditioned conjugate gradients. What they have come to within the limit, or where the matrix
+// turns out not to be positive definite, has to do where there are too many pairs for the factor.
 absl::StatusOr<bool> PairSystem::SolveByProducts(const PairPreconditioner& preconditioner,
                                                  VectorRef b, double accuracy, Index& most,
                                                  RunContext& context) const {

@@ -54,6 +54,19 @@ TEST_F(FloodGaugeTest, BytesOfACallThatWaitsAreNone) {
   EXPECT_NE(LookAfter(40 * kMiB), nullptr);
 }
 
+// Of a new connection gRPC may have read much before it begins the first call.
+TEST_F(FloodGaugeTest, BytesBeforeTheFirstCallAreNone) {
+  EXPECT_EQ(LookAfter(6 * kMiB), nullptr);
+  { const CallLoad refused(load_); }
+  EXPECT_EQ(LookAfter(kMiB), nullptr);
+}
+
+TEST_F(FloodGaugeTest, BytesOfANewConnectionThatGoOnAreAFlood) {
+  EXPECT_EQ(LookAfter(4 * kMiB), nullptr);
+  EXPECT_EQ(LookAfter(kMiB), nullptr);
+  EXPECT_NE(LookAfter(kMiB), nullptr);
+}
+
 // Who sends a large message hears only after a while that its call was refused.
 TEST_F(FloodGaugeTest, RestOfARefusedMessageIsNone) {
   EXPECT_EQ(LookAfter(100), nullptr);
