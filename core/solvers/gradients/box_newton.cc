@@ -15,7 +15,12 @@ constexpr double kBoxDescent = 1e-4;
 constexpr double kShortestBoxStep = 1e-4;
 constexpr double kBoxRounding = 1e-15;  // of the value
 constexpr double kFlatBoxValue = 1e-10;
-constexpr double kBoxSystemAccuracy = 1e-8;  // of conjugate gradients for a step
+// Of conjugate gradients for a step: as near as the point is to the solution.
+constexpr double kFinestStep = 1e-8;
+constexpr double kCoarsestStep = 1e-2;
+// Of many pairs, of a step and, in products, of all: the next change of the weights goes on from there.
+constexpr Index kMostStepProducts = 100;
+constexpr double kMostBoxWork = 400;
 
 // How far a step of each variable by itself goes, in units of the gradient.
 double BoxResidual(const BoxDual& box, const BoxPoint& point) {
@@ -67,21 +72,28 @@ std::vector<Index> FreeVariables(const BoxDual& box, const BoxPoint& point) {
 
 absl::StatusOr<bool> ImproveByNewton(const BoxDual& box, int most_steps, BoxPoint& point,
                                      int& steps, RunContext& context) {
-  for (int step = 0; step < most_steps; ++step) {
-    if (BoxResidual(box, point) <= kSmallBoxResidual) {
+  double work = 0;
+  for (int step = 0; step < most_steps && work < kMostBoxWork; ++step) {
+    const double residual = BoxResidual(box, point);
+    if (residual <= kSmallBoxResidual) {
       return true;
     }
+    const double accuracy = std::clamp(residual, kFinestStep, kCoarsestStep);
     const std::vector<Index> free = FreeVariables(box, point);
     absl::StatusOr<PairSystem> system =
         PairSystem::Make(box.kernel, box.ridge, free, PairSystem::Indefinite::kIsAnError, context);
     ++steps;
     Vector direction = -box.signs(free).cwiseProduct(point.gradient(free));
-    const absl::Status solved =
-        system.ok() ? system->Solve(direction, kBoxSystemAccuracy, context) : system.status();
+    const absl::Status solved = system.ok()
+                                    ? system->Solve(direction, accuracy, kMostStepProducts, context)
+                                    : system.status();
     if (absl::IsInvalidArgument(solved)) {
       return false;
     }
     MERCER_RETURN_IF_ERROR(solved);
+    if (box.size() > kMostFactoredPairs) {
+      work += system->work();
+    }
     if (!direction.allFinite()) {
       return false;
     }

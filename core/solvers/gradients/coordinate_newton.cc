@@ -19,9 +19,11 @@ namespace {
 constexpr Index kColumnsAdded = 20;
 constexpr double kModelRidge = 1e-9;
 constexpr double kModelAccuracy = 0.5;  // of conjugate gradients for the second derivative
+constexpr Index kMostModelProducts = 50;
 constexpr double kCoordinateDescent = 1e-4;
 constexpr double kShortestCoordinateStep = 1e-6;
-constexpr double kLeastGain = 1e-10;  // of J, below which a step has gained nothing
+constexpr double kShortestLargeStep = 1e-2;  // of many pairs, whose values are less exact
+constexpr double kLeastGain = 1e-10;         // of J, below which a step has gained nothing
 constexpr double kCoordinateRounding = 1e-15;
 constexpr double kFlatOptimum = 1e-10;  // of J, whose slopes still tell where rounding hides it
 
@@ -138,7 +140,7 @@ absl::StatusOr<Vector> CoordinateWeightSolver::ModelMinimizer(const GradientPoin
                           PairSystem::Make(*kernel, Machine().Ridge(), pairs,
                                            PairSystem::Indefinite::kIsShifted, context));
   Matrix solved = derivatives;
-  MERCER_RETURN_IF_ERROR(system.Solve(solved, kModelAccuracy, context));
+  MERCER_RETURN_IF_ERROR(system.Solve(solved, kModelAccuracy, kMostModelProducts, context));
   const auto count = static_cast<Index>(columns.size());
   const double scale = std::max(point.energies.maxCoeff(), 1e-300);
   SimplexProgram program;
@@ -161,8 +163,10 @@ absl::Status CoordinateWeightSolver::StepByNewton(const GradientPoint& point, Ru
   const double before = state_.value;
   const Vector from = point.weights(columns);
   const double slope = goal.size() > 0 ? -point.energies(columns).dot(goal - from) : 0;
+  const double shortest =
+      problem_.num_pairs() > kMostFactoredPairs ? kShortestLargeStep : kShortestCoordinateStep;
   bool moved = false;
-  for (double length = 1; slope < 0 && !moved && length >= kShortestCoordinateStep; length *= 0.5) {
+  for (double length = 1; slope < 0 && !moved && length >= shortest; length *= 0.5) {
     Vector weights = Vector::Zero(point.weights.size());
     weights(columns) = length == 1 ? goal : Vector(from + length * (goal - from));
     weights /= weights.sum();

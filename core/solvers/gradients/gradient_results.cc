@@ -110,18 +110,22 @@ absl::StatusOr<Leading> LeadingEigenvectors(Matrix products, Index most, RunCont
 absl::StatusOr<Leading> LeadingByRows(const GradientProblem& problem, const Matrix& moments,
                                       DirectionMeasure measure, Index most, RunContext& context) {
   const Index rows = problem.num_rows();
-  Matrix a;
+  Matrix a = Matrix::Zero(rows, moments.cols());
   if (measure == DirectionMeasure::kRows) {
-    a = problem.gram * moments / std::sqrt(static_cast<double>(rows));
+    const double scale = 1 / std::sqrt(static_cast<double>(rows));
+    MERCER_RETURN_IF_ERROR(AddProduct(scale, problem.gram, moments, a, context));
   } else {
     MERCER_ASSIGN_OR_RETURN(const SymmetricEigen root, SymmetricEigen::Make(problem.gram, context));
     MERCER_ASSIGN_OR_RETURN(const Matrix vectors, root.Largest(rows, context));
-    a = root.values().reverse().cwiseMax(0.0).cwiseSqrt().asDiagonal() *
-        (vectors.transpose() * moments);
+    MERCER_RETURN_IF_ERROR(TransposedProduct(vectors, moments, a, context));
+    a = root.values().reverse().cwiseMax(0.0).cwiseSqrt().asDiagonal() * a;
   }
-  MERCER_ASSIGN_OR_RETURN(Leading leading, LeadingEigenvectors(a * a.transpose(), most, context));
-  leading.vectors =
-      a.transpose() * leading.vectors * leading.values.cwiseSqrt().cwiseInverse().asDiagonal();
+  Matrix products = Matrix::Zero(rows, rows);
+  MERCER_RETURN_IF_ERROR(AddProduct(1.0, a, a.transpose(), products, context));
+  MERCER_ASSIGN_OR_RETURN(Leading leading, LeadingEigenvectors(std::move(products), most, context));
+  Matrix vectors = Matrix::Zero(a.cols(), leading.vectors.cols());
+  MERCER_RETURN_IF_ERROR(TransposedProduct(a, leading.vectors, vectors, context));
+  leading.vectors = vectors * leading.values.cwiseSqrt().cwiseInverse().asDiagonal();
   return leading;
 }
 

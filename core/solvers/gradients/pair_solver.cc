@@ -13,8 +13,6 @@ namespace mercer {
 namespace {
 
 constexpr int kMostBoxNewtonSteps = 40;
-constexpr int kMostLargeBoxSteps =
-    8;  // of many pairs, whose next change of weights goes on from there
 constexpr int kBoxPolishingSteps = 8;
 constexpr double kGoodGap = 1e-11;  // from where Newton's end is as good as double precision
 constexpr double kSquareAccuracy = 1e-10;
@@ -47,7 +45,7 @@ absl::StatusOr<PairSolution> SolveSquare(const PairMachine& machine, const PairK
       break;
     }
     Vector change = gradient;
-    MERCER_RETURN_IF_ERROR(system.Solve(change, kSquareAccuracy, context));
+    MERCER_RETURN_IF_ERROR(system.Solve(change, kSquareAccuracy, kMostSystemProducts, context));
     if (!change.allFinite()) {
       break;
     }
@@ -68,8 +66,8 @@ absl::StatusOr<BoxPoint> SolvePairBox(const BoxDual& box, const Vector& start, i
   const Vector first =
       start.size() > 0 ? box.Clip(box.signs.cwiseProduct(start)) : Vector::Zero(box.size());
   MERCER_ASSIGN_OR_RETURN(BoxPoint point, EvaluateBox(box, first, context));
-  const int most = box.size() > kMostFactoredPairs ? kMostLargeBoxSteps : kMostBoxNewtonSteps;
-  MERCER_ASSIGN_OR_RETURN(const bool solved, ImproveByNewton(box, most, point, steps, context));
+  MERCER_ASSIGN_OR_RETURN(const bool solved,
+                          ImproveByNewton(box, kMostBoxNewtonSteps, point, steps, context));
   if (solved || point.gap <= kGoodGap || box.size() > kMostFactoredPairs) {
     return point;
   }
