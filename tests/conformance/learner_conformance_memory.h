@@ -16,11 +16,15 @@ struct MemoryShape {
   std::vector<double> bandwidths;
 };
 
-// Not square numbers of tiles, many rows, many columns, many kernels. Rows are square patches too.
-inline std::vector<MemoryShape> MemoryShapes() {
+// Not square numbers of tiles, many rows, many columns, and many kernels where a learner weighs them. Rows are square patches
+// too.
+inline std::vector<MemoryShape> MemoryShapes(const LearnerEntry& entry) {
   std::vector<double> many(40);
   for (size_t k = 0; k < many.size(); ++k) {
     many[k] = 0.5 + 0.25 * static_cast<double>(k);
+  }
+  if (entry.one_kernel) {
+    many = {2.0};
   }
   return {
       {1500, 9, {0.7, 2.0, 6.0}}, {2300, 4, {1.0}}, {1200, 289, {10.0, 30.0}}, {1100, 16, many}};
@@ -74,14 +78,14 @@ inline void ExpectWithinEstimate(const LearnerEntry& entry, const TrainingProble
   const int64_t grown = PeakGrowth(train);
   EXPECT_GE(grown, 0) << what << ": training failed in the child";
   EXPECT_GE(static_cast<int64_t>(*estimate) + kCodeAndStacks, grown) << what;
-  EXPECT_LE(static_cast<int64_t>(*estimate), 3 * grown) << what;
+  EXPECT_LE(static_cast<int64_t>(*estimate), 3 * (grown + kCodeAndStacks)) << what;
 }
 
 TEST_P(LearnerConformance, MemoryEstimateIsAnUpperBoundAndAtMostThreeTimesThePeak) {
   if (!kGrowthIsMemoryHeld) {
     GTEST_SKIP() << "sanitizers keep freed memory";
   }
-  const std::vector<MemoryShape> shapes = MemoryShapes();
+  const std::vector<MemoryShape> shapes = MemoryShapes(entry());
   const std::vector<OptionValues> variants = OptionVariants(entry(), kind());
   for (size_t s = 0; s < shapes.size(); ++s) {
     const TrainingProblem problem =
