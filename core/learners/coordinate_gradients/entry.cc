@@ -11,7 +11,8 @@
 namespace mercer::coordinate_gradients {
 namespace {
 
-constexpr Index kUsualColumns = 60;  // in use at a time, with those that may come in
+constexpr Index kUsualColumns = 60;       // in use at a time, with those that may come in
+constexpr Index kMostComparedRows = 512;  // at which gradients of the model are verified
 
 ByteCount CountPairs(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
   const Index usual =
@@ -31,18 +32,23 @@ size_t EstimateMemory(const CoordinateGradientsOptions& options, const ProblemSh
   const ByteCount columns(shape.columns);
   const ByteCount pairs = CountPairs(options, shape);
   const bool all_factored = pairs < ByteCount(kMostFactoredPairs + 1);
-  const ByteCount factored = std::min(pairs, ByteCount(kMostFactoredPairs));
+  // Of the square loss all pairs move at once.
+  const ByteCount factored = !all_factored && options.loss == LossWord::kSquare
+                                 ? ByteCount(0)
+                                 : std::min(pairs, ByteCount(kMostFactoredPairs));
   const ByteCount used(std::min(shape.columns, kUsualColumns));
   const ByteCount inner(std::min(shape.columns, shape.rows));
   const bool all_used = options.column_weights == ColumnWeights::kFixed;
   const ByteCount with_gradient = all_used ? columns : used;
   constexpr Index kCopiesOfGradient = 5;
+  const ByteCount compared = ByteCount(shape.outputs) *
+                             ByteCount(std::min<Index>(shape.rows, kMostComparedRows)) * columns;
   return (LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape) +
           number * (rows * (ByteCount(4) * columns + ByteCount(kCopiesOfGradient) * with_gradient +
-                            ByteCount(4) * rows + ByteCount(3) * inner +
+                            ByteCount(3) * rows + ByteCount(3) * inner +
                             ByteCount(2) * std::min(columns, ByteCount(kPassColumns))) +
                     pairs * (ByteCount(kVectorsOfPairs) + ByteCount(2) * used) +
-                    ByteCount(all_factored ? 2 : 1) * factored * factored) +
+                    ByteCount(all_factored ? 2 : 1) * factored * factored + compared) +
           ByteCount(4) * TableBytes(options, shape))
       .value();
 }
@@ -61,6 +67,16 @@ LearnerWork EstimateWork(const CoordinateGradientsOptions& options, const Proble
   work.training[WorkKind::kEntries] += rows * rows * columns + steps * 4 * pairs * columns;
   work.verification[WorkKind::kEntries] += rows * rows * columns + 4 * pairs * columns;
   return work;
+}
+
+// Coefficients with their rows, and the dual variables of the witness.
+size_t FeatureNumbers(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
+  const bool all_used = options.column_weights == ColumnWeights::kFixed;
+  const ByteCount used = all_used ? ByteCount(shape.columns) : ByteCount(kUsualColumns);
+  return (ByteCount(shape.outputs) *
+          (ByteCount(2) * ByteCount(shape.rows) * std::min(ByteCount(shape.columns), used) +
+           ByteCount(2) * CountPairs(options, shape)))
+      .value();
 }
 
 size_t EstimateTables(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
@@ -87,6 +103,7 @@ LearnerEntry Entry() {
       {.verify = Verify,
        .estimate_memory = EstimateMemory,
        .estimate_work = EstimateWork,
+       .feature_numbers = FeatureNumbers,
        .table_bytes = EstimateTables});
 }
 

@@ -37,9 +37,10 @@ absl::StatusOr<ModelFunction> FunctionOf(const CoordinateGradientsOptions& optio
   const GradientProblem& gradients = prepared.problem;
   std::vector<Index> columns = ColumnsOf(at);
   const auto count = static_cast<Index>(columns.size());
+  MERCER_ASSIGN_OR_RETURN(const Matrix coefficients, CoefficientsOf(prepared, at, context));
   ModelFunction function =
       MakeKernelFunctions(*task.inputs, task.rows, problem.kernels, prepared.family->scales(),
-                          CoefficientsOf(prepared, at), Vector::Zero(1 + count));
+                          coefficients, Vector::Zero(1 + count));
   function.bias = Vector::Zero(1);
   if (function.terms.empty()) {
     return function;

@@ -190,7 +190,8 @@ std::vector<Index> ColumnsOf(const GradientPoint& at) {
   return columns;
 }
 
-Matrix CoefficientsOf(const PreparedProblem& prepared, const GradientPoint& at) {
+absl::StatusOr<Matrix> CoefficientsOf(const PreparedProblem& prepared, const GradientPoint& at,
+                                      const RunContext& context) {
   const GradientPairs& pairs = prepared.problem.pairs;
   const std::vector<Index> columns = ColumnsOf(at);
   Matrix coefficients =
@@ -201,6 +202,7 @@ Matrix CoefficientsOf(const PreparedProblem& prepared, const GradientPoint& at) 
   }
   Vector moments(prepared.problem.num_rows());
   for (size_t c = 0; c < columns.size(); ++c) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     AnchorMoments(pairs, at.dual, prepared.problem.rows.col(columns[c]), moments);
     coefficients(prepared.kept, static_cast<Index>(c) + 1) = at.weights(columns[c]) * moments;
   }

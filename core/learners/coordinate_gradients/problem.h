@@ -42,6 +42,7 @@ inline CoordinateWeights KindOf(const CoordinateGradientsOptions& options) {
 std::vector<Index> ColumnsOf(const GradientPoint& at);
 // Of f_0 and then the functions of these columns, each sum_i coefficients(i, .) G(x_i, .) over all
 // rows of the task.
-Matrix CoefficientsOf(const PreparedProblem& prepared, const GradientPoint& at);
+absl::StatusOr<Matrix> CoefficientsOf(const PreparedProblem& prepared, const GradientPoint& at,
+                                      const RunContext& context);
 
 }  // namespace mercer::coordinate_gradients

@@ -12,8 +12,9 @@
 namespace mercer::coordinate_gradients {
 namespace {
 
+// In the unit of the targets as they are given, of which `unit` is the learner's.
 ModelTable RankingTable(const CoordinateRanking& ranking, const GradientPoint& at, int64_t selected,
-                        const std::vector<std::string>& names) {
+                        const std::vector<std::string>& names, double unit) {
   ModelTable table;
   table.name = "ranking";
   table.title = "columns by the norm of the gradient in them";
@@ -21,12 +22,13 @@ ModelTable RankingTable(const CoordinateRanking& ranking, const GradientPoint& a
   table.column_axis = "properties";
   table.columns = {"score", "norm", "energy", "column", "selected"};
   table.values.resize(static_cast<Index>(ranking.order.size()), 5);
-  const Vector norms = at.Norms();
+  const Vector norms = unit * at.Norms();
+  const Vector energies = unit * unit * at.energies;
   for (size_t place = 0; place < ranking.order.size(); ++place) {
     const Index l = ranking.order[place];
     table.rows.push_back(names[static_cast<size_t>(l)]);
     const bool kept = selected > 0 ? static_cast<int64_t>(place) < selected : ranking.scores(l) > 0;
-    table.values.row(static_cast<Index>(place)) << ranking.scores(l), norms(l), at.energies(l),
+    table.values.row(static_cast<Index>(place)) << ranking.scores(l), norms(l), energies(l),
         static_cast<double>(l + 1), kept ? 1.0 : 0.0;
   }
   return table;
@@ -39,8 +41,9 @@ absl::StatusOr<std::vector<ModelTable>> TablesOf(const CoordinateGradientsOption
                                                  const GradientProblem& gradients,
                                                  const GradientPoint& at, RunContext& context) {
   const std::vector<std::string> names = InputNames(problem);
+  const double unit = problem.unit.deviation;
   const CoordinateRanking ranking = RankCoordinates(at.Norms(), at.energies);
-  std::vector<ModelTable> tables = {RankingTable(ranking, at, options.columns, names)};
+  std::vector<ModelTable> tables = {RankingTable(ranking, at, options.columns, names, unit)};
   std::vector<Index> first;
   for (const Index l : ranking.order) {
     if (static_cast<int64_t>(first.size()) < options.covariance_columns && ranking.scores(l) > 0) {
@@ -60,6 +63,7 @@ absl::StatusOr<std::vector<ModelTable>> TablesOf(const CoordinateGradientsOption
   covariance.columns = covariance.rows;
   MERCER_ASSIGN_OR_RETURN(covariance.values,
                           GradientCovariance(gradients, at.weights, at.dual, first, context));
+  covariance.values *= unit * unit;
   covariance.drawing = TableDrawing::kHeatMap;
   tables.push_back(std::move(covariance));
   return tables;

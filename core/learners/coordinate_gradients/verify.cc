@@ -25,7 +25,7 @@ absl::StatusOr<Verification> VerifyValues(const TrainingProblem& problem,
                                           Certificate certificate, RunContext& context) {
   const KernelFamily& family = *prepared.family;
   const Vector ones = Vector::Ones(family.num_kernels());
-  const Matrix coefficients = CoefficientsOf(prepared, at);
+  MERCER_ASSIGN_OR_RETURN(const Matrix coefficients, CoefficientsOf(prepared, at, context));
   Matrix values(coefficients.rows(), coefficients.cols());
   MERCER_RETURN_IF_ERROR(family.CombinedProduct(ones, coefficients, values, context));
   MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(family, ones, context));
@@ -34,12 +34,13 @@ absl::StatusOr<Verification> VerifyValues(const TrainingProblem& problem,
   Verification verification{std::move(certificate), values.leftCols(1),
                             largest * AbsoluteSumOfRows(coefficients.col(0))};
   verification.gradients = Matrix::Zero(values.rows(), prepared.problem.num_columns());
+  verification.gradient_scales = Vector::Zero(prepared.problem.num_columns());
   const std::vector<Index> columns = ColumnsOf(at);
   for (size_t c = 0; c < columns.size(); ++c) {
     const auto function = static_cast<Index>(c) + 1;
     verification.gradients.col(columns[c]) = values.col(function);
-    verification.gradient_scale = std::max(verification.gradient_scale,
-                                           largest * AbsoluteSumOfRows(coefficients.col(function)));
+    verification.gradient_scales(columns[c]) =
+        largest * AbsoluteSumOfRows(coefficients.col(function));
   }
   return verification;
 }

@@ -111,9 +111,10 @@ struct Verification {
   // found for every one of them.
   std::vector<Metric> metrics = {};
   // Of one output whose function tells a gradient beside its values (GradientTerm): that at the same
-  // rows, by the columns of all feature blocks, and a bound as `scale` for it. Empty: it tells none.
+  // rows, by the columns of all feature blocks, and a bound as `scale` for each column. Empty: it
+  // tells none.
   Matrix gradients = {};
-  double gradient_scale = 0;
+  Vector gradient_scales = {};
 };
 
 // Values of an option that training goes through when a request leaves it open (recipe_defaults.h).
@@ -173,8 +174,8 @@ struct LearnerEntry {
   // Upper bound on the rows that the basis of a model holds, all outputs together; none, and empty:
   // no more than there are rows.
   std::function<std::optional<Index>(const OptionValues&, const ProblemShape&)> basis_rows = {};
-  // Upper bound on the numbers by which model and witness together tell the features of a model;
-  // empty: it has none.
+  // Upper bound on the numbers by which model and witness together tell the features or gradients
+  // of a model, all outputs together; empty: it has none.
   std::function<absl::StatusOr<size_t>(const OptionValues&, const ProblemShape&)> feature_numbers =
       {};
   // Upper bound on the bytes of the tables that a model tells (ModelSummary::tables), names

@@ -66,6 +66,10 @@ absl::Status CheckTerms(const Model& model) {
   }
   std::set<int> with_gradient;
   for (const GradientTerm* term : TermsOf<GradientTerm>(model.function.terms)) {
+    const Index read = model.preprocessing.num_outputs();  // 0: of rows that come prepared
+    if (read > 0 && term->num_inputs != read) {
+      return UnreadableModel("a gradient is of other columns than the model reads");
+    }
     if (!with_gradient.insert(term->outputs.front()).second) {
       return UnreadableModel("an output has two gradients");
     }

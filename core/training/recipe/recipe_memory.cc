@@ -34,12 +34,13 @@ ByteCount KernelBytes(const TrainingRecipe& recipe) {
 
 // What the outputs of a run keep between their turns: the state of a solver, of at most 11 vectors
 // (svm), and a solution of row numbers, coefficients and dual, with the kernels' names and
-// descriptions.
-ByteCount RestingBytes(const ProblemShape& shape, ByteCount kernel) {
+// descriptions; features and gradients.
+ByteCount RestingBytes(const ProblemShape& shape, ByteCount kernel, ByteCount features) {
   constexpr Index kVectors = 16;
   return ByteCount(shape.outputs) *
-         (ByteCount(kVectors) * ByteCount(shape.rows) * ByteCount(sizeof(double)) +
-          ByteCount(shape.kernels) * ByteCount(2) * kernel);
+             (ByteCount(kVectors) * ByteCount(shape.rows) * ByteCount(sizeof(double)) +
+              ByteCount(shape.kernels) * ByteCount(2) * kernel) +
+         features;
 }
 
 // Outputs at rest, and while a checkpoint is made their state as the training loop has it, as the
@@ -178,7 +179,11 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   // Targets, decision values, coefficients and witness of the merged model; and the outputs at
   // rest.
   const bool joint = shape.tasks > 1 || HasOneRun(entry, recipe);
-  const ByteCount resting = joint ? ByteCount(0) : RestingBytes(shape, KernelBytes(recipe));
+  MERCER_ASSIGN_OR_RETURN(const size_t feature_numbers,
+                          MostOfTrainings(entry.feature_numbers, entry, recipe, shape));
+  const ByteCount features = shape.outputs > 1 ? ByteCount(feature_numbers) * number : ByteCount(0);
+  const ByteCount resting =
+      joint ? ByteCount(0) : RestingBytes(shape, KernelBytes(recipe), features);
   const ByteCount outputs_of_row(shape.outputs_of_row());
   const ByteCount solution = rows * outputs_of_row * ByteCount(2) * number +
                              basis_rows * ByteCount(shape.columns) * number;

@@ -165,7 +165,8 @@ absl::Status CompareGradients(const ComparedValues& compared, Index output,
       (right.rows() != static_cast<Index>(kept.size()) || right.cols() != told.cols())) {
     return Mismatch("the model tells a gradient that its witness does not");
   }
-  const double most = kFunctionTolerance * deviation * verified.gradient_scale;
+  const Eigen::RowVectorXd most =
+      kFunctionTolerance * deviation * verified.gradient_scales.transpose();
   for (size_t s = 0; s < compared.positions.size() && right.size() > 0; ++s) {
     const auto found = std::lower_bound(kept.begin(), kept.end(), compared.positions[s]);
     if (found == kept.end() || *found != compared.positions[s]) {
@@ -175,7 +176,7 @@ absl::Status CompareGradients(const ComparedValues& compared, Index output,
     const Eigen::RowVectorXd actual =
         told.size() > 0 ? Eigen::RowVectorXd(told.row(static_cast<Index>(s)))
                         : Eigen::RowVectorXd(Eigen::RowVectorXd::Zero(expected.size()));
-    if (!((actual - expected).cwiseAbs().maxCoeff() <= most)) {
+    if (!((actual - expected).cwiseAbs().array() <= most.array()).all()) {
       return Mismatch(
           absl::StrCat("the gradient of the model is not that of its witness at training "
                        "row ",

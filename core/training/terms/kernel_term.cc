@@ -66,6 +66,9 @@ void AddProduct(const Matrix& cross, const SparseMatrix& coefficients, Index j, 
   }
 }
 
+// Outputs of one combination that a thread adds at a time.
+constexpr Index kOutputsOfBlock = 16;
+
 // Whether all outputs have the same weights, and so share one combination of kernels.
 bool HasOneCombination(const Matrix& weights) {
   return weights == weights.col(0).replicate(1, weights.cols());
@@ -139,11 +142,13 @@ absl::Status KernelTermValues::AddCombination(const PreparedData& rows, MatrixRe
                                               RunContext& context) const {
   Matrix cross(rows.rows, cross_kernels_.num_basis());
   MERCER_RETURN_IF_ERROR(cross_kernels_.Combine(rows, term_.weights.col(0), cross, context));
-  for (Index j = 0; j < term_.weights.cols(); ++j) {
-    AddProduct(cross, term_.coefficients, j, 1.0,
-               values.col(term_.outputs[static_cast<size_t>(j)]));
-  }
-  return absl::OkStatus();
+  context.parallel().ForBlocks(term_.weights.cols(), kOutputsOfBlock, [&](Index begin, Index end) {
+    for (Index j = begin; j < end && !context.cancelled(); ++j) {
+      AddProduct(cross, term_.coefficients, j, 1.0,
+                 values.col(term_.outputs[static_cast<size_t>(j)]));
+    }
+  });
+  return context.CheckCancelled();
 }
 
 // Calls visit for all kernels at all rows, concurrently for different rows.

@@ -59,6 +59,8 @@ ModelFunction Learned(const PreparedData& inputs, std::vector<Index> rows, doubl
 
 Model ModelOf(ModelFunction function) {
   Model model;
+  const Dataset data = RegressionData(3, 2, 1);
+  model.preprocessing = Preprocessing::Fit(data, {0, 1, 2}, {}, RunContext()).value();
   model.learner = "coordinate_gradients";
   model.target = "target";
   model.coding = OutputCoding::Regression();
@@ -159,6 +161,7 @@ TEST(GradientTermTest, WhatDoesNotFitIsDataLoss) {
   EXPECT_TRUE(with([](GradientTerm&) {}).ok());
   EXPECT_TRUE(absl::IsDataLoss(with([](GradientTerm& term) { term.columns = {2}; })));
   EXPECT_TRUE(absl::IsDataLoss(with([](GradientTerm& term) { term.columns = {0, 1}; })));
+  EXPECT_TRUE(absl::IsDataLoss(with([](GradientTerm& term) { term.num_inputs = 3; })));
   EXPECT_TRUE(absl::IsDataLoss(with([](GradientTerm& term) { term.names.clear(); })));
   EXPECT_TRUE(absl::IsDataLoss(with([](GradientTerm& term) { term.center(0) = kInfinity; })));
   EXPECT_TRUE(absl::IsDataLoss(with([](GradientTerm& term) { term.directions.resize(2, 1); })));

@@ -1,8 +1,11 @@
 // Learning gradients with coordinate weights, by whole runs: against an independent solver, and what
 // is true of any data.
+#include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numbers>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -11,7 +14,9 @@
 #include "core/base/numeric/random.h"
 #include "core/base/status/errors.h"
 #include "core/learners/registry.h"
+#include "core/training/contract/target_unit.h"
 #include "core/training/model/predictor.h"
+#include "core/training/run/verification.h"
 #include "core/training/terms/gradient_term.h"
 #include "tests/support/field_violation.h"
 #include "tests/support/json_fixture.h"
@@ -174,6 +179,61 @@ TEST(CoordinateGradientsTest, TheCovarianceIsThatOfTheFirstColumns) {
   EXPECT_EQ(
       MustTrain(RingProblem(1), {{"covariance_columns", int64_t{0}}}).point.summary.tables.size(),
       1u);
+}
+
+TEST(CoordinateGradientsTest, TablesAreInTheUnitOfTheTargets) {
+  constexpr double kUnit = 1000;
+  TrainingProblem problem = RingProblem(4);
+  problem.kind = TargetKind::kRegression;
+  TrainingProblem larger = problem;
+  larger.tasks[0].targets *= kUnit;
+  StandardizeTargets(problem);
+  StandardizeTargets(larger);
+  const OptionValues options = {{"covariance_columns", int64_t{2}}};
+  const TrainingOutcome outcome = MustTrain(problem, options);
+  const TrainingOutcome of_larger = MustTrain(larger, options);
+  EXPECT_TRUE(Scores(of_larger).isApprox(Scores(outcome), 1e-6));
+  EXPECT_TRUE(ColumnOf(of_larger, 1).isApprox(kUnit * ColumnOf(outcome, 1), 1e-6));
+  EXPECT_TRUE(ColumnOf(of_larger, 2).isApprox(kUnit * kUnit * ColumnOf(outcome, 2), 1e-6));
+  EXPECT_TRUE(of_larger.point.summary.tables.at(1).values.isApprox(
+      kUnit * kUnit * outcome.point.summary.tables.at(1).values, 1e-6));
+}
+
+TEST(CoordinateGradientsTest, AGradientThatIsNotThatOfItsWitnessIsRefused) {
+  const TrainingProblem problem = RingProblem(5);
+  const TrainingOutcome outcome = MustTrain(problem, {});
+  RunContext context;
+  const auto verify = [&](const ModelFunction& function) {
+    return VerifyFunction(*FindLearner("coordinate_gradients"), {}, problem, function,
+                          outcome.point.witness, context)
+        .status();
+  };
+  EXPECT_EQ(verify(outcome.point.function), absl::OkStatus());
+  const auto with = [&](auto change) {
+    ModelFunction function = outcome.point.function;
+    auto term =
+        std::make_shared<GradientTerm>(static_cast<const GradientTerm&>(*function.terms[1]));
+    change(*term);
+    function.terms[1] = std::move(term);
+    return GetReason(verify(function));
+  };
+  EXPECT_EQ(with([](GradientTerm&) {}), "");
+  EXPECT_EQ(with([](GradientTerm& term) { term.functions.coefficients.coeffs() *= 1 + 1e-6; }),
+            "WITNESS_MISMATCH");
+  EXPECT_EQ(with([](GradientTerm& term) {
+              term.functions.coefficients.coeffs()(0) += 1e-6 * term.functions.coefficients.norm();
+            }),
+            "WITNESS_MISMATCH");
+  EXPECT_EQ(with([](GradientTerm& term) {
+              for (Index& column : term.columns) {
+                column = 21 - column;
+              }
+              std::sort(term.columns.begin(), term.columns.end());
+            }),
+            "WITNESS_MISMATCH");
+  ModelFunction without = outcome.point.function;
+  without.terms.pop_back();
+  EXPECT_EQ(GetReason(verify(without)), "WITNESS_MISMATCH");
 }
 
 TEST(CoordinateGradientsTest, OddColumnsHaveNoScore) {
