@@ -6,7 +6,7 @@ import dataclasses
 import math
 import struct
 import zlib
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import numpy as np
 import numpy.typing as npt

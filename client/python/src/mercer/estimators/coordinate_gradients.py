@@ -40,11 +40,11 @@ class CoordinateGradients(RankingClassifier):
         Learned: the columns have weights of the sum 1, and few are above 0: GradKL of the paper. fixed: all are 1, the
         paper's Grad.
     pairs : {'neighbors', 'gaussian'}, default='neighbors'
-        Which pairs of rows are compared. neighbors: each row and its nearest ones, all alike. gaussian: all pairs, with
-        weights that fall with the distance.
+        Which pairs of rows are compared. neighbors: each row and its nearest ones, all alike. gaussian: more of them,
+        with weights that fall with the distance.
     neighbors : int, default=0
-        How many rows a row is compared with. With include_self it is one of them. 0: 8, or as many as there are.
-        Without effect for other pairs. In [0, 1000000].
+        How many rows a row is compared with, the nearest ones. With include_self, and of gaussian pairs always, it is
+        one of them. 0: 8, of gaussian pairs 50, or as many as there are. In [0, 1000000].
     include_self : bool, default=True
         Whether a row is its own first neighbour, which ties the function at the row to its target. In true or false.
     pair_width : float, default=0.0
@@ -219,11 +219,11 @@ class CoordinateGradientsRegressor(RankingRegressor):
         Learned: the columns have weights of the sum 1, and few are above 0: GradKL of the paper. fixed: all are 1, the
         paper's Grad.
     pairs : {'neighbors', 'gaussian'}, default='neighbors'
-        Which pairs of rows are compared. neighbors: each row and its nearest ones, all alike. gaussian: all pairs, with
-        weights that fall with the distance.
+        Which pairs of rows are compared. neighbors: each row and its nearest ones, all alike. gaussian: more of them,
+        with weights that fall with the distance.
     neighbors : int, default=0
-        How many rows a row is compared with. With include_self it is one of them. 0: 8, or as many as there are.
-        Without effect for other pairs. In [0, 1000000].
+        How many rows a row is compared with, the nearest ones. With include_self, and of gaussian pairs always, it is
+        one of them. 0: 8, of gaussian pairs 50, or as many as there are. In [0, 1000000].
     include_self : bool, default=True
         Whether a row is its own first neighbour, which ties the function at the row to its target. In true or false.
     pair_width : float, default=0.0
