@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -40,6 +41,21 @@ double ValuesPerRow(const Model& model, const PredictOptions& asked) {
   return values;
 }
 
+// What the names of the columns of gradients take in each answer at most.
+double GradientNameBytes(const Model& model, const PredictOptions& asked) {
+  double bytes = 0;
+  const std::vector<std::string> names = model.preprocessing.OutputNames();
+  if ((asked.gradients || asked.projections) && !names.empty()) {
+    for (const GradientTerm* term : TermsOf<GradientTerm>(model.function.terms)) {
+      for (const Index column : term->columns) {
+        constexpr double kTagAndLength = 6;
+        bytes += static_cast<double>(names[static_cast<size_t>(column)].size()) + kTagAndLength;
+      }
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
 absl::Status CheckMessageSize(const google::protobuf::Message& answer, int64_t limit_bytes) {
@@ -65,7 +81,8 @@ absl::Status CheckAnswerSize(const Model& model, const PredictOptions& asked, In
       absl::ResourceExhaustedError(absl::StrCat(
           "the answer to ", rows, " rows with ", outputs, " outputs",
           asked.contributions ? " and the contributions of each kernel" : "",
-          asked.gradients ? " and the gradients" : "", " exceeds the limit of ", limit_bytes,
+          asked.gradients ? " and the gradients" : "",
+          asked.projections ? " and the projections" : "", " exceeds the limit of ", limit_bytes,
           " bytes of a message: send fewer rows at a time, over PredictStream")),
       "RESPONSE_TOO_LARGE",
       {{"rows", absl::StrCat(rows)},
@@ -80,10 +97,11 @@ Index RowsPerAnswer(const Model& model, const PredictOptions& asked, Index most,
   for (const std::string& label : model.coding.classes()) {
     label_bytes = std::max(label_bytes, label.size());
   }
-  // Tag and length of a label, and the names of outputs and kernels, have the other half.
+  // Tag and length of a label, and the names of outputs and kernels, have the other half. Of gradients there may be many names.
   const double row_bytes =
       ValuesPerRow(model, asked) * sizeof(double) + static_cast<double>(label_bytes) + 6;
-  const double rows = static_cast<double>(limit_bytes) / 2 / row_bytes;
+  const auto limit = static_cast<double>(limit_bytes);
+  const double rows = std::min(limit / 2, limit - GradientNameBytes(model, asked)) / row_bytes;
   return rows >= static_cast<double>(most) ? most : std::max<Index>(1, static_cast<Index>(rows));
 }
 

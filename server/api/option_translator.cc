@@ -276,6 +276,7 @@ v1::LearnerDescription DescribeLearner(const LearnerEntry& entry) {
   description.set_kernels_optional(entry.uses_kernels);
   if (entry.uses_kernels) {
     description.set_default_kernels(entry.selects_columns ? kKernelsOfColumnsText
+                                    : entry.one_kernel    ? kOneKernelText
                                                           : kDefaultKernelsText);
   }
   description.set_several_tasks(entry.several_tasks);

@@ -426,10 +426,9 @@ absl::Status WritePrediction(const Model& model, const Prediction& prediction,
     MERCER_RETURN_IF_ERROR(
         WriteMatrix(prediction.contributions[k], contribution->mutable_values()));
   }
-  const std::vector<std::string> names = OutputNames(model);
   for (const LearnedGradient& gradient : prediction.gradients) {
     v1::LearnedGradient* message = response->add_gradients();
-    message->set_output(names[static_cast<size_t>(gradient.output)]);
+    message->set_output(response->outputs(gradient.output));
     message->mutable_columns()->Assign(gradient.columns.begin(), gradient.columns.end());
     if (gradient.values.size() > 0) {
       MERCER_RETURN_IF_ERROR(WriteMatrix(gradient.values, message->mutable_values()));

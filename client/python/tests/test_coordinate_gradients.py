@@ -1,6 +1,7 @@
 """Learning gradients with weights of the columns: estimators, gradients at rows, projections."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -74,6 +75,33 @@ def test_the_gradient_of_a_smooth_function_is_found():
     true[:, 1], true[:, 5] = 2 * np.cos(2 * features[:, 1]), -2 * features[:, 5]
     cosines = (found * true).sum(axis=1) / (np.linalg.norm(found, axis=1) * np.linalg.norm(true, axis=1))
     assert np.median(cosines) > 0.9
+
+
+def test_columns_of_gradients_are_the_prepared_ones():
+    random = np.random.default_rng(4)
+    colours = np.array(["red", "green", "blue"])[random.integers(0, 3, 90)]
+    size = random.normal(size=90)
+    rows = pd.DataFrame({"colour": colours, "size": size})
+    price = size + (colours == "red") - 2 * (colours == "blue")
+    machine = CoordinateGradientsRegressor(C=1000, column_weights="fixed").fit(rows, price)
+    told = on_server(machine).predict_all(rows[:5], gradients=True, projections=True)
+    own = machine.model_.gradients(rows[:5])
+    (output,) = told.outputs
+    assert set(told.gradients) == set(told.projections) == set(own) == set(machine.model_.projections(rows)) == {output}
+    assert sorted(told.gradients[output][0]) == ["colour=blue", "colour=green", "colour=red", "size"]
+    assert own[output][0] == told.gradients[output][0]
+    np.testing.assert_allclose(own[output][1], told.gradients[output][1], atol=1e-10)
+
+
+def test_answers_that_are_too_large_come_in_more_pieces(ring):
+    features, _ = ring
+    machine = CoordinateGradients(column_weights="fixed", tol=0.1).fit(features, np.arange(60) % 10)
+    rows = np.tile(features, (800, 1))  # messages of 8 MiB would have answers of ten times that
+    told = on_server(machine).predict_all(rows, gradients=True)
+    assert len(told.gradients) == 10
+    for _, values in told.gradients.values():
+        assert values.shape == (len(rows), 22)
+        np.testing.assert_array_equal(values[:60], values[-60:])
 
 
 def test_a_model_without_gradients_says_so(ring):

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/numeric/hash_table.h"
 #include "core/base/status/status_macros.h"
 #include "core/data/preprocess/column_matcher.h"
 #include "core/data/table/block_rows.h"
@@ -323,6 +324,31 @@ Index Preprocessing::num_outputs() const {
     }
   }
   return static_cast<Index>(count);
+}
+
+std::vector<std::string> Preprocessing::OutputNames() const {
+  std::vector<std::string> names;
+  std::vector<std::string> longer;
+  HashMap<std::string, int> counts;
+  for (const BlockTransform& block : blocks_) {
+    for (size_t c = 0; c < block.columns.size(); ++c) {
+      const ColumnTransform& column = block.columns[c];
+      const std::string shown = ShownColumn(block, c);
+      const size_t width = column.categorical ? column.categories.size() : 1;
+      for (size_t k = 0; k < width; ++k) {
+        names.push_back(column.categorical ? absl::StrCat(shown, "=", column.categories[k])
+                                           : shown);
+        longer.push_back(absl::StrCat(block.name, ".", names.back()));
+        ++counts[names.back()];
+      }
+    }
+  }
+  for (size_t l = 0; l < names.size(); ++l) {
+    if (counts[names[l]] > 1) {
+      longer[l].swap(names[l]);
+    }
+  }
+  return names;
 }
 
 }  // namespace mercer

@@ -128,6 +128,9 @@ class Preprocessing {
   const std::vector<SquareRepair>& repairs() const { return repairs_; }
   // Number of output columns of all blocks.
   Index num_outputs() const;
+  // Their names: of a category "COLUMN=CATEGORY", of a column without a name "BLOCK[POSITION]".
+  // Those that several have are "BLOCK.NAME".
+  std::vector<std::string> OutputNames() const;
 
   // Without the repairs: there are none in models of before.
   static void VisitFields(auto& visit, auto& self) {

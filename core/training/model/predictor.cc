@@ -265,6 +265,7 @@ absl::Status Predictor::Contribute(const PreparedData& rows, Prediction& predict
 absl::Status Predictor::AddGradients(const PreparedData& rows, const PredictOptions& options,
                                      Prediction& prediction, RunContext& context) const {
   const Terms& terms = model_->function.terms;
+  const std::vector<std::string> input_names = model_->preprocessing.OutputNames();
   for (size_t t = 0; t < terms.size(); ++t) {
     if (terms[t]->kind() != GradientTerm::kKind) {
       continue;
@@ -273,6 +274,9 @@ absl::Status Predictor::AddGradients(const PreparedData& rows, const PredictOpti
     LearnedGradient& gradient = prediction.gradients.emplace_back();
     gradient.output = values.term().outputs.front();
     gradient.columns = values.term().names;
+    for (size_t c = 0; c < gradient.columns.size() && !input_names.empty(); ++c) {
+      gradient.columns[c] = input_names[static_cast<size_t>(values.term().columns[c])];
+    }
     if (options.gradients) {
       MERCER_ASSIGN_OR_RETURN(gradient.values, values.Gradients(rows, context));
     }

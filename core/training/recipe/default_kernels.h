@@ -23,6 +23,10 @@ inline constexpr char kDefaultKernelsText[] =
 // data set get the same list. Empty when the data set has no column and no square block.
 std::vector<KernelGrid> DefaultKernels(const TrainingRecipe& recipe, const Dataset& dataset);
 
+// For learners with one kernel.
+inline constexpr char kOneKernelText[] =
+    "a Gaussian whose bandwidth is the median distance of the training rows";
+
 // For learners that select columns: a linear kernel of each column, and square blocks as above.
 inline constexpr char kKernelsOfColumnsText[] =
     "a linear kernel of each column, and of each square block the kernel itself, or "

@@ -89,6 +89,18 @@ TEST(PreprocessingTest, OneHotColumnsStayZeroOrOneAndNameTheirSource) {
   EXPECT_TRUE(prepared->blocks[0].values.view().isApprox(expected, 1e-15));
 }
 
+TEST(PreprocessingTest, OutputsAreNamedByColumnCategoryAndWhereNeedBeBlock) {
+  Dataset dataset = Csv("color,size\nred,1\nblue,3\nred,5\n");
+  dataset.blocks.push_back(dataset.blocks[0]);
+  dataset.blocks[1].name = "other";
+  dataset.blocks[1].columns[0].name = "colour";
+  const auto fitted = Preprocessing::Fit(dataset, {0, 1, 2}, {}, RunContext());
+  ASSERT_TRUE(fitted.ok()) << fitted.status();
+  const std::string first = dataset.blocks[0].name;
+  EXPECT_THAT(fitted->OutputNames(), ElementsAre("color=red", "color=blue", first + ".size",
+                                                 "colour=red", "colour=blue", "other.size"));
+}
+
 TEST(PreprocessingTest, StatisticsComeFromTrainingRowsOnly) {
   const Dataset dataset = Csv("a,c\n1,x\n3,y\n1000,z\n");
   PreprocessingOptions options;

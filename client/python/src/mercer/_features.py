@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,6 +18,19 @@ Array = npt.NDArray[np.float64]
 _UNIT_NORM = 3
 _REFUSE = 0
 _ALL_ZEROS = 1
+
+
+def prepared_names(model: PreprocessingFile) -> list[str]:
+    """The names of the prepared columns, as the server has them."""
+    names, longer = [], []
+    for block in model.blocks:
+        for position, column in enumerate(block.columns, 1):
+            shown = column.name or f"{block.name}[{position}]"
+            of_column = [f"{shown}={category}" for category in column.categories] if column.categorical else [shown]
+            names += of_column
+            longer += [f"{block.name}.{name}" for name in of_column]
+    counts = collections.Counter(names)
+    return [long if counts[name] > 1 else name for name, long in zip(names, longer)]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -260,7 +260,8 @@ def _gradient(content: bytes) -> GradientTerm:
     functions, directions, center = _term(reader), reader.matrix(), reader.doubles()
     fits = (
         len(outputs) == 1
-        and len(columns) == len(names) == len(center) == len(functions.outputs)
+        and 0 < len(columns) == len(names) == len(center)
+        and list(functions.outputs) == list(range(len(columns)))
         and all(0 <= column < num_inputs for column in columns)
         and bool(np.all(np.diff(columns) > 0))
         and (directions.shape == (0, 0) or (directions.shape[0] == len(columns) and directions.shape[1] > 0))
@@ -360,6 +361,10 @@ def _check(model: ModelFile) -> None:
         not 0 <= gradient.output < len(model.bias) for gradient in model.gradients
     ):
         raise ModelFileError("the model file is inconsistent: its gradients are not of one output each")
+    transforms = [column for block in model.preprocessing.blocks for column in block.columns]
+    width = sum(len(column.categories) if column.categorical else 1 for column in transforms)
+    if any(gradient.num_inputs != width for gradient in model.gradients):
+        raise ModelFileError("the model file is inconsistent: a gradient is of other columns than the model reads")
     of_kernels = [(term, len(model.bias)) for term in model.terms]
     of_kernels += [(gradient.functions, len(gradient.columns)) for gradient in model.gradients]
     for term, outputs in of_kernels:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import os
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from mercer import _html, _model_tables
-from mercer._features import Features, prepare, refused_rows, with_zeros
+from mercer._features import Features, prepare, prepared_names, refused_rows, with_zeros
 from mercer._kernel_values import HISTOGRAM_TYPES, SQUARE_TYPES, PairValues, square_values
 from mercer._model_file import Basis, GradientTerm, KernelSpec, KernelTerm, ModelFile, read_model_file
 from mercer._rows import num_rows, slice_rows
@@ -270,25 +270,29 @@ class LocalModel:
         more = ", ..." if len(self.tasks) > _NAMES_IN_ERRORS else ""
         return ", ".join(self.tasks[:_NAMES_IN_ERRORS]) + more
 
+    def _gradient_terms(self) -> Iterator[tuple[str, GradientTerm]]:
+        names = (self._file.target,) if self._file.coding == _REGRESSION else _output_names(self._file)
+        return ((names[term.output], term) for term in self._file.gradients)
+
     def gradients(
-        self, rows: Any, squares: Optional[Mapping[str, Any]] = None
+        self, rows: Any, squares: Optional[Mapping[str, Any]] = None, unseen: str = "model"
     ) -> dict[str, tuple[tuple[str, ...], Array]]:
         """The gradients that were learned beside the values; arguments as for :meth:`decision_values`.
 
         Returns
         -------
         gradients : dict of str to (tuple of str, ndarray of shape (rows, columns))
-            For each output the names of the columns that it has a gradient in, and the gradients, in units of the
-            decision value over units of the prepared column. Empty for a model that has learned none.
+            For each output the names of the prepared columns that it has a gradient in (of a category
+            ``"column=category"``), and the gradients, in units of the decision value over units of the prepared
+            column. Empty for a model that has learned none, which the server refuses to tell them of.
         """
-        total = num_rows(rows, squares)
-        names = _output_names(self._file)
+        total, names = num_rows(rows, squares), prepared_names(self._file.preprocessing)
         return {
-            names[term.output]: (
-                term.names,
-                self._by_parts(rows, total, squares, "model", len(term.columns), self._gradient_of(term)),
+            output: (
+                tuple(names[column] for column in term.columns),
+                self._by_parts(rows, total, squares, unseen, len(term.columns), self._gradient_of(term)),
             )
-            for term in self._file.gradients
+            for output, term in self._gradient_terms()
         }
 
     def _gradient_of(self, term: GradientTerm) -> Callable[[Features, Mapping[str, Array]], Array]:
@@ -299,19 +303,18 @@ class LocalModel:
 
         return evaluate
 
-    def projections(self, rows: Any) -> dict[str, Array]:
+    def projections(self, rows: Any, unseen: str = "model") -> dict[str, Array]:
         """For each output rows in the coordinates of the leading directions of its gradient, rows x directions."""
-        names = _output_names(self._file)
         found = {}
-        for term in self._file.gradients:
+        for output, term in self._gradient_terms():
             if term.directions.shape[1] > 0:
 
                 def project(features: Features, _: Mapping[str, Array], term: GradientTerm = term) -> Array:
                     return np.asarray((features.all()[:, term.columns] - term.center) @ term.directions)
 
                 width = term.directions.shape[1]
-                found[names[term.output]] = self._by_parts(
-                    rows, num_rows(rows, None), None, "model", width, project, reads_squares=False
+                found[output] = self._by_parts(
+                    rows, num_rows(rows, None), None, unseen, width, project, reads_squares=False
                 )
         return found
 
