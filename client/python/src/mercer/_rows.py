@@ -108,14 +108,23 @@ def make_rows(data: Any, squares: Optional[Mapping[str, Any]] = None, tasks: Seq
     return rows
 
 
+def rows_of_a_message(data: Any, squares: Optional[Mapping[str, Any]] = None) -> int:
+    """How many rows a message has at most."""
+    width = _width(data) + sum(_square(value)[0].shape[1] for value in (squares or {}).values())
+    return max(1, _NUMBERS_OF_A_MESSAGE // max(1, int(width)))
+
+
 def batches(
-    data: Any, squares: Optional[Mapping[str, Any]] = None, tasks: Any = None, may_be_missing: bool = False
+    data: Any,
+    squares: Optional[Mapping[str, Any]] = None,
+    tasks: Any = None,
+    may_be_missing: bool = False,
+    most_rows: Optional[int] = None,
 ) -> Iterator[Any]:
     """Messages Rows of at most some megabytes each, in order. A row may have no task where `may_be_missing` says so."""
     total = num_rows(data, squares)
     texts = [] if tasks is None else task_texts(tasks, total, may_be_missing)
-    width = _width(data) + sum(_square(value)[0].shape[1] for value in (squares or {}).values())
-    step = max(1, _NUMBERS_OF_A_MESSAGE // max(1, width))
+    step = most_rows or rows_of_a_message(data, squares)
     for begin in range(0, total, step):
         end = min(begin + step, total)
         matrices = {name: _square(value) for name, value in (squares or {}).items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import hashlib
 import os
 import pathlib
@@ -16,7 +17,7 @@ from mercer import _html, _model_tables, errors
 from mercer._channel import Connection, Requests
 from mercer._proto import v1
 from mercer._retry import call_with_retries
-from mercer._rows import batches, num_rows
+from mercer._rows import batches, num_rows, rows_of_a_message
 from mercer.datasets import Dataset
 
 if TYPE_CHECKING:
@@ -372,17 +373,27 @@ class Model:
             if tasks is not None:
                 raise ValueError("tasks are those of rows that are sent; a stored data set has a column of them")
             header.dataset = rows.name
-        return call_with_retries(lambda: self._predict_once(header, rows, squares, tasks))
+            return call_with_retries(lambda: self._predict_once(header, rows, squares, tasks, 0))
+        if num_rows(rows, squares) == 0:
+            raise ValueError("there are no rows to predict")
+        step = min(num_rows(rows, squares), rows_of_a_message(rows, squares))
+        while True:
+            try:
+                return call_with_retries(functools.partial(self._predict_once, header, rows, squares, tasks, step))
+            except errors.LimitError as error:
+                if error.reason != "RESPONSE_TOO_LARGE" or step == 1:
+                    raise
+                step = max(1, step // 4)  # contributions and gradients are more numbers than the rows
 
-    def _predict_once(self, header: Any, rows: Any, squares: Optional[Mapping[str, Any]], tasks: Any) -> Prediction:
+    def _predict_once(
+        self, header: Any, rows: Any, squares: Optional[Mapping[str, Any]], tasks: Any, step: int
+    ) -> Prediction:
         def requests() -> Iterator[Any]:
             yield v1.PredictStreamRequest(header=header)
             if not isinstance(rows, Dataset):
-                for batch in batches(rows, squares, tasks, header.task_rule != v1.TASK_RULE_OWN):
+                for batch in batches(rows, squares, tasks, header.task_rule != v1.TASK_RULE_OWN, step):
                     yield v1.PredictStreamRequest(rows=batch)
 
-        if not header.dataset and num_rows(rows, squares) == 0:
-            raise ValueError("there are no rows to predict")
         return join_responses(list(self._client.connection.stream("PredictStream", Requests(requests()))))
 
     def decision_function(self, rows: Any, **options: Any) -> Array:
