@@ -51,9 +51,11 @@ std::vector<double> RowSizes(const v1::ModelTable& table) {
   return sizes;
 }
 
-// A table whose rows are in an order that says something: a curve, a ranking from the best on.
+// A table whose rows are in an order that says something: a curve, a ranking from the best on, one of things against themselves.
 bool IsOrdered(const v1::ModelTable& table) {
-  return table.drawing() == v1::TABLE_DRAWING_CURVE || table.name() == "ranking";
+  const bool is_symmetric = std::equal(table.rows().begin(), table.rows().end(),
+                                       table.columns().begin(), table.columns().end());
+  return table.drawing() == v1::TABLE_DRAWING_CURVE || table.name() == "ranking" || is_symmetric;
 }
 
 // The rows as they are shown.

@@ -488,6 +488,7 @@ def plot_covariance(model: Any, ax: Any = None, output: int = 0) -> Any:
         None without matplotlib.
     """
     names = [name for name in _tables(model) if name.split(".")[0] == "covariance"]
-    if not 0 <= output < len(names):
-        raise ValueError(f"output: the model has {len(names)} covariances, number {output} is not among them")
-    return plot_table(model, names[output], ax)
+    name = "covariance" if names == ["covariance"] and output == 0 else f"covariance.{output + 1}"
+    if name not in names:
+        raise ValueError(f"output: the model has the covariances {names}, of number {output} it has none")
+    return plot_table(model, name, ax)

@@ -314,6 +314,15 @@ TEST(TableTextTest, ARankingKeepsTheOrderOfItsRows) {
   EXPECT_LT(text.find("r2"), text.find("r3"));
 }
 
+// The order of the rows is that of the columns.
+TEST(TableTextTest, ThingsAgainstThemselvesKeepTheirOrder) {
+  v1::ModelTable table = Numbers({{1, 2}, {2, 9}});
+  table.clear_columns();
+  *table.mutable_columns() = table.rows();
+  const std::string text = FormatTable(table, {.width = 60}, 0);
+  EXPECT_LT(text.rfind("r1"), text.rfind("r2"));
+}
+
 TEST(TableTextTest, WideTablesStayOnTheScreen) {
   const v1::ModelTable table =
       Numbers(std::vector<std::vector<double>>(30, std::vector<double>(40, -1.23456e-5)));
