@@ -18,7 +18,9 @@ ByteCount CountPairs(const CoordinateGradientsOptions& options, const ProblemSha
   const Index usual =
       options.pairs == PairChoice::kNeighbors ? kUsualNeighbors : kUsualGaussianNeighbors;
   const Index neighbors = options.neighbors > 0 ? options.neighbors : usual;
-  return ByteCount(shape.rows) * ByteCount(std::min<Index>(neighbors, shape.rows));
+  const bool reversed = options.pairs == PairChoice::kNeighbors && options.symmetric;
+  return ByteCount(shape.rows) *
+         ByteCount(std::min<Index>((reversed ? 2 : 1) * neighbors, shape.rows));
 }
 
 // Kernels of learner and verifier; of both the columns, the kernel matrix and distances; vectors of

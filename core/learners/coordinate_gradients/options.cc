@@ -102,6 +102,11 @@ const Schema& CoordinateGradientsOptions::Fields() {
                    .min = 0,
                    .max = 1000,
                    .source = kOfProblem});
+    made->Bool(
+        "symmetric", &CoordinateGradientsOptions::symmetric,
+        {.meaning = "Whether two rows are compared both ways where one is a neighbour of the "
+                    "other. Without effect for gaussian pairs.",
+         .source = kOfProblem});
     return made;
   }();
   return schema;

@@ -19,6 +19,7 @@ struct CoordinateGradientsOptions {
   PairChoice pairs = PairChoice::kNeighbors;
   int64_t neighbors = 0;
   bool include_self = true;
+  bool symmetric = false;
   double pair_width = 0;
   Method method = Method::kNewton;
   int64_t max_steps = 0;

@@ -51,6 +51,7 @@ std::vector<Index> KeptRows(const TaskData& task) {
 PairWeights WeightsOfPairs(const CoordinateGradientsOptions& options, Index rows) {
   PairWeights weights;
   weights.include_self = options.include_self;
+  weights.symmetric = options.symmetric;
   switch (options.pairs) {
     case PairChoice::kNeighbors:
       weights.kind = PairWeighting::kNeighbors;
@@ -111,7 +112,7 @@ absl::Status CheckProblem(const CoordinateGradientsOptions& options,
   const bool regression = problem.kind == TargetKind::kRegression;
   FieldViolations violations;
   violations.Check(CountInputs(problem) > 0, "blocks",
-                   "there are no columns to learn gradients of");
+                   "there are no columns to learn gradients of: square matrices alone do not do");
   violations.Check(
       !regression || options.loss == LossWord::kAuto || options.loss == LossWord::kSquare, "loss",
       "is for classes; numbers have the square loss");

@@ -20,6 +20,34 @@ absl::Status BadPairs(const char* field, const std::string& what) {
   return violations.ToStatus();
 }
 
+// Pairs of these anchors of each row, all of the same weight.
+GradientPairs EvenPairs(const std::vector<std::vector<Index>>& anchors) {
+  GradientPairs pairs;
+  for (size_t i = 0; i < anchors.size(); ++i) {
+    pairs.anchors.insert(pairs.anchors.end(), anchors[i].begin(), anchors[i].end());
+    pairs.targets.insert(pairs.targets.end(), anchors[i].size(), static_cast<Index>(i));
+  }
+  const auto count = static_cast<Index>(pairs.anchors.size());
+  pairs.weights = Vector::Constant(count, 1.0 / static_cast<double>(count));
+  return pairs;
+}
+
+// Adds the reverse of each pair that lacks it.
+void AddReverses(std::vector<std::vector<Index>>& anchors) {
+  std::vector<std::vector<Index>> reverses(anchors.size());
+  for (size_t i = 0; i < anchors.size(); ++i) {
+    for (const Index j : anchors[i]) {
+      const std::vector<Index>& of_j = anchors[static_cast<size_t>(j)];
+      if (std::find(of_j.begin(), of_j.end(), static_cast<Index>(i)) == of_j.end()) {
+        reverses[static_cast<size_t>(j)].push_back(static_cast<Index>(i));
+      }
+    }
+  }
+  for (size_t i = 0; i < anchors.size(); ++i) {
+    anchors[i].insert(anchors[i].end(), reverses[i].begin(), reverses[i].end());
+  }
+}
+
 absl::StatusOr<GradientPairs> NeighborPairs(const PairWeights& weights,
                                             const ConstMatrixRef& squared,
                                             const RunContext& context) {
@@ -30,9 +58,7 @@ absl::StatusOr<GradientPairs> NeighborPairs(const PairWeights& weights,
   if (k < least || k > most) {
     return BadPairs("weights.k", absl::StrCat("must be ", least, " to ", most, ", is ", k));
   }
-  GradientPairs pairs;
-  pairs.weights =
-      Vector::Constant(rows * k, 1.0 / (static_cast<double>(rows) * static_cast<double>(k)));
+  std::vector<std::vector<Index>> anchors;
   std::vector<Index> order(static_cast<size_t>(rows));
   for (Index i = 0; i < rows; ++i) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
@@ -44,10 +70,12 @@ absl::StatusOr<GradientPairs> NeighborPairs(const PairWeights& weights,
       return squared(a, i) != squared(b, i) ? squared(a, i) < squared(b, i) : a < b;
     });
     const auto first = weights.include_self ? order.begin() : others;
-    pairs.anchors.insert(pairs.anchors.end(), first, first + k);
-    pairs.targets.insert(pairs.targets.end(), static_cast<size_t>(k), i);
+    anchors.emplace_back(first, first + k);
   }
-  return pairs;
+  if (weights.symmetric) {
+    AddReverses(anchors);
+  }
+  return EvenPairs(anchors);
 }
 
 // Exponents are relative to that of the pairs of a row with itself, 0, which is the largest.

@@ -21,10 +21,12 @@ enum class PairWeighting { kNeighbors, kGaussian, kUniform };
 
 struct PairWeights {
   PairWeighting kind = PairWeighting::kNeighbors;
-  // kNeighbors: the nearest rows of each row, by distance and then by index, each pair of the
-  // weight 1 / (m neighbors). With itself a row is its own first neighbour.
+  // kNeighbors: the nearest rows of each row, by distance and then by index, all pairs of the same
+  // weight, of the sum 1. With itself a row is its own first neighbour. Symmetric: with a pair also
+  // its reverse, behind those of its target.
   Index neighbors = 8;
   bool include_self = true;
+  bool symmetric = false;
   // kGaussian: weights proportional to exp(-|x_i - x_j|^2 / (2 width^2)), of the sum 1; pairs below
   // `drop` times the largest are left out. Without a width the median distance.
   std::optional<double> width = {};

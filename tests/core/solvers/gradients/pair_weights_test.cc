@@ -1,7 +1,11 @@
 #include "core/solvers/gradients/pair_weights.h"
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -45,6 +49,36 @@ TEST(PairWeightsTest, NeighboursAreOrderedByDistanceThenIndex) {
   pairs = MakeGradientPairs(weights, squared, context).value();
   EXPECT_EQ(std::vector<Index>(pairs.anchors.begin(), pairs.anchors.begin() + 3),
             (std::vector<Index>{3, 1, 2}));
+}
+
+std::set<std::pair<Index, Index>> SetOf(const GradientPairs& pairs) {
+  std::set<std::pair<Index, Index>> set;
+  for (Index p = 0; p < pairs.size(); ++p) {
+    set.insert({pairs.targets[static_cast<size_t>(p)], pairs.anchors[static_cast<size_t>(p)]});
+  }
+  return set;
+}
+
+TEST(PairWeightsTest, SymmetricPairsAreThoseOfEitherRow) {
+  const GradientData data = MakeGradientData({.rows = 30, .columns = 3});
+  RunContext context;
+  const Matrix squared = SquaredRowDistances(data.rows, context).value();
+  for (const bool include_self : {true, false}) {
+    PairWeights weights{.neighbors = 4, .include_self = include_self};
+    const auto plain = SetOf(MakeGradientPairs(weights, squared, context).value());
+    weights.symmetric = true;
+    const GradientPairs pairs = MakeGradientPairs(weights, squared, context).value();
+    auto expected = plain;
+    for (const auto& [i, j] : plain) {
+      expected.insert({j, i});
+    }
+    EXPECT_GT(expected.size(), plain.size());
+    EXPECT_EQ(SetOf(pairs), expected);
+    EXPECT_EQ(pairs.size(), static_cast<Index>(expected.size()));
+    EXPECT_TRUE(std::is_sorted(pairs.targets.begin(), pairs.targets.end()));
+    EXPECT_NEAR(pairs.weights.sum(), 1, 1e-14);
+    EXPECT_EQ(pairs.weights.minCoeff(), pairs.weights.maxCoeff());
+  }
 }
 
 TEST(PairWeightsTest, TheMedianLeavesOutDistancesOfZero) {

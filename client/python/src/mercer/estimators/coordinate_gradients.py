@@ -26,10 +26,8 @@ class CoordinateGradients(RankingClassifier):
         The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed' and
         'distance': `X` holds kernel values or distances, between all training rows in ``fit``, and of rows with the
         training rows in ``predict``; several matrices are a list, or an array with a last axis of kernels, which is
-        what cross-validation takes, and `kernels` has one text for all of them or one for each. None: Gaussians whose
-        bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training rows; where there are
-        at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and of each square block
-        the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of their median.
+        what cross-validation takes, and `kernels` has one text for all of them or one for each. None: a Gaussian whose
+        bandwidth is the median distance of the training rows.
     C : float, default=100.0
         Weight of the losses of the pairs against the norms. The weights of the pairs add up to 1, whatever the rows:
         with a Gaussian kernel try 1, 10, 100 and 1000; the paper has 1. In (0, inf).
@@ -64,6 +62,9 @@ class CoordinateGradients(RankingClassifier):
         Of how many columns, the first of the ranking, the model tells how they vary together. 0: of none. In [0, 1000].
     directions : int, default=2
         On how many leading directions of the gradient the model projects rows, at most. 0: on none. In [0, 1000].
+    symmetric : bool, default=False
+        Whether two rows are compared both ways where one is a neighbour of the other. Without effect for gaussian
+        pairs. In true or false.
     coding : {'one_vs_all', 'one_vs_one'}, default='one_vs_all'
         How more than two classes become outputs.
     class_weight : 'balanced' or dict, default=None
@@ -130,7 +131,7 @@ class CoordinateGradients(RankingClassifier):
     """
 
     _learner = "coordinate_gradients"
-    _options = ("C", "loss", "column_weights", "pairs", "neighbors", "include_self", "pair_width", "method", "max_steps", "columns", "covariance_columns", "directions",)
+    _options = ("C", "loss", "column_weights", "pairs", "neighbors", "include_self", "pair_width", "method", "max_steps", "columns", "covariance_columns", "directions", "symmetric",)
 
     def __init__(
         self,
@@ -148,6 +149,7 @@ class CoordinateGradients(RankingClassifier):
         columns: int = 0,
         covariance_columns: int = 20,
         directions: int = 2,
+        symmetric: bool = False,
         coding: str = "one_vs_all",
         class_weight: Any = None,
         square_repair: str = "none",
@@ -175,6 +177,7 @@ class CoordinateGradients(RankingClassifier):
         self.columns = columns
         self.covariance_columns = covariance_columns
         self.directions = directions
+        self.symmetric = symmetric
         self.coding = coding
         self.class_weight = class_weight
         self.square_repair = square_repair
@@ -205,10 +208,8 @@ class CoordinateGradientsRegressor(RankingRegressor):
         The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed' and
         'distance': `X` holds kernel values or distances, between all training rows in ``fit``, and of rows with the
         training rows in ``predict``; several matrices are a list, or an array with a last axis of kernels, which is
-        what cross-validation takes, and `kernels` has one text for all of them or one for each. None: Gaussians whose
-        bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training rows; where there are
-        at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and of each square block
-        the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of their median.
+        what cross-validation takes, and `kernels` has one text for all of them or one for each. None: a Gaussian whose
+        bandwidth is the median distance of the training rows.
     C : float, default=100.0
         Weight of the losses of the pairs against the norms. The weights of the pairs add up to 1, whatever the rows:
         with a Gaussian kernel try 1, 10, 100 and 1000; the paper has 1. In (0, inf).
@@ -243,6 +244,9 @@ class CoordinateGradientsRegressor(RankingRegressor):
         Of how many columns, the first of the ranking, the model tells how they vary together. 0: of none. In [0, 1000].
     directions : int, default=2
         On how many leading directions of the gradient the model projects rows, at most. 0: on none. In [0, 1000].
+    symmetric : bool, default=False
+        Whether two rows are compared both ways where one is a neighbour of the other. Without effect for gaussian
+        pairs. In true or false.
     target_scaling : {'standardize', 'none'}, default='standardize'
         Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on its
         unit. Predictions and the certificate are in its unit either way.
@@ -306,7 +310,7 @@ class CoordinateGradientsRegressor(RankingRegressor):
     """
 
     _learner = "coordinate_gradients"
-    _options = ("C", "loss", "column_weights", "pairs", "neighbors", "include_self", "pair_width", "method", "max_steps", "columns", "covariance_columns", "directions",)
+    _options = ("C", "loss", "column_weights", "pairs", "neighbors", "include_self", "pair_width", "method", "max_steps", "columns", "covariance_columns", "directions", "symmetric",)
 
     def __init__(
         self,
@@ -324,6 +328,7 @@ class CoordinateGradientsRegressor(RankingRegressor):
         columns: int = 0,
         covariance_columns: int = 20,
         directions: int = 2,
+        symmetric: bool = False,
         target_scaling: str = "standardize",
         square_repair: str = "none",
         scaling: str = "standardize",
@@ -350,6 +355,7 @@ class CoordinateGradientsRegressor(RankingRegressor):
         self.columns = columns
         self.covariance_columns = covariance_columns
         self.directions = directions
+        self.symmetric = symmetric
         self.target_scaling = target_scaling
         self.square_repair = square_repair
         self.scaling = scaling
