@@ -51,8 +51,8 @@ inline int64_t PeakGrowth(const std::function<bool()>& work, int64_t* code_bytes
     const bool done = work();
     rusage usage = {};
     getrusage(RUSAGE_SELF, &usage);
-    const int64_t grown[2] = {
-        done ? usage.ru_maxrss * 1024 - resident * sysconf(_SC_PAGESIZE) : -1, FileBytes() - files};
+    const int64_t grown[2] = {done ? usage.ru_maxrss * 1024 - resident * sysconf(_SC_PAGESIZE) : -1,
+                              FileBytes() - files};
     const bool written = write(channel[1], grown, sizeof(grown)) == sizeof(grown);
     _exit(written ? 0 : 1);
   }

@@ -83,7 +83,8 @@ def test_columns_of_gradients_are_the_prepared_ones():
     size = random.normal(size=90)
     rows = pd.DataFrame({"colour": colours, "size": size})
     price = size + (colours == "red") - 2 * (colours == "blue")
-    machine = CoordinateGradientsRegressor(C=1000, column_weights="fixed").fit(rows, price)
+    # Among so many neighbours there are rows of all colours.
+    machine = CoordinateGradientsRegressor(C=1000, column_weights="fixed", neighbors=60).fit(rows, price)
     told = on_server(machine).predict_all(rows[:5], gradients=True, projections=True)
     own = machine.model_.gradients(rows[:5])
     (output,) = told.outputs

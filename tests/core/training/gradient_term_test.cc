@@ -122,7 +122,7 @@ TEST(GradientTermTest, PredictionsTellThemOnRequestAlsoOfAModelThatWasSaved) {
   ASSERT_TRUE(prediction.ok()) << prediction.status();
   ASSERT_EQ(prediction->gradients.size(), 1);
   const LearnedGradient& gradient = prediction->gradients[0];
-  EXPECT_EQ(gradient.columns, std::vector<std::string>{"height"});
+  EXPECT_EQ(gradient.columns, std::vector<std::string>{saved->preprocessing.OutputNames()[1]});
   for (Index i = 0; i < 3; ++i) {
     EXPECT_NEAR(gradient.values(i, 0), 3 * Kernel(ThreeRows(), i, 1), 1e-14);
     EXPECT_NEAR(gradient.projections(i, 0), ThreeRows()(i, 1) - 0.25, 1e-14);
