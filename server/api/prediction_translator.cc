@@ -426,9 +426,13 @@ absl::Status WritePrediction(const Model& model, const Prediction& prediction,
     MERCER_RETURN_IF_ERROR(
         WriteMatrix(prediction.contributions[k], contribution->mutable_values()));
   }
+  // Of several tasks there are more functions than outputs of a row.
+  const std::vector<std::string> names = OutputNames(model);
+  const bool by_output = static_cast<int>(names.size()) == response->outputs_size();
   for (const LearnedGradient& gradient : prediction.gradients) {
     v1::LearnedGradient* message = response->add_gradients();
-    message->set_output(response->outputs(gradient.output));
+    message->set_output(by_output ? response->outputs(gradient.output)
+                                  : names[static_cast<size_t>(gradient.output)]);
     message->mutable_columns()->Assign(gradient.columns.begin(), gradient.columns.end());
     if (gradient.values.size() > 0) {
       MERCER_RETURN_IF_ERROR(WriteMatrix(gradient.values, message->mutable_values()));
