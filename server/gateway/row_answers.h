@@ -12,7 +12,8 @@ namespace mercer::gateway {
 
 // {"model": "models/spam/versions/1", "predictions": [...]}, an object for each row: "label" and "decisionValues" by output, or of a
 // regression "prediction"; on request "probabilities" by class, "contributions" by kernel and output, "gradients" by output and
-// column, "projections" by output and direction; "error" says why the row was not predicted. Numbers that JSON has no word for are null. Names are written for every row, so memory is asked for first.
+// column, "projections" by output and direction; "error" says why the row was not predicted. Numbers that JSON has no word for are
+// null. Names are written for every row, so memory is asked for first.
 // Errors: kInternal: the response contradicts itself; those of the memory check.
 absl::StatusOr<std::string> WriteJsonRows(const v1::PredictResponse& response,
                                           const MemoryCheck& memory);
