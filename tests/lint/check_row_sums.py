@@ -141,6 +141,7 @@ ALLOWED = {
     "core/solvers/multitask/joint_direction.cc": (6, "over features; over rows of systems that one host factors"),
     "core/solvers/multitask/joint_interior_point.cc": (12, "over features; over rows of systems that one host factors"),
     "core/solvers/multitask/joint_start.cc": (7, "over features; over rows of systems that one host factors"),
+    "core/solvers/multitask/row_pairs.cc": (3, "over columns"),
     "core/solvers/multitask/task_system.cc": (2, "over rows of a system that one host factors; " + MATRICES),
     "core/solvers/multitask/working_set_solver.cc": (1, FEATURES),
     "core/solvers/svm/curved_svm.cc": (1, FEATURES),

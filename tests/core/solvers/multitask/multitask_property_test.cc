@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "core/solvers/multitask/alternation_solver.h"
+#include "core/solvers/multitask/dual_coordinate_solver.h"
 #include "core/solvers/multitask/reweighted_solver.h"
 #include "core/solvers/multitask/working_set_solver.h"
 #include "core/solvers/svm/svm_newton.h"
@@ -384,6 +385,10 @@ TEST(MultitaskPropertyTest, RestoredRunsGoOnWithTheSameBits) {
       [&] {
         return std::make_unique<AlternationSolver>(
             problem, AlternationOptions{TaskWeightRule::kNewton, 1e-4, 20});
+      },
+      [&] {
+        return std::make_unique<DualCoordinateSolver>(
+            problem, DualCoordinateOptions{.relative_gap = 1e-2, .max_steps = 20});
       },
       [&] { return std::make_unique<ReweightedSolver>(problem, ReweightedOptions{.p = 0.5}); }};
   for (const auto& make : makers) {
