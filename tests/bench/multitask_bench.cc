@@ -1,7 +1,9 @@
 // Solvers of problems of several tasks that share their columns, two threads.
 //
 //   multitask_bench sizes [NAME]     the joint interior point on its working set, by size of data
-//   multitask_bench methods          against the reduced gradient and Newton's steps of weights
+//   multitask_bench methods          against machines and weights in turn: reduced gradient, closed
+//                                    form, Newton's steps; and against dual coordinate descent,
+//                                    whose iterations are epochs of a task
 //   multitask_bench path             ten costs from 0.1 to 10, each from the last, against one
 //   multitask_bench precision        what gap is reached at the least, by cost and form
 //   multitask_bench recordings FILE  four tasks of 180 rows of a gzipped CSV file with the columns
@@ -32,6 +34,7 @@
 #include "core/base/numeric/random.h"
 #include "core/solvers/multitask/alternation_solver.h"
 #include "core/solvers/multitask/column_kernels.h"
+#include "core/solvers/multitask/dual_coordinate_solver.h"
 #include "core/solvers/multitask/working_set_solver.h"
 #include "tests/bench/bench_tables.h"
 #include "tests/support/peak_growth.h"
@@ -206,7 +209,13 @@ bool SolveOnWorkingSet(WorkingSetSolver& solver, const WorkingSetSolver* before,
   return ok;
 }
 
-enum class Method { kWorkingSet, kReducedGradient, kNewton, kPath };
+enum class Method { kWorkingSet, kReducedGradient, kClosedForm, kNewton, kCoordinates, kPath };
+
+TaskWeightRule RuleOf(Method method) {
+  return method == Method::kNewton       ? TaskWeightRule::kNewton
+         : method == Method::kClosedForm ? TaskWeightRule::kClosedForm
+                                         : TaskWeightRule::kReducedGradient;
+}
 
 Result Run(const Setting& setting, Method method) {
   Result result;
@@ -229,10 +238,15 @@ Result Run(const Setting& setting, Method method) {
       result.ok = SolveOnWorkingSet(*solver, before.get(), context, result);
       before = std::move(solver);
     }
+  } else if (method == Method::kCoordinates) {
+    DualCoordinateSolver solver(problem, {.relative_gap = setting.gap, .max_steps = 1000000});
+    result.ok = solver.Start(context).ok() && Finish(solver, context, result);
+    result.iterations = solver.epochs();
+    result.working = problem.num_blocks();
+    result.passes = solver.iterations();
   } else {
     AlternationOptions options;
-    options.rule =
-        method == Method::kNewton ? TaskWeightRule::kNewton : TaskWeightRule::kReducedGradient;
+    options.rule = RuleOf(method);
     options.relative_gap = setting.gap;
     options.max_steps = 1000000;
     AlternationSolver solver(problem, options);
@@ -301,6 +315,11 @@ void CompareMethods() {
     MeasureRow(setting, Method::kReducedGradient, "reduced gradient to 1e-2");
     MeasureRow(setting, Method::kNewton, "Newton on weights to 1e-2");
     MeasureRow(setting, Method::kWorkingSet, "interior point to 1e-2");
+    for (const double gap : {1e-1, 1e-2, 1e-3}) {
+      setting.gap = gap;
+      MeasureRow(setting, Method::kCoordinates, "coordinate descent");
+      MeasureRow(setting, Method::kClosedForm, "closed form");
+    }
     setting.gap = kGap;
     MeasureRow(setting, Method::kNewton, "Newton on weights");
     MeasureRow(setting, Method::kWorkingSet, "interior point");
