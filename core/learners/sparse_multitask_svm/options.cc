@@ -88,20 +88,24 @@ const OptionSchema<SparseMultitaskSvmOptions>& SparseMultitaskSvmOptions::Fields
          {"interior_point", Method::kInteriorPoint},
          {"newton", Method::kNewton},
          {"closed_form", Method::kClosedForm},
-         {"reduced_gradient", Method::kReducedGradient}},
+         {"reduced_gradient", Method::kReducedGradient},
+         {"coordinate_descent", Method::kCoordinateDescent}},
         {.meaning = "interior_point: all tasks and weights at once, on a working set of blocks, "
                     "for q=2 and p up to 1. newton: machines of fixed weights, and second-order "
                     "steps of the weights, in turn, for p=1, q=2 and form=squared. closed_form: "
                     "machines and weights in turn, for p and q from 1 on. reduced_gradient: the "
-                    "algorithm of the paper, for what newton is for. auto: interior_point where it "
-                    "is possible, else closed_form. Changes time only.",
+                    "algorithm of the paper, for what newton is for. coordinate_descent: "
+                    "steps in pairs of dual variables, which bring machines nearer to their "
+                    "solutions, and weights in closed form, in turn, for p and q from 1 on; of "
+                    "columns it forms no kernel matrix. auto: interior_point where it is possible, "
+                    "else closed_form. Changes time only.",
          .source = kOfProblem});
     made->Integer(
         "max_steps", &SparseMultitaskSvmOptions::max_steps,
-        {.meaning = "The most convex problems for p below 1, and of newton, closed_form "
-                    "and reduced_gradient the most weights that machines are solved for; "
-                    "the best point then is the result, with its certificate; of separate "
-                    "tasks for each. 0: 100 for p below 1, else 2000.",
+        {.meaning = "The most convex problems for p below 1, and of newton, closed_form, "
+                    "reduced_gradient and coordinate_descent the most weights that machines are "
+                    "solved for; the best point then is the result, with its certificate; of "
+                    "separate tasks for each. 0: 100 for p below 1, else 2000.",
          .min = 0,
          .max = 1'000'000,
          .source = kOfProblem});

@@ -12,7 +12,14 @@ enum class Form { kSquared, kPlain };
 enum class Sharing { kJoint, kSeparate };
 enum class NormalizationScope { kTask, kPooled };
 enum class TaskWeighting { kRows, kEqual };
-enum class Method { kAuto, kInteriorPoint, kNewton, kClosedForm, kReducedGradient };
+enum class Method {
+  kAuto,
+  kInteriorPoint,
+  kNewton,
+  kClosedForm,
+  kReducedGradient,
+  kCoordinateDescent
+};
 
 struct SparseMultitaskSvmOptions {
   double C = 1.0;

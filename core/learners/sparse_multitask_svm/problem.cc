@@ -155,6 +155,9 @@ absl::Status CheckOptions(const SparseMultitaskSvmOptions& options,
     case Method::kClosedForm:
       violations.Check(options.p >= 1, "method", "closed_form is for p from 1 on");
       break;
+    case Method::kCoordinateDescent:
+      violations.Check(options.p >= 1, "method", "coordinate_descent is for p from 1 on");
+      break;
     case Method::kNewton:
       violations.Check(joint, "method", "newton is for p=1, q=2 and form=squared");
       break;

@@ -10,6 +10,7 @@
 #include "core/learners/sparse_multitask_svm/tables.h"
 #include "core/solvers/multitask/alternation_solver.h"
 #include "core/solvers/multitask/column_kernels.h"
+#include "core/solvers/multitask/dual_coordinate_solver.h"
 #include "core/solvers/multitask/reweighted_solver.h"
 #include "core/solvers/multitask/separate_tasks_solver.h"
 #include "core/solvers/multitask/working_set_solver.h"
@@ -86,6 +87,9 @@ std::unique_ptr<MultitaskSolver> SparseMultitaskSvmLearner::MakeSolverOf(
       break;
     case Method::kClosedForm:
       break;
+    case Method::kCoordinateDescent:
+      return std::make_unique<DualCoordinateSolver>(
+          problem, DualCoordinateOptions{.relative_gap = gap, .max_steps = most_steps});
     case Method::kAuto:
     case Method::kInteriorPoint:
       if (problem.norm.is_joint()) {

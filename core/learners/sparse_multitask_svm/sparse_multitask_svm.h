@@ -11,7 +11,7 @@
 //              turn (alternation_solver.h). Linear kernels of columns that no two share are solved
 //              and predicted as columns.
 // Differences  (1) ends by the duality gap of the whole problem; (2) the other entries of
-//              docs/mathematics/sparse_multitask_svm.md, section 6.
+//              docs/mathematics/sparse_multitask_svm.md, section 7.
 //              sharing=separate: the same for each task alone (separate_tasks_solver.h).
 // Guarantees   primal and dual of a report are bounds of the whole problem, all blocks included.
 //              For p < 1 their difference is the gap of the convex problem that touches at the

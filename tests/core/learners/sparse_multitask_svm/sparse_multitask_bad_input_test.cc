@@ -114,9 +114,9 @@ TEST(SparseMultitaskBadInputTest, ZeroConstantAndDuplicateColumnsChangeNothing) 
     values.col(5).setConstant(3);
     values.col(6) = values.col(0);
   });
-  for (const char* method : {"interior_point", "closed_form"}) {
+  for (const char* method : {"interior_point", "closed_form", "coordinate_descent"}) {
     const OptionValues options = {{"method", std::string(method)}};
-    const double gap = method == std::string("closed_form") ? 1e-3 : 1e-7;
+    const double gap = method == std::string("interior_point") ? 1e-7 : 1e-3;
     const TrainingOutcome expected = MustTrain(plain, options, gap);
     const TrainingOutcome outcome = MustTrain(odd, options, gap);
     EXPECT_NEAR(outcome.certificate.primal, expected.certificate.primal,
@@ -179,6 +179,7 @@ TEST(SparseMultitaskBadInputTest, OptionsThatDoNotFitAreNamed) {
   EXPECT_EQ(RefusedField({{"method", std::string("newton")}, {"p", 1.5}}), "method");
   EXPECT_EQ(RefusedField({{"method", std::string("closed_form")}, {"p", 0.5}}), "method");
   EXPECT_EQ(RefusedField({{"method", std::string("interior_point")}, {"q", 1.5}}), "method");
+  EXPECT_EQ(RefusedField({{"method", std::string("coordinate_descent")}, {"p", 0.5}}), "method");
   EXPECT_EQ(RefusedField({{"block_weights", std::vector<double>{1, 2}}}), "block_weights");
   EXPECT_EQ(RefusedField({{"block_weights", std::vector<double>{1, 2, 0, 1}}}), "block_weights");
 }

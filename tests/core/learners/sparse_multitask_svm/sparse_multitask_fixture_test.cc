@@ -76,6 +76,24 @@ TEST(SparseMultitaskFixtureTest, GeneralExponentsMatchIndependentDuals) {
   }
 }
 
+TEST(SparseMultitaskFixtureTest, CoordinateDescentEnclosesTheOptimum) {
+  for (const std::string name :
+       {"squared_linear", "squared_kernel", "grouped", "one_class_task", "lplq_below2"}) {
+    SCOPED_TRACE(name);
+    const json fixture = ReadSparseFixture(name);
+    FixtureProblem given = ReadSparseProblem(fixture);
+    given.options["allow_one_class"] = true;
+    given.options["method"] = std::string("coordinate_descent");
+    const TrainingOutcome outcome = MustTrain(given.problem, given.options, 1e-3);
+    EXPECT_EQ(outcome.stop_reason, StopReason::kConverged);
+    EXPECT_EQ(outcome.certificate.kind, CertificateKind::kGap);
+    const double objective = fixture["expected"]["objective"];
+    EXPECT_GE(outcome.certificate.primal, objective * (1 - 1e-9));
+    EXPECT_LE(outcome.certificate.primal, objective * (1 + 1e-3));
+    EXPECT_LE(outcome.certificate.dual, objective * (1 + 1e-9));
+  }
+}
+
 TEST(SparseMultitaskFixtureTest, ConcavePenaltiesEndAtTheReferencesStationaryPoint) {
   for (const std::string name : {"mm_plain_half", "mm_squared_half"}) {
     SCOPED_TRACE(name);

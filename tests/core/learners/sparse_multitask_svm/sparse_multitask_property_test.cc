@@ -56,7 +56,7 @@ TEST(SparseMultitaskPropertyTest, EveryMethodHasTheSameSolution) {
   const TrainingProblem problem = ToyProblem(1, 40, 12);
   const TrainingOutcome first = MustTrain(problem, {}, 1e-8);
   EXPECT_LT(CountSelected(first.point.summary), BlockNorms(first.point.summary).size());
-  for (const char* method : {"newton", "closed_form", "reduced_gradient"}) {
+  for (const char* method : {"newton", "closed_form", "reduced_gradient", "coordinate_descent"}) {
     const double gap = method == std::string("newton") ? 1e-8 : 1e-3;
     const TrainingOutcome other = MustTrain(problem, {{"method", std::string(method)}}, gap);
     EXPECT_EQ(other.stop_reason, StopReason::kConverged) << method;

@@ -62,15 +62,17 @@ class SparseMultiTaskSVM(TaskClassifier):
     allow_one_class : bool, default=False
         Whether a task may have rows of one class alone: it then has the constant function of that class. Otherwise it
         is refused. In true or false.
-    method : {'auto', 'interior_point', 'newton', 'closed_form', 'reduced_gradient'}, default='auto'
+    method : {'auto', 'interior_point', 'newton', 'closed_form', 'reduced_gradient', 'coordinate_descent'}, default='auto'
         Interior_point: all tasks and weights at once, on a working set of blocks, for q=2 and p up to 1. newton:
         machines of fixed weights, and second-order steps of the weights, in turn, for p=1, q=2 and form=squared.
         closed_form: machines and weights in turn, for p and q from 1 on. reduced_gradient: the algorithm of the paper,
-        for what newton is for. auto: interior_point where it is possible, else closed_form. Changes time only.
+        for what newton is for. coordinate_descent: steps in pairs of dual variables, which bring machines nearer to
+        their solutions, and weights in closed form, in turn, for p and q from 1 on; of columns it forms no kernel
+        matrix. auto: interior_point where it is possible, else closed_form. Changes time only.
     max_steps : int, default=0
-        The most convex problems for p below 1, and of newton, closed_form and reduced_gradient the most weights that
-        machines are solved for; the best point then is the result, with its certificate; of separate tasks for each. 0:
-        100 for p below 1, else 2000. In [0, 1000000].
+        The most convex problems for p below 1, and of newton, closed_form, reduced_gradient and coordinate_descent the
+        most weights that machines are solved for; the best point then is the result, with its certificate; of separate
+        tasks for each. 0: 100 for p below 1, else 2000. In [0, 1000000].
     coding : {'one_vs_all', 'one_vs_one'}, default='one_vs_all'
         How more than two classes become outputs.
     class_weight : 'balanced' or dict, default=None
