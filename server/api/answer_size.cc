@@ -9,7 +9,7 @@
 
 #include "core/base/numeric/hash_table.h"
 #include "core/base/status/errors.h"
-#include "core/training/terms/gradient_term.h"
+#include "core/training/terms/learned_gradient.h"
 
 namespace mercer::server {
 namespace {
@@ -34,9 +34,9 @@ int64_t CountContributions(const Model& model) {
 double ValuesPerRow(const Model& model, const PredictOptions& asked) {
   const int64_t matrices = asked.contributions ? 1 + CountContributions(model) : 1;
   double values = static_cast<double>(matrices) * static_cast<double>(model.function.num_outputs());
-  for (const GradientTerm* term : TermsOf<GradientTerm>(model.function.terms)) {
-    values += asked.gradients ? static_cast<double>(term->columns.size()) : 0;
-    values += asked.projections ? static_cast<double>(term->directions.cols()) : 0;
+  for (const Term* term : WithGradients(model.function.terms)) {
+    values += asked.gradients ? static_cast<double>(term->gradient()->columns.size()) : 0;
+    values += asked.projections ? static_cast<double>(term->gradient()->directions.cols()) : 0;
   }
   return values;
 }
@@ -46,8 +46,8 @@ double GradientNameBytes(const Model& model, const PredictOptions& asked) {
   double bytes = 0;
   const std::vector<std::string> names = model.preprocessing.OutputNames();
   if ((asked.gradients || asked.projections) && !names.empty()) {
-    for (const GradientTerm* term : TermsOf<GradientTerm>(model.function.terms)) {
-      for (const Index column : term->columns) {
+    for (const Term* term : WithGradients(model.function.terms)) {
+      for (const Index column : term->gradient()->columns) {
         constexpr double kTagAndLength = 6;
         bytes += static_cast<double>(names[static_cast<size_t>(column)].size()) + kTagAndLength;
       }

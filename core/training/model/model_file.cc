@@ -7,7 +7,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/training/encoding/encoding.h"
 #include "core/training/model/model.h"
-#include "core/training/terms/gradient_term.h"
+#include "core/training/terms/learned_gradient.h"
 #include "core/training/terms/term_encoding.h"
 
 namespace mercer {
@@ -65,9 +65,9 @@ absl::Status CheckTerms(const Model& model) {
     MERCER_RETURN_IF_ERROR(term->CheckValues(place, model.num_square_columns));
   }
   std::set<int> with_gradient;
-  for (const GradientTerm* term : TermsOf<GradientTerm>(model.function.terms)) {
+  for (const Term* term : WithGradients(model.function.terms)) {
     const Index read = model.preprocessing.num_outputs();  // 0: of rows that come prepared
-    if (read > 0 && term->num_inputs != read) {
+    if (read > 0 && term->gradient()->num_inputs != read) {
       return UnreadableModel("a gradient is of other columns than the model reads");
     }
     if (!with_gradient.insert(term->outputs.front()).second) {

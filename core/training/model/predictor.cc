@@ -10,7 +10,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/kernels/spec/kernel_labels.h"
-#include "core/training/terms/gradient_term.h"
+#include "core/training/terms/learned_gradient.h"
 
 namespace mercer {
 namespace {
@@ -48,10 +48,10 @@ absl::Status CheckOptions(const ModelFunction& function, const PredictOptions& o
       !options.contributions || !HasTermsOnOneBasis(function), "contributions",
       "must be false for a model of kernels of low rank: they share one basis, and its "
       "values are no shares of single kernels");
-  const std::vector<const GradientTerm*> gradients = TermsOf<GradientTerm>(function.terms);
-  const bool has_directions =
-      std::any_of(gradients.begin(), gradients.end(),
-                  [](const GradientTerm* term) { return term->directions.cols() > 0; });
+  const std::vector<const Term*> gradients = WithGradients(function.terms);
+  const bool has_directions = std::any_of(gradients.begin(), gradients.end(), [](const Term* term) {
+    return term->gradient()->directions.cols() > 0;
+  });
   violations.Check(!options.gradients || !gradients.empty(), "gradients",
                    "must be false for a model that has learned no gradient");
   violations.Check(!options.projections || has_directions, "projections",
@@ -267,21 +267,22 @@ absl::Status Predictor::AddGradients(const PreparedData& rows, const PredictOpti
   const Terms& terms = model_->function.terms;
   const std::vector<std::string> input_names = model_->preprocessing.OutputNames();
   for (size_t t = 0; t < terms.size(); ++t) {
-    if (terms[t]->kind() != GradientTerm::kKind) {
+    const GradientShape* const shape = terms[t]->gradient();
+    if (shape == nullptr) {
       continue;
     }
-    const auto& values = static_cast<const GradientTermValues&>(*terms_[t]);
     LearnedGradient& gradient = prediction.gradients.emplace_back();
-    gradient.output = values.term().outputs.front();
-    gradient.columns = values.term().names;
+    gradient.output = terms[t]->outputs.front();
+    gradient.columns = shape->names;
     for (size_t c = 0; c < gradient.columns.size() && !input_names.empty(); ++c) {
-      gradient.columns[c] = input_names[static_cast<size_t>(values.term().columns[c])];
+      gradient.columns[c] = input_names[static_cast<size_t>(shape->columns[c])];
     }
     if (options.gradients) {
+      const auto& values = static_cast<const GradientTermValues&>(*terms_[t]);
       MERCER_ASSIGN_OR_RETURN(gradient.values, values.Gradients(rows, context));
     }
     if (options.projections) {
-      MERCER_ASSIGN_OR_RETURN(gradient.projections, values.Project(rows, context));
+      MERCER_ASSIGN_OR_RETURN(gradient.projections, shape->Project(rows, context));
     }
   }
   return absl::OkStatus();

@@ -35,7 +35,7 @@ struct PredictOptions {
   bool projections = false;
 };
 
-// What was learned of the gradient of one output (GradientTerm).
+// What was learned of the gradient of one output (Term::gradient).
 struct LearnedGradient {
   int output = 0;
   std::vector<std::string> columns;

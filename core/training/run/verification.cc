@@ -15,7 +15,7 @@
 #include "core/training/contract/target_unit.h"
 #include "core/training/model/predictor.h"
 #include "core/training/run/split_outputs.h"
-#include "core/training/terms/gradient_term.h"
+#include "core/training/terms/learned_gradient.h"
 
 namespace mercer {
 namespace {
@@ -101,13 +101,14 @@ absl::StatusOr<ComparedValues> EvaluateSample(const TrainingProblem& problem,
   const PreparedData inputs = ComparedInputs(*problem.tasks[0].inputs, rows);
   MERCER_ASSIGN_OR_RETURN(compared.values, EvaluateFunction(function, inputs, context));
   compared.gradients.resize(static_cast<size_t>(function.num_outputs()));
-  for (const GradientTerm* term : TermsOf<GradientTerm>(function.terms)) {
+  for (const Term* term : WithGradients(function.terms)) {
+    const Index num_inputs = term->gradient()->num_inputs;
     const int output = term->outputs.front();
     Matrix& gradients = compared.gradients[static_cast<size_t>(output)];
     if (gradients.size() == 0) {
-      gradients = Matrix::Zero(sampled, term->num_inputs);
+      gradients = Matrix::Zero(sampled, num_inputs);
     }
-    if (gradients.cols() != term->num_inputs) {
+    if (gradients.cols() != num_inputs) {
       return Mismatch("the gradients of an output are of other columns than each other");
     }
     MERCER_ASSIGN_OR_RETURN(const auto values, term->MakeValues(function.place(), context));

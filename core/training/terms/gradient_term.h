@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,17 +11,18 @@
 
 #include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
-#include "core/data/preprocess/prepared_data.h"
 #include "core/training/terms/kernel_term.h"
+#include "core/training/terms/learned_gradient.h"
 #include "core/training/terms/term.h"
 
 namespace mercer {
 
 // The term adds nothing to the values of its one output. Its gradient in column columns(c) is
-// g_c(x) = sum_k weights(k, c) sum_i coefficients(i, c) K_k(x, z_i), which is 0 in all other columns.
-struct GradientTerm : TermOf<GradientTerm> {
+// g_c(x) = sum_k weights(k, c) sum_i coefficients(i, c) K_k(x, z_i).
+struct GradientTerm : TermOf<GradientTerm>, GradientShape {
   static constexpr std::string_view kKind = "gradient";
 
+  const GradientShape* gradient() const override { return this; }
   void MoveBases(const TermMove& move) { functions.MoveBases(move); }
   void Scale(double factor) { functions.Scale(factor); }
   absl::Status CheckValues(const TermPlace& place, Index num_square_columns) const override;
@@ -34,14 +34,7 @@ struct GradientTerm : TermOf<GradientTerm> {
   Index num_coefficients() const override { return functions.num_coefficients(); }
   int64_t WorkPerRow(int64_t /*columns*/, bool /*by_share*/) const override { return 0; }
 
-  Index num_inputs = 0;            // columns of all feature blocks side by side
-  std::vector<Index> columns;      // of these, ascending
-  std::vector<std::string> names;  // of `columns`
-  KernelTerm functions;            // g_c, an output for each of `columns`
-  // Orthonormal directions that hold most of the gradient, columns x directions, and the point that
-  // a projection on them is taken from. There may be none.
-  Matrix directions;
-  Vector center;  // by `columns`
+  KernelTerm functions;  // g_c, an output for each of `columns`
 
   static void VisitFields(auto& visit, auto& self) {
     visit(self.outputs, self.num_inputs, self.columns, self.names, self.functions, self.directions,
@@ -53,36 +46,6 @@ struct GradientTerm : TermOf<GradientTerm> {
   TermPlace PlaceOfFunctions(const TermPlace& place) const {
     return {place.bases, static_cast<Index>(columns.size())};
   }
-};
-
-// Evaluates the gradients of a term, which must outlive it.
-class GradientTermValues : public TermValues {
- public:
-  GradientTermValues(const GradientTerm& term, std::unique_ptr<const TermValues> functions)
-      : term_(term), functions_(std::move(functions)) {}
-
-  size_t MemoryBytes() const override;
-  absl::Status Add(const PreparedData& /*rows*/, MatrixRef /*values*/,
-                   RunContext& /*context*/) const override {
-    return absl::OkStatus();
-  }
-  absl::Status AddByShare(const PreparedData& /*rows*/, const std::vector<Matrix*>& /*shares*/,
-                          RunContext& /*context*/) const override {
-    return absl::OkStatus();
-  }
-  absl::Status AddGradients(const PreparedData& rows, int output, MatrixRef gradients,
-                            RunContext& context) const override;
-
-  const GradientTerm& term() const { return term_; }
-  // The gradients at rows, by the term's columns. Errors: those of Add.
-  absl::StatusOr<Matrix> Gradients(const PreparedData& rows, RunContext& context) const;
-  // Rows less the center, in the coordinates of the directions. Errors: kInvalidArgument when they
-  // have another number of columns, kCancelled.
-  absl::StatusOr<Matrix> Project(const PreparedData& rows, RunContext& context) const;
-
- private:
-  const GradientTerm& term_;
-  std::unique_ptr<const TermValues> functions_;
 };
 
 }  // namespace mercer

@@ -21,6 +21,16 @@ absl::Status Term::CheckShape(const TermPlace& place) const {
   return CheckOwnShape(place);
 }
 
+std::vector<const Term*> WithGradients(const Terms& terms) {
+  std::vector<const Term*> found;
+  for (const std::shared_ptr<const Term>& term : terms) {
+    if (term->gradient() != nullptr) {
+      found.push_back(term.get());
+    }
+  }
+  return found;
+}
+
 absl::Status UnreadableModel(std::string_view what) {
   return absl::DataLossError(absl::StrCat("not a readable model: ", std::string(what)));
 }

@@ -2,7 +2,7 @@
 //
 // What is common to all kinds of terms is this interface; no other code of the training, of the
 // model files or of the service goes over kinds, but for the first two, which have places in the
-// files and messages of their own, and for gradients, which are no values. To add a kind: a class that implements TermOf, the
+// files and messages of their own. To add a kind: a class that implements TermOf, the
 // function terms::Name() that makes its TermKind, and its line in terms.inc.
 #pragma once
 
@@ -26,6 +26,8 @@
 #include "core/training/terms/term_values.h"
 
 namespace mercer {
+
+struct GradientShape;
 
 // What a part of a term contributes to the values: a kernel, a group of features.
 struct TermShare {
@@ -90,6 +92,9 @@ class Term {
   virtual absl::Span<const KernelSpec> Kernels() const { return {}; }
   // Marks used[b][i] for each row i of a basis b that the term has a coefficient for.
   virtual void MarkRows(std::vector<std::vector<bool>>& /*used*/) const {}
+  // What it tells of the gradient of its one output; its values then are GradientTermValues. Null:
+  // nothing.
+  virtual const GradientShape* gradient() const { return nullptr; }
   // How many numbers the coefficients of the term are.
   virtual Index num_coefficients() const = 0;
   // Floating-point operations, about, for the values of a row of so many columns; with `by_share`,
@@ -138,6 +143,9 @@ class TermOf : public Term {
  private:
   const Own& own() const { return static_cast<const Own&>(*this); }
 };
+
+// The terms that tell the gradient of their output.
+std::vector<const Term*> WithGradients(const Terms& terms);
 
 // The terms of one kind.
 template <typename Kind>
