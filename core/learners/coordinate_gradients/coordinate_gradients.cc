@@ -4,6 +4,7 @@
 
 #include "core/base/status/status_macros.h"
 #include "core/learners/coordinate_gradients/function.h"
+#include "core/learners/coordinate_gradients/own_gradient.h"
 #include "core/learners/coordinate_gradients/tables.h"
 #include "core/solvers/gradients/pair_kernel.h"
 #include "core/solvers/gradients/pair_solver.h"
@@ -48,7 +49,9 @@ std::unique_ptr<CoordinateWeightSolver> CoordinateGradientsLearner::MakeSolver()
 absl::Status CoordinateGradientsLearner::Advance(RunContext& context) {
   MERCER_RETURN_IF_ERROR(Prepare(context));
   context.ReportStage("solve");
-  MERCER_RETURN_IF_ERROR(is_fixed() ? SolveFixed(context) : StepWeights(context));
+  MERCER_RETURN_IF_ERROR(options_.own_gradient ? SolveOwnGradient(context)
+                         : is_fixed()          ? SolveFixed(context)
+                                               : StepWeights(context));
   state_.begun = true;
   if (!(state_.primal > 1e-300)) {
     state_.stop = StopReason::kObjectiveZero;
@@ -66,6 +69,22 @@ absl::Status CoordinateGradientsLearner::SolveFixed(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(
       const GradientPoint at,
       EvaluateGradients(problem, CoordinateWeights::kFixed, ones, solved.dual, context));
+  state_.dual = at.dual;
+  state_.primal = at.upper;
+  state_.lower = at.lower;
+  if (RelativeGap(state_.primal, state_.lower) > target_) {
+    state_.stop = StopReason::kNumericalLimit;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CoordinateGradientsLearner::SolveOwnGradient(RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const OwnGradientMachine own,
+                          MakeOwnGradientMachine(*problem_, *prepared_, context));
+  MERCER_ASSIGN_OR_RETURN(const PairSolution solved,
+                          SolvePairs(own.machine, *own.kernel, state_.dual, context));
+  MERCER_ASSIGN_OR_RETURN(const MachinePoint at,
+                          EvaluateMachine(own.machine, *own.kernel, solved.dual, context));
   state_.dual = at.dual;
   state_.primal = at.upper;
   state_.lower = at.lower;
@@ -122,6 +141,12 @@ absl::StatusOr<TrainedPoint> CoordinateGradientsLearner::CurrentModel(RunContext
   if (!state_.begun || prepared_ == nullptr) {
     return absl::FailedPreconditionError("the run has not begun");
   }
+  if (options_.own_gradient) {
+    MERCER_ASSIGN_OR_RETURN(TrainedPoint point, OwnGradientPoint(options_, *problem_, *prepared_,
+                                                                 state_.dual, context));
+    DescribeKernels(point);
+    return point;
+  }
   MERCER_ASSIGN_OR_RETURN(
       const GradientPoint at,
       EvaluateGradients(prepared_->problem, KindOf(options_), BestWeights(),
@@ -142,16 +167,20 @@ TrainedPoint CoordinateGradientsLearner::PointOf(ModelFunction function, const G
                                                  std::vector<ModelTable> tables) const {
   TrainedPoint point;
   point.function = std::move(function);
-  point.summary.SetKernels(problem_->kernels);
-  point.summary.kernel_weights = Matrix::Ones(static_cast<Index>(problem_->kernels.size()), 1);
-  point.summary.num_support_vectors =
-      point.function.bases.empty() ? 0 : point.function.bases.front().data->rows;
+  DescribeKernels(point);
   point.summary.tables = std::move(tables);
   point.witness.arrays = {{"weights", at.weights}, {"pair_dual", at.dual}};
   if (solver_ != nullptr && solver_->best().bound_dual != at.dual) {
     point.witness.arrays.push_back({"bound_dual", solver_->best().bound_dual});
   }
   return point;
+}
+
+void CoordinateGradientsLearner::DescribeKernels(TrainedPoint& point) const {
+  point.summary.SetKernels(problem_->kernels);
+  point.summary.kernel_weights = Matrix::Ones(static_cast<Index>(problem_->kernels.size()), 1);
+  point.summary.num_support_vectors =
+      point.function.bases.empty() ? 0 : point.function.bases.front().data->rows;
 }
 
 // The functions 0. Its witness has no dual variables: how many pairs there are is not known yet.
@@ -180,7 +209,8 @@ absl::Status CoordinateGradientsLearner::LoadParts(ByteReader& reader, RunContex
   }
   MERCER_RETURN_IF_ERROR(Prepare(context));
   if (is_fixed()) {
-    return state_.dual.size() == prepared_->problem.num_pairs() ? absl::OkStatus() : NotAState();
+    return state_.dual.size() == NumDuals(*problem_, *prepared_, options_) ? absl::OkStatus()
+                                                                           : NotAState();
   }
   std::unique_ptr<CoordinateWeightSolver> solver = MakeSolver();
   MERCER_RETURN_IF_ERROR(OfPart(solver->Load(reader)));

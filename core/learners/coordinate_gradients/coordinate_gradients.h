@@ -59,15 +59,19 @@ class CoordinateGradientsLearner : public ResumableLearner<CoordinateGradientsSt
   void SaveParts(ByteWriter& writer) const override;
   absl::Status LoadParts(ByteReader& reader, RunContext& context) override;
 
-  bool is_fixed() const { return options_.column_weights == ColumnWeights::kFixed; }
+  bool is_fixed() const {
+    return options_.own_gradient || options_.column_weights == ColumnWeights::kFixed;
+  }
   absl::Status Prepare(RunContext& context);
   std::unique_ptr<CoordinateWeightSolver> MakeSolver() const;
   absl::Status SolveFixed(RunContext& context);
+  absl::Status SolveOwnGradient(RunContext& context);
   absl::Status StepWeights(RunContext& context);
   Vector BestWeights() const;
   absl::StatusOr<TrainedPoint> PointAt(const GradientPoint& at, RunContext& context) const;
   TrainedPoint PointOf(ModelFunction function, const GradientPoint& at,
                        std::vector<ModelTable> tables) const;
+  void DescribeKernels(TrainedPoint& point) const;
 
   const CoordinateGradientsOptions options_;
   std::unique_ptr<const PreparedProblem> prepared_;  // made by the first step

@@ -107,6 +107,13 @@ const Schema& CoordinateGradientsOptions::Fields() {
         {.meaning = "Whether two rows are compared both ways where one is a neighbour of the "
                     "other. Without effect for gaussian pairs.",
          .source = kOfProblem});
+    made->Bool(
+        "own_gradient", &CoordinateGradientsOptions::own_gradient,
+        {.meaning = "Whether the gradient is that of the function itself, and not a function of "
+                    "its own in each column: of one Gaussian kernel by its derivatives, of one "
+                    "linear kernel its slopes. Columns then have no weights, so that none is left "
+                    "out; column_weights, method and max_steps are without effect.",
+         .source = kOfProblem});
     return made;
   }();
   return schema;

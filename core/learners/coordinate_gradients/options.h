@@ -16,6 +16,7 @@ struct CoordinateGradientsOptions {
   double C = 100.0;
   LossWord loss = LossWord::kAuto;
   ColumnWeights column_weights = ColumnWeights::kLearned;
+  bool own_gradient = false;
   PairChoice pairs = PairChoice::kNeighbors;
   int64_t neighbors = 0;
   bool include_self = true;

@@ -11,6 +11,7 @@
 #include "core/base/process/row_vectors.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "core/learners/coordinate_gradients/own_gradient.h"
 #include "core/objectives/loss.h"
 #include "core/solvers/gradients/pair_preconditioner.h"
 #include "core/solvers/gradients/pair_weights.h"
@@ -123,6 +124,9 @@ absl::Status CheckProblem(const CoordinateGradientsOptions& options,
   violations.Check(options.columns <= CountInputs(problem), "columns",
                    absl::StrCat("must be at most ", CountInputs(problem), ", the columns, is ",
                                 options.columns));
+  if (options.own_gradient) {
+    CheckOwnGradient(problem, violations);
+  }
   // A row is among the nearest of gaussian pairs in any case.
   const bool with_self = options.include_self || options.pairs == PairChoice::kGaussian;
   const Index least = with_self ? 2 : 1;

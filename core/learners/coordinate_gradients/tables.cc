@@ -13,7 +13,8 @@ namespace mercer::coordinate_gradients {
 namespace {
 
 // In the unit of the targets as they are given, of which `unit` is the learner's.
-ModelTable RankingTable(const CoordinateRanking& ranking, const GradientPoint& at, int64_t selected,
+ModelTable RankingTable(const CoordinateRanking& ranking, const Vector& of_columns,
+                        const Vector& energies_of_columns, int64_t selected,
                         const std::vector<std::string>& names, double unit) {
   ModelTable table;
   table.name = "ranking";
@@ -22,8 +23,8 @@ ModelTable RankingTable(const CoordinateRanking& ranking, const GradientPoint& a
   table.column_axis = "properties";
   table.columns = {"score", "norm", "energy", "column", "selected"};
   table.values.resize(static_cast<Index>(ranking.order.size()), 5);
-  const Vector norms = unit * at.Norms();
-  const Vector energies = unit * unit * at.energies;
+  const Vector norms = unit * of_columns;
+  const Vector energies = unit * unit * energies_of_columns;
   for (size_t place = 0; place < ranking.order.size(); ++place) {
     const Index l = ranking.order[place];
     table.rows.push_back(names[static_cast<size_t>(l)]);
@@ -36,14 +37,15 @@ ModelTable RankingTable(const CoordinateRanking& ranking, const GradientPoint& a
 
 }  // namespace
 
-absl::StatusOr<std::vector<ModelTable>> TablesOf(const CoordinateGradientsOptions& options,
-                                                 const TrainingProblem& problem,
-                                                 const GradientProblem& gradients,
-                                                 const GradientPoint& at, RunContext& context) {
+absl::StatusOr<std::vector<ModelTable>> TablesOfNorms(const CoordinateGradientsOptions& options,
+                                                      const TrainingProblem& problem,
+                                                      const Vector& norms, const Vector& energies,
+                                                      const CovarianceOf& covariance_of) {
   const std::vector<std::string> names = InputNames(problem);
   const double unit = problem.unit.deviation;
-  const CoordinateRanking ranking = RankCoordinates(at.Norms(), at.energies);
-  std::vector<ModelTable> tables = {RankingTable(ranking, at, options.columns, names, unit)};
+  const CoordinateRanking ranking = RankCoordinates(norms, energies);
+  std::vector<ModelTable> tables = {
+      RankingTable(ranking, norms, energies, options.columns, names, unit)};
   std::vector<Index> first;
   for (const Index l : ranking.order) {
     if (static_cast<int64_t>(first.size()) < options.covariance_columns && ranking.scores(l) > 0) {
@@ -61,12 +63,21 @@ absl::StatusOr<std::vector<ModelTable>> TablesOf(const CoordinateGradientsOption
     covariance.rows.push_back(names[static_cast<size_t>(l)]);
   }
   covariance.columns = covariance.rows;
-  MERCER_ASSIGN_OR_RETURN(covariance.values,
-                          GradientCovariance(gradients, at.weights, at.dual, first, context));
+  MERCER_ASSIGN_OR_RETURN(covariance.values, covariance_of(first));
   covariance.values *= unit * unit;
   covariance.drawing = TableDrawing::kHeatMap;
   tables.push_back(std::move(covariance));
   return tables;
+}
+
+absl::StatusOr<std::vector<ModelTable>> TablesOf(const CoordinateGradientsOptions& options,
+                                                 const TrainingProblem& problem,
+                                                 const GradientProblem& gradients,
+                                                 const GradientPoint& at, RunContext& context) {
+  return TablesOfNorms(
+      options, problem, at.Norms(), at.energies, [&](const std::vector<Index>& columns) {
+        return GradientCovariance(gradients, at.weights, at.dual, columns, context);
+      });
 }
 
 ByteCount TableBytes(const CoordinateGradientsOptions& options, const ProblemShape& shape) {

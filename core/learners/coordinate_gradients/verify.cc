@@ -6,6 +6,7 @@
 #include "core/base/process/row_vectors.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "core/learners/coordinate_gradients/own_gradient.h"
 #include "core/learners/coordinate_gradients/problem.h"
 #include "core/training/contract/single_task.h"
 
@@ -56,8 +57,19 @@ absl::StatusOr<Verification> Verify(const CoordinateGradientsOptions& options,
   MERCER_ASSIGN_OR_RETURN(const PreparedProblem prepared,
                           PrepareProblem(options, problem, context));
   const GradientProblem& gradients = prepared.problem;
-  const Matrix* weights = witness.FindArray("weights");
   const Matrix* dual = witness.FindArray("pair_dual");
+  if (options.own_gradient) {
+    const Index size = NumDuals(problem, prepared, options);
+    const bool fits = dual != nullptr &&
+                      (dual->size() == 0 || (dual->rows() == size && dual->cols() == 1)) &&
+                      dual->allFinite();
+    return !fits ? Mismatch()
+                 : VerifyOwnGradient(
+                       problem, prepared,
+                       dual->size() == 0 ? Vector(Vector::Zero(size)) : Vector(dual->col(0)),
+                       context);
+  }
+  const Matrix* weights = witness.FindArray("weights");
   const Matrix* bound = witness.FindArray("bound_dual");
   const auto of_pairs = [&](const Matrix& array) {
     return array.rows() == gradients.num_pairs() && array.cols() == 1 && array.allFinite();

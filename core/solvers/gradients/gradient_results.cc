@@ -105,6 +105,28 @@ absl::StatusOr<Leading> LeadingEigenvectors(Matrix products, Index most, RunCont
   return Leading{values.head(count), std::move(vectors)};
 }
 
+// The right singular vectors of A by AA' = W diag(lambda) W': A'W lambda^{-1/2}.
+absl::StatusOr<Leading> LeadingSingularVectors(const Matrix& a, Index most, RunContext& context) {
+  Matrix products = Matrix::Zero(a.rows(), a.rows());
+  MERCER_RETURN_IF_ERROR(AddProduct(1.0, a, a.transpose(), products, context));
+  MERCER_ASSIGN_OR_RETURN(Leading leading, LeadingEigenvectors(std::move(products), most, context));
+  Matrix vectors = Matrix::Zero(a.cols(), leading.vectors.cols());
+  MERCER_RETURN_IF_ERROR(TransposedProduct(a, leading.vectors, vectors, context));
+  leading.vectors = vectors * leading.values.cwiseSqrt().cwiseInverse().asDiagonal();
+  return leading;
+}
+
+// The largest entry of each becomes positive.
+void FixSigns(Matrix& directions) {
+  for (Index k = 0; k < directions.cols(); ++k) {
+    Index largest = 0;
+    directions.col(k).cwiseAbs().maxCoeff(&largest);
+    if (directions(largest, k) < 0) {
+      directions.col(k) = -directions.col(k);
+    }
+  }
+}
+
 // With A = L'RB, G = LL', AA' = W diag(lambda) W' the directions are A'W lambda^{-1/2}. A singular
 // G has its root from eigenvectors instead of L.
 absl::StatusOr<Leading> LeadingByRows(const GradientProblem& problem, const Matrix& moments,
@@ -120,13 +142,7 @@ absl::StatusOr<Leading> LeadingByRows(const GradientProblem& problem, const Matr
     MERCER_RETURN_IF_ERROR(TransposedProduct(vectors, moments, a, context));
     a = root.values().reverse().cwiseMax(0.0).cwiseSqrt().asDiagonal() * a;
   }
-  Matrix products = Matrix::Zero(rows, rows);
-  MERCER_RETURN_IF_ERROR(AddProduct(1.0, a, a.transpose(), products, context));
-  MERCER_ASSIGN_OR_RETURN(Leading leading, LeadingEigenvectors(std::move(products), most, context));
-  Matrix vectors = Matrix::Zero(a.cols(), leading.vectors.cols());
-  MERCER_RETURN_IF_ERROR(TransposedProduct(a, leading.vectors, vectors, context));
-  leading.vectors = vectors * leading.values.cwiseSqrt().cwiseInverse().asDiagonal();
-  return leading;
+  return LeadingSingularVectors(a, most, context);
 }
 
 // Of fewer columns than rows: the eigenvectors of the inner products of the functions themselves.
@@ -155,14 +171,19 @@ absl::StatusOr<GradientDirections> LeadingDirections(const GradientProblem& prob
   found.columns = functions.columns;
   found.eigenvalues = std::move(leading.values);
   found.directions = std::move(leading.vectors);
-  for (Index k = 0; k < found.directions.cols(); ++k) {
-    Index largest = 0;
-    found.directions.col(k).cwiseAbs().maxCoeff(&largest);
-    if (found.directions(largest, k) < 0) {
-      found.directions.col(k) = -found.directions.col(k);
-    }
-  }
+  FixSigns(found.directions);
   return found;
+}
+
+absl::StatusOr<Matrix> LeadingDirectionsOfRows(const Matrix& gradients, Index most,
+                                               RunContext& context) {
+  absl::StatusOr<Leading> leading =
+      gradients.cols() <= gradients.rows()
+          ? LeadingEigenvectors(gradients.transpose() * gradients, most, context)
+          : LeadingSingularVectors(gradients, most, context);
+  MERCER_RETURN_IF_ERROR(leading.status());
+  FixSigns(leading->vectors);
+  return std::move(leading->vectors);
 }
 
 HessianFunction MakeHessianFunction(const GradientProblem& problem, double width,

@@ -61,6 +61,11 @@ absl::StatusOr<GradientDirections> LeadingDirections(const GradientProblem& prob
                                                      DirectionMeasure measure, Index most,
                                                      RunContext& context);
 
+// The same of gradients that are known at rows: orthonormal directions that hold most of the sum of
+// squares of `gradients`, rows x columns, as columns x directions.
+absl::StatusOr<Matrix> LeadingDirectionsOfRows(const Matrix& gradients, Index most,
+                                               RunContext& context);
+
 // The function of the Hessian kernel of a Gaussian G,
 //   f(x) = sum_j G(x, x_j) (a_j + b_j'(x - x_j) / s^2), a_j the sums, b_j the moments of anchor j.
 struct HessianFunction {

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer._feature_maps import ColumnMap, FeatureMap, FourierMap, GaborMap, grid_positions
+from mercer._gradient_terms import DifferentiableTerm, GradientTerm, KernelGradient, read_gradients
 from mercer._model_reader import ModelFileError, Reader
 from mercer._model_tables import DRAWINGS, ModelTable
 from mercer._square_repair import SquareRepair, fits
@@ -129,19 +130,6 @@ class FeatureTerm:
 
 
 @dataclasses.dataclass(frozen=True)
-class GradientTerm:
-    """What was learned of the gradient of an output: a function for each of some columns of all features."""
-
-    output: int
-    num_inputs: int
-    columns: Indices
-    names: tuple[str, ...]
-    functions: KernelTerm
-    directions: Array  # columns x directions
-    center: Array
-
-
-@dataclasses.dataclass(frozen=True)
 class ModelFile:
     """All that a model file says."""
 
@@ -174,6 +162,11 @@ class ModelFile:
     tables: tuple[ModelTable, ...] = ()  # those without columns have one for each output
     gradients: tuple[GradientTerm, ...] = ()
     other_terms: tuple[str, ...] = ()  # the kinds of terms that only the server evaluates
+
+    @property
+    def differentiable_terms(self) -> tuple[DifferentiableTerm, ...]:
+        """Those gradients that belong to values of the function."""
+        return tuple(term for term in self.gradients if isinstance(term, DifferentiableTerm))
 
 
 def _unframe(content: bytes) -> tuple[int, bytes]:
@@ -252,25 +245,6 @@ def _kernel(reader: Reader) -> KernelSpec:
 def _term(reader: Reader) -> KernelTerm:
     basis, kernels = reader.integer(), reader.many(lambda: _kernel(reader))
     return KernelTerm(basis, kernels, reader.ints(), reader.matrix(), reader.sparse())
-
-
-def _gradient(content: bytes) -> GradientTerm:
-    reader = Reader(content)
-    outputs, num_inputs, columns, names = reader.ints(), reader.integer(), reader.ints(), reader.strings()
-    functions, directions, center = _term(reader), reader.matrix(), reader.doubles()
-    fits = (
-        len(outputs) == 1
-        and 0 < len(columns) == len(names) == len(center)
-        and list(functions.outputs) == list(range(len(columns)))
-        and all(0 <= column < num_inputs for column in columns)
-        and bool(np.all(np.diff(columns) > 0))
-        and (directions.shape == (0, 0) or (directions.shape[0] == len(columns) and directions.shape[1] > 0))
-        and bool(np.isfinite(directions).all() and np.isfinite(center).all())
-        and reader.at_end()
-    )
-    if not fits:
-        raise ModelFileError("the model file is inconsistent: a gradient does not fit its columns")
-    return GradientTerm(int(outputs[0]), num_inputs, columns, names, functions, directions, center)
 
 
 def _feature_term(reader: Reader) -> FeatureTerm:
@@ -357,16 +331,19 @@ def _certificate(reader: Reader) -> dict[str, float]:
 def _check(model: ModelFile) -> None:
     if model.tasks and len(model.bias) % len(model.tasks) != 0:
         raise ModelFileError("the model file is inconsistent: its outputs are not those of its tasks")
-    if sorted({gradient.output for gradient in model.gradients}) != [g.output for g in model.gradients] or any(
-        not 0 <= gradient.output < len(model.bias) for gradient in model.gradients
-    ):
+    told = sorted(gradient.output for gradient in model.gradients)
+    if len(set(told)) != len(told) or not all(0 <= output < len(model.bias) for output in told):
         raise ModelFileError("the model file is inconsistent: its gradients are not of one output each")
     transforms = [column for block in model.preprocessing.blocks for column in block.columns]
     width = sum(len(column.categories) if column.categorical else 1 for column in transforms)
     if any(gradient.num_inputs != width for gradient in model.gradients):
         raise ModelFileError("the model file is inconsistent: a gradient is of other columns than the model reads")
     of_kernels = [(term, len(model.bias)) for term in model.terms]
-    of_kernels += [(gradient.functions, len(gradient.columns)) for gradient in model.gradients]
+    of_kernels += [(term.functions, len(term.columns)) for term in model.gradients if isinstance(term, KernelGradient)]
+    for smooth in model.differentiable_terms:
+        points = model.bases[smooth.basis] if smooth.basis < len(model.bases) else None
+        if len(smooth.anchors) and (points is None or smooth.anchors.max() >= points.rows):
+            raise ModelFileError("the model file is inconsistent: a function names rows that do not exist")
     for term, outputs in of_kernels:
         fits = (
             0 <= term.basis < len(model.bases)
@@ -432,11 +409,8 @@ def read_model_file(content: bytes) -> ModelFile:
             for _ in range(sum(len(term.kernels) for term in model.terms)):
                 reader.string(), reader.string()  # name and group of each kernel, which no evaluation reads
             named = reader.many(lambda: (reader.string(), reader.blob()))
-            model = dataclasses.replace(
-                model,
-                gradients=tuple(_gradient(content) for kind, content in named if kind == "gradient"),
-                other_terms=tuple(kind for kind, _ in named if kind != "gradient"),
-            )
+            gradients, others = read_gradients(named, _term)
+            model = dataclasses.replace(model, gradients=gradients, other_terms=others)
         if version > _VERSION_WITHOUT_REPAIRS:
             model = _with_repairs(model, reader)
     except (UnicodeDecodeError, IndexError) as error:

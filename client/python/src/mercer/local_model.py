@@ -13,10 +13,12 @@ import numpy.typing as npt
 
 from mercer import _html, _model_tables
 from mercer._features import Features, prepare, prepared_names, refused_rows, with_zeros
+from mercer._gradient_terms import DifferentiableTerm, GradientTerm, KernelGradient
 from mercer._kernel_values import HISTOGRAM_TYPES, SQUARE_TYPES, PairValues, square_values
-from mercer._model_file import Basis, GradientTerm, KernelSpec, KernelTerm, ModelFile, read_model_file
+from mercer._model_file import Basis, KernelSpec, KernelTerm, ModelFile, read_model_file
 from mercer._rows import num_rows, slice_rows
 from mercer._square_repair import repair_new_rows
+from mercer._square_use import square_rows
 from mercer._tables import is_frame, task_texts
 
 Array = npt.NDArray[np.float64]
@@ -55,22 +57,6 @@ def _tables_of(file: ModelFile) -> dict[str, _model_tables.ModelTable]:
         file.kernel_names, file.kernel_weights, file.kernel_groups, file.feature_names, file.feature_weights
     )
     return _model_tables.named([*weights, *file.tables], _output_names(file), "tasks" if file.tasks else "outputs")
-
-
-def _square_rows(file: ModelFile) -> dict[str, npt.NDArray[np.int64]]:
-    """For each square matrix that is read its columns that are."""
-    rows: dict[str, set[int]] = {}
-    for term in (*file.terms, *(gradient.functions for gradient in file.gradients)):
-        used = file.bases[term.basis].training_rows[np.abs(term.coefficients).sum(axis=1) > 0]
-        for weights, spec in zip(term.weights, term.kernels):
-            if spec.type in SQUARE_TYPES and weights.any():
-                # A kernel that names no matrix reads the only one.
-                for name in (spec.block,) if spec.block else file.preprocessing.squares[:1]:
-                    rows.setdefault(name, set()).update(used.tolist())
-    for repair in file.preprocessing.repairs:
-        if repair.block in rows and repair.vectors.size > 0:
-            rows[repair.block].update(repair.rows.tolist())
-    return {name: np.array(sorted(rows[name]), dtype=np.int64) for name in file.preprocessing.squares if name in rows}
 
 
 class LocalModel:
@@ -141,7 +127,7 @@ class LocalModel:
         columns = [column for block in file.preprocessing.blocks for column in block.columns]
         self.categories = {column.name: column.categories for column in columns if column.categorical}
         self.squares = file.preprocessing.squares
-        self.square_rows = _square_rows(file)
+        self.square_rows = square_rows(file)
         self.certificate_kind = file.certificate_kind
         self.certificate = file.certificate
         self.stop_reason = file.stop_reason
@@ -297,11 +283,20 @@ class LocalModel:
 
     def _gradient_of(self, term: GradientTerm) -> Callable[[Features, Mapping[str, Array]], Array]:
         def evaluate(features: Features, squares: Mapping[str, Array]) -> Array:
+            if isinstance(term, DifferentiableTerm):
+                return term.evaluate(features.all(), self._points(term))[1]
             values: Array = np.zeros((features.rows, len(term.columns)))
-            self._add_kernels(term.functions, features, squares, {}, values)
+            if isinstance(term, KernelGradient):
+                self._add_kernels(term.functions, features, squares, {}, values)
             return values
 
         return evaluate
+
+    def _points(self, term: DifferentiableTerm) -> Array:
+        """The rows of the term's basis, all features."""
+        if len(term.anchors) == 0:
+            return np.zeros((0, term.num_inputs))
+        return np.hstack([block.values for block in self._file.bases[term.basis].blocks])
 
     def projections(self, rows: Any, unseen: str = "model") -> dict[str, Array]:
         """For each output rows in the coordinates of the leading directions of its gradient, rows x directions."""
@@ -435,6 +430,8 @@ class LocalModel:
             if inputs.shape[1] != chosen.num_inputs:
                 raise ValueError(f"the rows have {inputs.shape[1]} features, the model reads {chosen.num_inputs}")
             values[:, chosen.outputs] += chosen.values(inputs)
+        for smooth in self._file.differentiable_terms:
+            values[:, smooth.output] += smooth.evaluate(features.all(), self._points(smooth))[0]
         return values
 
     def _add_kernels(

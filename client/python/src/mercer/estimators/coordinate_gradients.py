@@ -65,6 +65,10 @@ class CoordinateGradients(RankingClassifier):
     symmetric : bool, default=False
         Whether two rows are compared both ways where one is a neighbour of the other. Without effect for gaussian
         pairs. In true or false.
+    own_gradient : bool, default=False
+        Whether the gradient is that of the function itself, and not a function of its own in each column: of one
+        Gaussian kernel by its derivatives, of one linear kernel its slopes. Columns then have no weights, so that none
+        is left out; column_weights, method and max_steps are without effect. In true or false.
     coding : {'one_vs_all', 'one_vs_one'}, default='one_vs_all'
         How more than two classes become outputs.
     class_weight : 'balanced' or dict, default=None
@@ -131,7 +135,7 @@ class CoordinateGradients(RankingClassifier):
     """
 
     _learner = "coordinate_gradients"
-    _options = ("C", "loss", "column_weights", "pairs", "neighbors", "include_self", "pair_width", "method", "max_steps", "columns", "covariance_columns", "directions", "symmetric",)
+    _options = ("C", "loss", "column_weights", "pairs", "neighbors", "include_self", "pair_width", "method", "max_steps", "columns", "covariance_columns", "directions", "symmetric", "own_gradient",)
 
     def __init__(
         self,
@@ -150,6 +154,7 @@ class CoordinateGradients(RankingClassifier):
         covariance_columns: int = 20,
         directions: int = 2,
         symmetric: bool = False,
+        own_gradient: bool = False,
         coding: str = "one_vs_all",
         class_weight: Any = None,
         square_repair: str = "none",
@@ -178,6 +183,7 @@ class CoordinateGradients(RankingClassifier):
         self.covariance_columns = covariance_columns
         self.directions = directions
         self.symmetric = symmetric
+        self.own_gradient = own_gradient
         self.coding = coding
         self.class_weight = class_weight
         self.square_repair = square_repair
@@ -247,6 +253,10 @@ class CoordinateGradientsRegressor(RankingRegressor):
     symmetric : bool, default=False
         Whether two rows are compared both ways where one is a neighbour of the other. Without effect for gaussian
         pairs. In true or false.
+    own_gradient : bool, default=False
+        Whether the gradient is that of the function itself, and not a function of its own in each column: of one
+        Gaussian kernel by its derivatives, of one linear kernel its slopes. Columns then have no weights, so that none
+        is left out; column_weights, method and max_steps are without effect. In true or false.
     target_scaling : {'standardize', 'none'}, default='standardize'
         Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on its
         unit. Predictions and the certificate are in its unit either way.
@@ -310,7 +320,7 @@ class CoordinateGradientsRegressor(RankingRegressor):
     """
 
     _learner = "coordinate_gradients"
-    _options = ("C", "loss", "column_weights", "pairs", "neighbors", "include_self", "pair_width", "method", "max_steps", "columns", "covariance_columns", "directions", "symmetric",)
+    _options = ("C", "loss", "column_weights", "pairs", "neighbors", "include_self", "pair_width", "method", "max_steps", "columns", "covariance_columns", "directions", "symmetric", "own_gradient",)
 
     def __init__(
         self,
@@ -329,6 +339,7 @@ class CoordinateGradientsRegressor(RankingRegressor):
         covariance_columns: int = 20,
         directions: int = 2,
         symmetric: bool = False,
+        own_gradient: bool = False,
         target_scaling: str = "standardize",
         square_repair: str = "none",
         scaling: str = "standardize",
@@ -356,6 +367,7 @@ class CoordinateGradientsRegressor(RankingRegressor):
         self.covariance_columns = covariance_columns
         self.directions = directions
         self.symmetric = symmetric
+        self.own_gradient = own_gradient
         self.target_scaling = target_scaling
         self.square_repair = square_repair
         self.scaling = scaling
