@@ -280,6 +280,7 @@ v1::LearnerDescription DescribeLearner(const LearnerEntry& entry) {
                                                           : kDefaultKernelsText);
   }
   description.set_several_tasks(entry.several_tasks);
+  description.set_ranks_columns(entry.ranks_columns);
   description.set_needs_other(NeedsOther(entry.name));
   for (const OptionField& field : entry.fields) {
     v1::OptionDescription& option = *description.add_options();

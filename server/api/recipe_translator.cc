@@ -143,6 +143,18 @@ void ReadStability(const v1::TrainRequest& request, std::optional<StabilityOptio
   }
 }
 
+void ReadRankingTest(const v1::TrainRequest& request, std::optional<RankingTestOptions>& test) {
+  if (!request.has_ranking_test()) {
+    return;
+  }
+  RankingTestOptions& options = test.emplace();
+  const auto& columns = request.ranking_test().columns();
+  options.columns.assign(columns.begin(), columns.end());
+  if (request.ranking_test().has_c()) {
+    options.C = request.ranking_test().c();
+  }
+}
+
 // A path that keeps all has labels of its own for the versions that it makes.
 void CheckLabelsOfPath(const v1::TrainRequest& request, FieldViolations& violations) {
   if (!request.path().keep_all()) {
@@ -404,6 +416,7 @@ absl::StatusOr<JobPlan> ReadTrainRequest(const v1::TrainRequest& request,
   ReadValidation(request, recipe.validation, violations);
   ReadPath(request, recipe.path);
   ReadStability(request, recipe.stability);
+  ReadRankingTest(request, recipe.ranking_test);
   ReadClassWeights(request.class_weights(), recipe, violations);
   recipe.seed = request.seed();
   ReadStopping(request.stopping(), recipe.limits, violations);

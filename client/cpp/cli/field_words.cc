@@ -36,6 +36,7 @@ constexpr Words kFlags[] = {
     {"path.keep_all", "--keep-path"},
     {"path", "--path"},
     {"stability", "--stability"},
+    {"ranking_test", "--test-ranking"},
     {"learner.kernels", "--kernel"},
     {"learner.other.name", "LEARNER"},
     {"labels", "--label"},

@@ -144,6 +144,11 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
   command.add_option("--stability", flags.stability,
                      "Then train so many times on random halves of the rows, and tell how many of "
                      "these trainings select each kernel");
+  command.add_option(
+      "--test-ranking", flags.test_ranking,
+      "Test the ranking of columns that the learner makes, by --hold-out or --folds: "
+      "linear machines on so many of its first columns, 1,2,4; auto: 1, 2, 4 and so "
+      "on, and all");
   command.add_option("--seed", flags.seed, "Of everything random")->capture_default_str();
   command.add_option("--gap", flags.gap, "Relative duality gap to reach; default: 0.001");
   command.add_option("--max-iterations", flags.max_iterations, "Steps of the learner at most");

@@ -154,6 +154,21 @@ absl::Status SetPath(const std::string& text, v1::OptionPath& path) {
   return absl::OkStatus();
 }
 
+absl::Status SetRankingTest(const std::string& text, v1::RankingTest& test) {
+  if (text == "auto") {
+    return absl::OkStatus();
+  }
+  for (const absl::string_view element : absl::StrSplit(text, ',')) {
+    int count = 0;
+    if (!absl::SimpleAtoi(element, &count)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--test-ranking: must be numbers of columns, as 1,2,4, or auto, is '", text, "'"));
+    }
+    test.add_columns(count);
+  }
+  return absl::OkStatus();
+}
+
 // Which rows are of which task.
 void SetTasks(const TrainFlags& flags, v1::TrainRequest& request) {
   if (flags.task.has_value()) {
@@ -212,6 +227,9 @@ absl::StatusOr<v1::TrainRequest> MakeTrainRequest(const TrainFlags& flags) {
   }
   if (flags.stability.has_value()) {
     request.mutable_stability()->set_resamples(*flags.stability);
+  }
+  if (!flags.test_ranking.empty()) {
+    MERCER_RETURN_IF_ERROR(SetRankingTest(flags.test_ranking, *request.mutable_ranking_test()));
   }
   if (!flags.class_weights.empty()) {
     MERCER_RETURN_IF_ERROR(SetClassWeights(flags.class_weights, *request.mutable_class_weights()));

@@ -27,6 +27,7 @@ struct TrainFlags {
   std::string hold_out;          // a share, or "split"
   std::string folds;             // a number, or "split"
   std::optional<int> stability;  // trainings on halves of the rows
+  std::string test_ranking;      // numbers of first columns, "1,2,4", or "auto"
   std::string path;              // OPTION=VALUE,..., or OPTION=FIRST:LAST:COUNT
   bool keep_path = false;
   std::string scaling;

@@ -48,8 +48,10 @@ def test_so_many_columns_are_selected_as_are_asked_for(ring):
 def test_server_and_local_model_tell_the_same_gradients_and_projections(ring):
     features, labels = ring
     labels = np.where(features[:, 0] > 1, "right", labels)  # three classes, an output and a gradient for each
-    for coding in ("one_vs_all", "one_vs_one"):
-        machine = CoordinateGradients(scaling="none", coding=coding, directions=3).fit(features, labels)
+    settings = [{"coding": coding} for coding in ("one_vs_all", "one_vs_one")]
+    settings += [{"own_gradient": True}, {"own_gradient": True, "kernels": "linear"}]
+    for setting in settings:
+        machine = CoordinateGradients(scaling="none", directions=3, **setting).fit(features, labels)
         told = on_server(machine).predict_all(features[:7], gradients=True, projections=True)
         own = machine.model_.gradients(features[:7])
         projections = machine.model_.projections(features[:7])
@@ -59,6 +61,37 @@ def test_server_and_local_model_tell_the_same_gradients_and_projections(ring):
             np.testing.assert_allclose(own[output][1], values, rtol=1e-8, atol=1e-10)
             np.testing.assert_allclose(projections[output], told.projections[output], rtol=1e-8, atol=1e-10)
         np.testing.assert_allclose(machine.model_.decision_values(features[:7]), told.decision_values, atol=1e-10)
+
+
+def test_a_function_with_its_own_gradient_has_that_of_its_values(ring):
+    features, labels = ring
+    machine = CoordinateGradients(scaling="none", own_gradient=True).fit(features, labels)
+    assert sorted(machine.ranking_[[0, 8]]) == [1, 2]
+    ((_, gradients),) = machine.model_.gradients(features[:5]).values()
+    for column in range(3):
+        up, down = features[:5].copy(), features[:5].copy()
+        up[:, column] += 1e-5
+        down[:, column] -= 1e-5
+        slope = (machine.model_.decision_values(up) - machine.model_.decision_values(down))[:, 0] / 2e-5
+        np.testing.assert_allclose(gradients[:, column], slope, atol=1e-7)
+    with pytest.raises(ValueError, match="one Gaussian or one linear kernel"):
+        CoordinateGradients(own_gradient=True, kernels="gaussian median=1,2").fit(features, labels)
+
+
+def test_a_ranking_is_tested_on_rows_that_it_has_not_seen(ring):
+    features, labels = ring
+    client = find_client(CoordinateGradients(scaling="none").fit(features, labels).server)
+    data = client.upload(pd.DataFrame(features).assign(label=labels), "label")
+    for test, counts in ((True, ["1", "2", "4", "8", "16", "22"]), ([2, 1], ["1", "2"])):
+        model = client.train(data, "coordinate_gradients", scaling="none", validation=4, ranking_test=test).wait()
+        table = model.model_tables["ranking_test"]
+        assert list(table.rows) == counts
+        assert table.columns[:3] == ("accuracy", "accuracy deviation", "relative_gap")
+        assert np.asarray(table.values)[:, 2].max() <= 1e-6
+    with pytest.raises(ValueError, match="validation"):
+        client.train(data, "coordinate_gradients", ranking_test=True)
+    with pytest.raises(ValueError, match="the data have 22 columns"):
+        client.train(data, "svm_rfe", validation=4, ranking_test=[23])
 
 
 def test_the_gradient_of_a_smooth_function_is_found():

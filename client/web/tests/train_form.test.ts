@@ -71,6 +71,7 @@ test('a request with every field comes through the form unchanged', () => {
     validation: { folds: { count: 3 } },
     path: { option: 'C', values: [10, 0.5], keepAll: true },
     stability: { resamples: 50 },
+    rankingTest: { columns: [1, 2, 4] },
     classWeights: { weighting: 'CLASS_WEIGHTING_BALANCED' },
     stopping: { relativeGap: 1e-4, maxIterations: '9007199254740993', timeLimit: '90s' },
     model: 'models/m',

@@ -23,6 +23,21 @@ ByteCount CountPairs(const CoordinateGradientsOptions& options, const ProblemSha
          ByteCount(std::min<Index>((reversed ? 2 : 1) * neighbors, shape.rows));
 }
 
+bool HasAllColumns(const CoordinateGradientsOptions& options) {
+  return options.own_gradient || options.column_weights == ColumnWeights::kFixed;
+}
+
+// The matrix of the pairs of learner and verifier, or of the rows of a linear kernel.
+ByteCount OwnGradientBytes(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
+  constexpr Index kMatrices = 3;
+  if (!options.own_gradient) {
+    return ByteCount(0);
+  }
+  const ByteCount order =
+      shape.disjoint_columns ? ByteCount(shape.rows) : CountPairs(options, shape);
+  return ByteCount(kMatrices) * order * order * ByteCount(sizeof(double));
+}
+
 // Kernels of learner and verifier; of both the columns, the kernel matrix and distances; vectors of
 // pairs; Newton's system, and where it takes all pairs also that of the interior point; what
 // predictions gain by the weights; the rows of an inner product.
@@ -40,7 +55,7 @@ size_t EstimateMemory(const CoordinateGradientsOptions& options, const ProblemSh
                                  : std::min(pairs, ByteCount(kMostFactoredPairs));
   const ByteCount used(std::min(shape.columns, kUsualColumns));
   const ByteCount inner(std::min(shape.columns, shape.rows));
-  const bool all_used = options.column_weights == ColumnWeights::kFixed;
+  const bool all_used = HasAllColumns(options);
   const ByteCount with_gradient = all_used ? columns : used;
   constexpr Index kCopiesOfGradient = 5;
   const ByteCount compared = ByteCount(shape.outputs) *
@@ -51,13 +66,13 @@ size_t EstimateMemory(const CoordinateGradientsOptions& options, const ProblemSh
                             ByteCount(2) * std::min(columns, ByteCount(kPassColumns))) +
                     pairs * (ByteCount(kVectorsOfPairs) + ByteCount(2) * used) +
                     ByteCount(all_factored ? 2 : 1) * factored * factored + compared) +
-          ByteCount(4) * TableBytes(options, shape))
+          OwnGradientBytes(options, shape) + ByteCount(4) * TableBytes(options, shape))
       .value();
 }
 
 LearnerWork EstimateWork(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
   constexpr double kSystemsOfStep = 6;
-  const double steps = options.column_weights == ColumnWeights::kFixed ? 1 : 15;
+  const double steps = HasAllColumns(options) ? 1 : 15;
   const auto rows = static_cast<double>(shape.rows);
   const auto columns = static_cast<double>(shape.columns);
   const auto pairs = static_cast<double>(CountPairs(options, shape).value());
@@ -73,7 +88,7 @@ LearnerWork EstimateWork(const CoordinateGradientsOptions& options, const Proble
 
 // Coefficients with their rows, and the dual variables of the witness.
 size_t FeatureNumbers(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
-  const bool all_used = options.column_weights == ColumnWeights::kFixed;
+  const bool all_used = HasAllColumns(options);
   const ByteCount used = all_used ? ByteCount(shape.columns) : ByteCount(kUsualColumns);
   return (ByteCount(shape.outputs) *
           (ByteCount(2) * ByteCount(shape.rows) * std::min(ByteCount(shape.columns), used) +
@@ -101,6 +116,7 @@ LearnerEntry Entry() {
        .regression = true,
        .least_rows = 2,
        .witness_of_rows = false,
+       .ranks_columns = true,
        .one_kernel = true},
       {.verify = Verify,
        .estimate_memory = EstimateMemory,

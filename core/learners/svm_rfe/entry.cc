@@ -82,6 +82,7 @@ LearnerEntry Entry() {
            "selection for cancer classification using support vector machines. Machine Learning "
            "46 (2002) 389-422.",
        .joint_outputs = true,
+       .ranks_columns = true,
        .uses_kernels = false},
       {.verify = Verify,
        .estimate_memory = EstimateMemory,

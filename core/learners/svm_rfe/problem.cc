@@ -38,18 +38,7 @@ absl::StatusOr<std::vector<SvmProblem>> ReadMachines(const SvmRfeOptions& option
   MERCER_RETURN_IF_ERROR(CheckOptions(options, CountInputs(problem)));
   MERCER_RETURN_IF_ERROR(CheckBothClasses(task.targets, task.costs));
   MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const Loss> loss, MakeLoss(LossKind::kHinge));
-  std::vector<SvmProblem> machines;
-  for (Index o = 0; o < outputs; ++o) {
-    SvmProblem& machine =
-        machines.emplace_back(SvmProblem{loss, task.targets.col(o), options.C * task.costs});
-    for (Index i = 0; i < machine.targets.size(); ++i) {
-      if (machine.targets(i) == 0) {
-        machine.targets(i) = 1;
-        machine.costs(i) = 0;
-      }
-    }
-  }
-  return machines;
+  return MakeMachines(task, loss, options.C);
 }
 
 }  // namespace mercer::svm_rfe

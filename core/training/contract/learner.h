@@ -110,7 +110,7 @@ struct Verification {
   // What else the verifier has found. With several outputs the largest value counts, of what was
   // found for every one of them.
   std::vector<Metric> metrics = {};
-  // Of one output whose function tells a gradient beside its values (GradientTerm): that at the same
+  // Of one output whose function tells a gradient beside its values (Term::gradient): that at the same
   // rows, by the columns of all feature blocks, and a bound as `scale` for each column. Empty: it
   // tells none.
   Matrix gradients = {};
@@ -152,6 +152,8 @@ struct LearnerEntry {
   // True when its witness has dual variables and biases of the rows of each task, whose shapes are
   // checked before it is verified; false when it is of another shape, which the verifier checks.
   bool witness_of_rows = true;
+  // True when its models rank the columns, in the table of ranking_tester.h.
+  bool ranks_columns = false;
   // True when it takes a list of kernels; an empty list means that of default_kernels.h.
   bool uses_kernels = true;
   // Whether that list is a linear kernel of each column, for learners that select columns.

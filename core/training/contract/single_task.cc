@@ -164,6 +164,22 @@ ExactFamilyShape FamilyOf(const ProblemShape& shape) {
 
 }  // namespace
 
+std::vector<SvmProblem> MakeMachines(const TaskData& task, const std::shared_ptr<const Loss>& loss,
+                                     double C) {
+  std::vector<SvmProblem> machines;
+  for (Index o = 0; o < task.targets.cols(); ++o) {
+    SvmProblem& machine =
+        machines.emplace_back(SvmProblem{loss, task.targets.col(o), C * task.costs});
+    for (Index i = 0; i < machine.targets.size(); ++i) {
+      if (machine.targets(i) == 0) {
+        machine.targets(i) = 1;
+        machine.costs(i) = 0;
+      }
+    }
+  }
+  return machines;
+}
+
 ByteCount LearnerFamilyBytes(const ProblemShape& shape) {
   return ByteCount(ExactKernelFamilyBytes(FamilyOf(shape)));
 }

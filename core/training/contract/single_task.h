@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -40,6 +41,10 @@ absl::StatusOr<SvmProblem> ReadSvmProblem(const TrainingProblem& problem,
 // The same with the loss of support vector machines: hinge for classes, epsilon-insensitive for
 // numbers.
 absl::StatusOr<SvmProblem> ReadSvmProblem(const TrainingProblem& problem, double C, double epsilon);
+// The machine of each output of a task of classes, costs times C: rows that it does not see, of
+// target 0, have cost 0.
+std::vector<SvmProblem> MakeMachines(const TaskData& task, const std::shared_ptr<const Loss>& loss,
+                                     double C);
 
 // Upper bound on the bytes of an exact kernel family with one combination, and of the family of the
 // verifier, which comes while the learner still has its own.

@@ -89,7 +89,8 @@ class RecipeRunner {
       }
       last = other.value;
     }
-    return progress_.best >= -1 && progress_.best < num_values && last < num_values;
+    return progress_.best >= -1 && progress_.best < num_values && last < num_values &&
+           static_cast<int64_t>(progress_.ranking_tests.size()) == num_values;
   }
 
   // Trains on the rows of one split. False when the run must end with what there is.
@@ -138,12 +139,27 @@ class RecipeRunner {
       of_value.push_back(ActiveTerms(model->summary));
       of_value.push_back({"relative_gap", outcome.certificate.accuracy});
     }
-    progress_.AddMetrics(value, of_value);
+    AddMetrics(of_value, progress_.metrics[value]);
+    MERCER_RETURN_IF_ERROR(TestRankingOnSplit(training, *model, context));
     if (!plan_.has_folds()) {
       AppendMetrics("held_out.", metrics, *model);
       AppendMetrics("", outcome.metrics, *model);
       model->held_out = phases_.Summarize(seen);
       KeepIfBest(value, *model, outcome.point.witness);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status TestRankingOnSplit(const PlannedTraining& training, const Model& model,
+                                  RunContext& context) {
+    if (!recipe_.ranking_test.has_value()) {
+      return absl::OkStatus();
+    }
+    MERCER_ASSIGN_OR_RETURN(
+        const auto found,
+        phases_.TestRanking(model, *made_, plan_.splits()[*training.split].held_out, context));
+    for (const auto& [count, metrics] : found) {
+      AddMetrics(metrics, progress_.ranking_tests[training.value][count]);
     }
     return absl::OkStatus();
   }
@@ -360,6 +376,9 @@ class RecipeRunner {
 
   // Says in the model of a value what its folds, and all values of the path, have come to.
   void AppendValidation(size_t value, Model& model) const {
+    if (!progress_.ranking_tests[value].empty()) {
+      model.summary.tables.push_back(RankingTestTable(progress_.ranking_tests[value]));
+    }
     if (plan_.has_folds() && progress_.FoldsSeen(value) > 0) {
       const std::vector<Metric> own = std::exchange(model.metrics, {});
       AppendMetrics("folds.", progress_.MeanMetrics(value), model);

@@ -20,6 +20,7 @@
 #include "core/kernels/spec/kernel_spec.h"
 #include "core/training/contract/learner.h"
 #include "core/training/model/model.h"
+#include "core/training/run/ranking_tester.h"
 #include "core/training/run/run_training.h"
 #include "core/training/run/selection_stability.h"
 
@@ -73,6 +74,8 @@ struct TrainingRecipe {
   std::optional<OptionPath> path;  // needs a validation
   // Further trainings on parts of the model's rows, of learners of kernels.
   std::optional<StabilityOptions> stability;
+  // Of learners that rank columns: a test on the rows that a validation holds out, which it needs.
+  std::optional<RankingTestOptions> ranking_test;
   // How classes are weighted; kBalanced: n / (classes * rows of the class), in each task by itself.
   ClassWeighting class_weighting = ClassWeighting::kNone;
   // For kExplicit the weights by label, >= 0; classes that are not named weigh 1.
@@ -132,7 +135,7 @@ absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
 // deviation, "active_terms" (kernels or features with a weight), "relative_gap" and more, of folds
 // their means; the metric "path.best" says which value is best, from 1, and of a path that keeps
 // all "path.number" which one the model is of. With `stability` the table kStabilityTable has a row
-// for each kernel.
+// for each kernel, with `ranking_test` the table kRankingTestTable one for each number of columns.
 //
 // A run that is stopped or out of time ends with the best so far, and its metrics kFoldsLeftOut or
 // kValuesLeftOut say so. Where the model comes after folds, it is then trained with the value that

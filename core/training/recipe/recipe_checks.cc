@@ -16,6 +16,7 @@
 #include "core/kernels/spec/kernel_errors.h"
 #include "core/training/model/task_rows.h"
 #include "core/training/recipe/recipe_problem.h"
+#include "core/training/recipe/recipe_shape.h"
 #include "core/training/recipe/recipe_splits.h"
 #include "core/training/targets/label_counts.h"
 #include "core/training/targets/label_names.h"
@@ -209,6 +210,17 @@ absl::Status CheckNamedColumns(const TrainingRecipe& recipe, const Dataset& data
   }
   for (size_t i = 0; violations.empty() && i < recipe.kernels.size(); ++i) {
     CheckKernelColumns(recipe, dataset, i, violations);
+  }
+  if (recipe.ranking_test.has_value()) {
+    Index columns = 0;
+    for (const FeatureBlock* block : UsedBlocks(recipe, dataset)) {
+      columns += PreparedColumns(*block);
+    }
+    const std::vector<int64_t>& counts = recipe.ranking_test->columns;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      violations.Check(counts[i] <= columns, absl::StrCat("ranking_test.columns[", i, "]"),
+                       absl::StrCat("is ", counts[i], "; the data have ", columns, " columns"));
+    }
   }
   return violations.ToStatus();
 }

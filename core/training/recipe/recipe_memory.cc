@@ -149,8 +149,11 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, recipe.options));
   MERCER_ASSIGN_OR_RETURN(const ProblemShape shape,
                           ShapeOfRecipe(entry, recipe, dataset, context, scratch));
-  MERCER_ASSIGN_OR_RETURN(const size_t learner_bytes,
+  MERCER_ASSIGN_OR_RETURN(size_t learner_bytes,
                           MostOfTrainings(entry.estimate_memory, entry, recipe, shape));
+  if (recipe.ranking_test.has_value()) {
+    learner_bytes = std::max(learner_bytes, EstimateRankingTestMemory(*recipe.ranking_test, shape));
+  }
   MERCER_ASSIGN_OR_RETURN(const size_t of_tables,
                           MostOfTrainings(entry.table_bytes, entry, recipe, shape));
   MERCER_ASSIGN_OR_RETURN(const Index parts_at_once, PartsAtOnce(entry, recipe, shape));

@@ -114,6 +114,7 @@ absl::Status RecipePhases::Begin(std::string_view state, RunContext& context) {
     saved_phase_ = progress_.phase;
   }
   progress_.metrics.resize(plan_.num_values());
+  progress_.ranking_tests.resize(plan_.num_values());
   return BeginHeldOut(context);
 }
 
@@ -293,6 +294,40 @@ absl::StatusOr<std::vector<Metric>> RecipePhases::Evaluate(std::shared_ptr<const
   }
   MERCER_RETURN_IF_ERROR(held_out_plan_.Collect(coding, prediction, labels, rows, context, seen));
   return metrics;
+}
+
+absl::StatusOr<std::map<int64_t, std::vector<Metric>>> RecipePhases::TestRanking(
+    const Model& model, const RecipeProblem& made, const std::vector<Index>& rows,
+    RunContext& context) const {
+  const Interruption interruption(
+      clock_.Monotonic() + TimeLeft(), [this] { return observer_.StopRequested(); }, clock_);
+  const InterruptibleScope scope(context, interruption);
+  std::map<int64_t, std::vector<Metric>> found;
+  const auto test = [&]() -> absl::Status {
+    MERCER_ASSIGN_OR_RETURN(
+        const RankingTester ranking,
+        RankingTester::Make(made.problem, model.summary, *recipe_.ranking_test, context));
+    const RoleColumn labels = SelectLabels(plan_.target(), rows);
+    auto tested = std::make_shared<Model>(model);
+    for (const Index count : ranking.Counts()) {
+      MERCER_ASSIGN_OR_RETURN(RankedMachines machines, ranking.Train(count, context));
+      tested->function = std::move(machines.function);
+      MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor, Predictor::Make(tested));
+      MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
+                              PredictRows(*predictor, *made.inputs, rows, context));
+      MERCER_ASSIGN_OR_RETURN(std::vector<Metric> metrics,
+                              EvaluatePrediction(model.coding, prediction, labels, context));
+      metrics.push_back({"relative_gap", machines.relative_gap});
+      found[count] = std::move(metrics);
+    }
+    return absl::OkStatus();
+  };
+  const absl::Status tested = test();
+  if (absl::IsCancelled(tested) && context.interrupted()) {
+    return std::map<int64_t, std::vector<Metric>>();
+  }
+  MERCER_RETURN_IF_ERROR(tested);
+  return found;
 }
 
 HeldOut RecipePhases::SummarizeFolds(size_t value) const {

@@ -2,6 +2,7 @@
 // phases with checkpoints in and between them.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,6 +61,12 @@ class RecipePhases {
                                                const RecipeProblem& made,
                                                const std::vector<Index>& rows, RunContext& context,
                                                HeldOutRows& seen) const;
+  // What linear machines on the first columns of the model's ranking come to on other rows of its
+  // table, for each number of columns. Limit and stop end it; it is empty then.
+  absl::StatusOr<std::map<int64_t, std::vector<Metric>>> TestRanking(const Model& model,
+                                                                     const RecipeProblem& made,
+                                                                     const std::vector<Index>& rows,
+                                                                     RunContext& context) const;
   // Where predictions of the folds for that value of a path (without one: 0) are collected, over
   // all folds.
   HeldOutRows& SeenByFolds(size_t value) { return progress_.held_out[value]; }

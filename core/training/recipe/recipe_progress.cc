@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kTaskPrefix[] = "task.";  // of metrics of a single task
 constexpr std::string_view kCheckpointMagic = "MRCRCKPT";
-constexpr uint64_t kCheckpointVersion = 8;  // 8: selections of parts of the rows
+constexpr uint64_t kCheckpointVersion = 9;  // 9: tests of rankings
 
 absl::Status OtherVersion(const std::string& written_by, const std::string& this_version) {
   return WithReason(absl::FailedPreconditionError(
@@ -34,25 +34,31 @@ absl::Status OtherVersion(const std::string& written_by, const std::string& this
 void VisitProgress(auto& visit, auto& progress, auto& seconds_used, auto& run_state) {
   visit(progress.phase, progress.iterations, seconds_used, progress.model, progress.witness,
         progress.metrics, progress.held_out, AnyInteger(progress.best), progress.last_point,
-        progress.others, progress.selection, run_state);
+        progress.others, progress.selection, progress.ranking_tests, run_state);
+  const auto is_whole = [](const MetricLists& lists) {
+    return std::all_of(lists.begin(), lists.end(),
+                       [](const auto& metric) { return !metric.second.empty(); });
+  };
   visit.Require([&] {
-    return std::all_of(progress.metrics.begin(), progress.metrics.end(), [](const auto& of_value) {
-      return std::all_of(of_value.begin(), of_value.end(),
-                         [](const auto& metric) { return !metric.second.empty(); });
-    });
+    const auto are_whole = [&](const auto& tests) {
+      return std::all_of(tests.begin(), tests.end(), [&](const auto& test) {
+        return !test.second.empty() && is_whole(test.second);
+      });
+    };
+    return std::all_of(progress.metrics.begin(), progress.metrics.end(), is_whole) &&
+           std::all_of(progress.ranking_tests.begin(), progress.ranking_tests.end(), are_whole);
   });
 }
 
-// The names of the metrics that are finite for all these values of a path, the score first, then
-// what else a choice goes by.
-std::vector<std::string> CommonMetrics(const RecipeProgress& progress,
-                                       const std::vector<size_t>& values) {
+// The names of the metrics that are finite in all of these, the score first, then what else a choice
+// goes by.
+std::vector<std::string> CommonMetrics(const std::vector<const MetricLists*>& all) {
   std::vector<std::string> names;
-  for (const auto& metric : progress.metrics[values.front()]) {
+  for (const auto& metric : *all.front()) {
     const std::string& name = metric.first;
-    const bool is_common = std::all_of(values.begin(), values.end(), [&](size_t value) {
-      const auto found = progress.metrics[value].find(name);
-      return found != progress.metrics[value].end() && std::isfinite(Mean(found->second));
+    const bool is_common = std::all_of(all.begin(), all.end(), [&](const MetricLists* lists) {
+      const auto found = lists->find(name);
+      return found != lists->end() && std::isfinite(Mean(found->second));
     });
     // What the same answer for all rows scores is the same for every value; of many tasks there
     // would be many columns.
@@ -66,6 +72,34 @@ std::vector<std::string> CommonMetrics(const RecipeProgress& progress,
   std::stable_sort(names.begin(), names.end(),
                    [&](const auto& left, const auto& right) { return rank(left) < rank(right); });
   return names;
+}
+
+// Fills in a row of means for each of these, and the deviation of the score where folds have one.
+void AddMeans(const std::vector<const MetricLists*>& all, ModelTable& table) {
+  table.column_axis = "metrics";
+  table.drawing = TableDrawing::kCurve;
+  const std::vector<std::string> names = CommonMetrics(all);
+  const bool has_deviation = !names.empty() && IsScore(names.front()) &&
+                             all.front()->at(names.front()).size() > 1 &&
+                             std::all_of(all.begin(), all.end(), [&](const MetricLists* lists) {
+                               return std::isfinite(Deviation(lists->at(names.front())));
+                             });
+  table.values.resize(static_cast<Index>(all.size()),
+                      static_cast<Index>(names.size()) + (has_deviation ? 1 : 0));
+  Index column = 0;
+  const auto add = [&](const std::string& title, const std::string& name, const auto& of_folds) {
+    table.columns.push_back(title);
+    for (size_t i = 0; i < all.size(); ++i) {
+      table.values(static_cast<Index>(i), column) = of_folds(all[i]->at(name));
+    }
+    ++column;
+  };
+  for (const std::string& name : names) {
+    add(name, name, Mean);
+    if (column == 1 && has_deviation) {
+      add(absl::StrCat(name, kDeviationSuffix), name, Deviation);
+    }
+  }
 }
 
 }  // namespace
@@ -96,9 +130,9 @@ size_t RecipeProgress::FoldsSeen(size_t value) const {
   return most;
 }
 
-void RecipeProgress::AddMetrics(size_t value, const std::vector<Metric>& found) {
+void AddMetrics(const std::vector<Metric>& found, MetricLists& lists) {
   for (const Metric& metric : found) {
-    metrics[value][metric.name].push_back(metric.value);
+    lists[metric.name].push_back(metric.value);
   }
 }
 
@@ -130,38 +164,36 @@ ModelTable PathTable(const RecipeProgress& progress, const OptionPath& path) {
       "values of ", path.option, ", of which ",
       absl::StrFormat("%.6g", path.values[static_cast<size_t>(progress.best)]), " is best");
   table.row_axis = path.option;
-  table.column_axis = "metrics";
-  table.drawing = TableDrawing::kCurve;
-  std::vector<size_t> tried;
+  std::vector<const MetricLists*> tried;
   for (size_t value = 0; value < path.values.size(); ++value) {
     if (!progress.metrics[value].empty()) {
-      tried.push_back(value);
+      tried.push_back(&progress.metrics[value]);
       table.rows.push_back(FormatLabel(path.values[value]));
     }
   }
-  const std::vector<std::string> names = CommonMetrics(progress, tried);
-  const bool has_deviation =
-      !names.empty() && IsScore(names.front()) &&
-      progress.metrics[tried.front()].at(names.front()).size() > 1 &&
-      std::all_of(tried.begin(), tried.end(), [&](size_t value) {
-        return std::isfinite(Deviation(progress.metrics[value].at(names.front())));
-      });
-  table.values.resize(static_cast<Index>(tried.size()),
-                      static_cast<Index>(names.size()) + (has_deviation ? 1 : 0));
-  Index column = 0;
-  const auto add = [&](const std::string& title, const std::string& name, const auto& of_folds) {
-    table.columns.push_back(title);
-    for (size_t i = 0; i < tried.size(); ++i) {
-      table.values(static_cast<Index>(i), column) = of_folds(progress.metrics[tried[i]].at(name));
-    }
-    ++column;
-  };
-  for (const std::string& name : names) {
-    add(name, name, Mean);
-    if (column == 1 && has_deviation) {
-      add(absl::StrCat(name, kDeviationSuffix), name, Deviation);
+  AddMeans(tried, table);
+  return table;
+}
+
+// Folds that have other categories may have other numbers of columns: those that most have count.
+ModelTable RankingTestTable(const std::map<int64_t, MetricLists>& tests) {
+  const auto folds = [](const auto& test) { return test.second.begin()->second.size(); };
+  size_t most = 0;
+  for (const auto& test : tests) {
+    most = std::max(most, folds(test));
+  }
+  ModelTable table;
+  table.name = kRankingTestTable;
+  table.title = "linear support vector machines on the first columns of the ranking";
+  table.row_axis = "first columns";
+  std::vector<const MetricLists*> tested;
+  for (const auto& test : tests) {
+    if (folds(test) == most) {
+      tested.push_back(&test.second);
+      table.rows.push_back(absl::StrCat(test.first));
     }
   }
+  AddMeans(tested, table);
   return table;
 }
 

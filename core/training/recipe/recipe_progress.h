@@ -27,6 +27,9 @@ struct ModelOfValue {
   static void VisitFields(auto& visit, auto& self) { visit(self.value, self.model, self.witness); }
 };
 
+// Metrics by name, each with its values of the folds.
+using MetricLists = std::map<std::string, std::vector<double>>;
+
 struct RecipeProgress {
   int64_t phase = 0;        // that is to be trained, or is being trained
   int64_t iterations = 0;   // of the phases before
@@ -34,16 +37,17 @@ struct RecipeProgress {
   std::string model;        // encoded, as soon as there is one
   std::string witness;
   // The metrics of the folds before, for each value of a path; not every fold need have each.
-  std::vector<std::map<std::string, std::vector<double>>> metrics;
+  std::vector<MetricLists> metrics;
   std::vector<HeldOutRows> held_out;  // of the folds before, as `metrics`; empty: none
   // The value of the path that is best by what is known, 0 without a path; -1: nothing is known.
   int64_t best = -1;
   std::string last_point;  // of a path, encoded: what the next value begins with; empty: nothing
   std::vector<ModelOfValue> others;  // of a path that keeps all: those that are not the best
   SelectionCounts selection;         // of parts of the model's rows
-  std::string run_state;             // of the current phase; empty: at its start
+  // Of a test of the ranking: as `metrics`, for each number of columns.
+  std::vector<std::map<int64_t, MetricLists>> ranking_tests;
+  std::string run_state;  // of the current phase; empty: at its start
 
-  void AddMetrics(size_t value, const std::vector<Metric>& found);
   // The means over the folds by name, those of the baseline last.
   std::vector<Metric> MeanMetrics(size_t value) const;
   // The number of folds that have metrics of that value.
@@ -52,6 +56,9 @@ struct RecipeProgress {
   void AddSpreads(size_t value, const std::string& prefix,
                   std::vector<MetricSpread>& spreads) const;
 };
+
+// Adds the metrics of one fold.
+void AddMetrics(const std::vector<Metric>& found, MetricLists& lists);
 
 // The mean of at least one value.
 double Mean(absl::Span<const double> values);
@@ -63,6 +70,9 @@ bool IsScore(std::string_view name);
 // The table kPathTable: what the values of a path have come to that the run has tried, of which
 // there must be one. A metric stands in it that is finite for all of them.
 ModelTable PathTable(const RecipeProgress& progress, const OptionPath& path);
+// The table kRankingTestTable: what machines on so many first columns have come to, of which there
+// must be one.
+ModelTable RankingTestTable(const std::map<int64_t, MetricLists>& tests);
 
 // Encodes a checkpoint, with `run_state` and `seconds_used` in the place of its own.
 std::string EncodeProgress(const RecipeProgress& progress, std::string_view run_state,

@@ -156,6 +156,9 @@ class PhaseEstimate {
     work *= recipe_.validation.kind == ValidationKind::kNone
                 ? 0.0
                 : std::max(held_out, 0.0) * static_cast<double>(shape.rows);
+    if (recipe_.ranking_test.has_value()) {
+      work += EstimateRankingTestWork(*recipe_.ranking_test, shape);
+    }
     return work;
   }
 

@@ -121,6 +121,30 @@ void CheckStability(const LearnerEntry& entry, const TrainingRecipe& recipe,
                    absl::StrCat("must be in (0, 1), is ", fraction));
 }
 
+void CheckRankingTest(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                      FieldViolations& violations) {
+  constexpr size_t kMostMachines = 1000;
+  constexpr double kMostCost = 1e12;
+  if (!recipe.ranking_test.has_value()) {
+    return;
+  }
+  const auto& [columns, C] = *recipe.ranking_test;
+  violations.Check(entry.ranks_columns, "ranking_test",
+                   absl::StrCat("learner '", entry.name, "' makes no ranking of columns"));
+  violations.Check(recipe.kind == TargetKind::kClassification, "ranking_test",
+                   "its machines are for classification; this is regression");
+  violations.Check(recipe.validation.kind != ValidationKind::kNone, "validation",
+                   "is missing: a ranking is tested on rows that are held out, or over folds");
+  violations.Check(columns.size() <= kMostMachines, "ranking_test.columns",
+                   absl::StrCat("must be at most ", kMostMachines, ", are ", columns.size()));
+  for (size_t i = 0; i < columns.size(); ++i) {
+    violations.Check(columns[i] >= 1, absl::StrCat("ranking_test.columns[", i, "]"),
+                     absl::StrCat("must be >= 1, is ", columns[i]));
+  }
+  violations.Check(C > 0 && C <= kMostCost, "ranking_test.C",
+                   absl::StrCat("must be in (0, ", kMostCost, "], is ", C));
+}
+
 }  // namespace
 
 absl::Status ValidateRecipe(const LearnerEntry& entry, const TrainingRecipe& recipe) {
@@ -134,6 +158,7 @@ absl::Status ValidateRecipe(const LearnerEntry& entry, const TrainingRecipe& rec
   CheckValidation(recipe, violations);
   CheckPath(entry, recipe, violations);
   CheckStability(entry, recipe, violations);
+  CheckRankingTest(entry, recipe, violations);
   const RunLimits& limits = recipe.limits;
   violations.Check(limits.relative_gap > 0 && limits.relative_gap < 1, "limits.relative_gap",
                    absl::StrCat("must be in (0, 1), is ", limits.relative_gap));

@@ -355,9 +355,9 @@ TEST(RecipeProgressTest, SpreadsAreStandardDeviationsOfTheFolds) {
   RecipeProgress progress;
   progress.metrics.resize(1);
   for (const double accuracy : {0.5, 0.75, 1.0}) {
-    progress.AddMetrics(0, {{"accuracy", accuracy}});
+    AddMetrics({{"accuracy", accuracy}}, progress.metrics[0]);
   }
-  progress.AddMetrics(0, {{"auc", 0.5}});
+  AddMetrics({{"auc", 0.5}}, progress.metrics[0]);
   std::vector<MetricSpread> spreads;
   progress.AddSpreads(0, "folds.", spreads);
   ASSERT_EQ(spreads.size(), 1u);  // one fold has no spread

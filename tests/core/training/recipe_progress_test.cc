@@ -17,9 +17,10 @@ struct CheckpointNumbers {
   int64_t best = -1;
   std::vector<double> accuracies = {0.5, 0.75};
   int64_t parts = 2;
+  std::vector<double> tested = {0.75};
 };
 
-// A checkpoint byte by byte, in format 8.
+// A checkpoint byte by byte, in format 9.
 std::string EncodedCheckpoint(const CheckpointNumbers& numbers, const std::string& rest = "") {
   ByteWriter writer;
   writer.WriteString("version");
@@ -48,8 +49,14 @@ std::string EncodedCheckpoint(const CheckpointNumbers& numbers, const std::strin
   writer.WriteString("other witness");
   writer.WriteInt64(numbers.parts);
   writer.WriteIndices({2, 0});  // that select each kernel
+  writer.WriteUint64(1);        // values with a test of the ranking
+  writer.WriteUint64(1);        // numbers of columns
+  writer.WriteInt64(4);
+  writer.WriteUint64(1);  // metrics
+  writer.WriteString("accuracy");
+  writer.WriteDoubles(numbers.tested);
   writer.WriteString("state");
-  return FramePayload("MRCRCKPT", 8, writer.bytes() + rest);
+  return FramePayload("MRCRCKPT", 9, writer.bytes() + rest);
 }
 
 TEST(RecipeProgressTest, SavedFormIsThatOfTheFormat) {
@@ -62,6 +69,7 @@ TEST(RecipeProgressTest, SavedFormIsThatOfTheFormat) {
   EXPECT_EQ(progress->others[0].witness, "other witness");
   EXPECT_EQ(progress->selection.trainings, 2);
   EXPECT_EQ(progress->selection.selected, (std::vector<int64_t>{2, 0}));
+  EXPECT_EQ(progress->ranking_tests[0].at(4).at("accuracy"), (std::vector<double>{0.75}));
   EXPECT_EQ(progress->run_state, "state");
   EXPECT_EQ(EncodeProgress(*progress, progress->run_state, progress->seconds_used, "version"),
             bytes);
@@ -88,6 +96,7 @@ TEST(RecipeProgressTest, ImpossibleCheckpointsAreDataLoss) {
   EXPECT_EQ(code(EncodedCheckpoint({.iterations = -1})), absl::StatusCode::kDataLoss);
   EXPECT_EQ(code(EncodedCheckpoint({.parts = 1})), absl::StatusCode::kDataLoss);
   EXPECT_EQ(code(EncodedCheckpoint({.accuracies = {}})), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(code(EncodedCheckpoint({.tested = {}})), absl::StatusCode::kDataLoss);
   EXPECT_EQ(GetReason(DecodeProgress(EncodedCheckpoint({}), "another", kPhases).status()),
             "OTHER_VERSION");
 }
@@ -95,10 +104,10 @@ TEST(RecipeProgressTest, ImpossibleCheckpointsAreDataLoss) {
 // Cut anywhere before it was framed.
 TEST(RecipeProgressTest, EveryTruncationIsDataLoss) {
   const std::string bytes = EncodedCheckpoint({});
-  const auto payload = UnframePayload("MRCRCKPT", 8, "checkpoint", bytes);
+  const auto payload = UnframePayload("MRCRCKPT", 9, "checkpoint", bytes);
   ASSERT_TRUE(payload.ok()) << payload.status();
   for (size_t length = 0; length < payload->size(); ++length) {
-    const std::string cut = FramePayload("MRCRCKPT", 8, payload->substr(0, length));
+    const std::string cut = FramePayload("MRCRCKPT", 9, payload->substr(0, length));
     EXPECT_EQ(DecodeProgress(cut, "version", kPhases).status().code(), absl::StatusCode::kDataLoss)
         << length;
   }

@@ -23,6 +23,7 @@ TARGET_SCALINGS = _proto.enum_words(_proto.enum("TargetScaling"))
 
 Validation = Union[None, float, int, str]
 Path = Optional[tuple[str, Sequence[float]]]
+RankingTest = Union[bool, Sequence[int], None]
 ClassWeight = Union[None, str, Mapping[Any, float]]
 
 
@@ -116,6 +117,13 @@ def stability_message(resamples: int) -> Any:
     return v1.SelectionStability(resamples=resamples) if resamples else None
 
 
+def ranking_test_message(test: RankingTest) -> Any:
+    """None and False: none. True: numbers of columns that the server chooses; else these."""
+    if test is None or test is False:
+        return None
+    return v1.RankingTest(columns=[] if test is True else [int(count) for count in test])
+
+
 def class_weights_message(weights: ClassWeight) -> Any:
     """None, ``"balanced"``, or a factor for each label."""
     if weights is None:
@@ -164,6 +172,7 @@ def train_request(
         validation=validation_message(settings.pop("validation")),
         path=path_message(settings.pop("path"), settings.pop("keep_path")),
         stability=stability_message(settings.pop("stability", 0)),
+        ranking_test=ranking_test_message(settings.pop("ranking_test", None)),
         class_weights=class_weights_message(settings.pop("class_weight")),
         labels=settings.pop("labels") or {},
         display_name=settings.pop("display_name"),

@@ -10,7 +10,7 @@ from mercer._channel import Connection, PathLike
 from mercer._images import images_part, patch_spec
 from mercer._proto import v1
 from mercer._tables import make_parts
-from mercer._training import ClassWeight, Path, Validation, train_request
+from mercer._training import ClassWeight, Path, RankingTest, Validation, train_request
 from mercer._upload import Upload
 from mercer.datasets import Dataset
 from mercer.jobs import Job
@@ -179,6 +179,7 @@ class Client:
         path: Path = None,
         keep_path: bool = False,
         stability: int = 0,
+        ranking_test: RankingTest = None,
         class_weight: ClassWeight = None,
         scaling: Optional[str] = None,
         imputation: Optional[str] = None,
@@ -235,6 +236,10 @@ class Client:
         stability : int
             So many further trainings, on random halves of the rows (50 is usual): the model's table ``"stability"``
             has the share of them that selects each kernel. 0: none.
+        ranking_test : True or sequence of int, optional
+            Of learners that rank columns: linear support vector machines on so many of the first ones (True: 1, 2, 4
+            and so on, and all), with nearly hard margins, are measured by `validation`: the model's table
+            ``"ranking_test"``.
         class_weight : "balanced" or mapping, optional
             Factors of the cost by label.
         scaling : str, optional

@@ -123,6 +123,7 @@ export interface TrainRequest {
   validation?: { holdOut?: { fraction?: Real }; folds?: { count?: number } };
   path?: { option?: string; values?: Real[]; keepAll?: boolean };
   stability?: { resamples?: number; fraction?: Real };
+  rankingTest?: { columns?: number[]; C?: Real };
   /** What the server decided where the request was silent. */
   decisions?: Warning[];
   classWeights?: { weighting?: string; weights?: Record<string, Real> };
@@ -186,6 +187,7 @@ export interface LearnerDescription {
   usesKernels?: boolean;
   defaultKernels?: string;
   severalTasks?: boolean;
+  ranksColumns?: boolean;
   needsOther?: boolean;
 }
 

@@ -27,6 +27,8 @@ export interface TrainForm {
   keepPath: boolean;
   /** Trainings on halves of the rows. */
   stability: string;
+  /** Numbers of first columns of the ranking, or 'auto'; empty: no test. */
+  rankingTest: string;
   holdOut: string;
   folds: string;
   relativeGap: string;
@@ -62,6 +64,7 @@ export function emptyForm(): TrainForm {
     pathValues: '',
     keepPath: false,
     stability: '',
+    rankingTest: '',
     holdOut: '',
     folds: '',
     relativeGap: '',
@@ -91,7 +94,8 @@ export function withLearner(form: TrainForm, learner: LearnerDescription): Train
   const kind = !learner.classification ? 'REGRESSION' : !learner.regression ? 'CLASSIFICATION' : form.kind;
   const squareRepair = learner.usesKernels ? form.squareRepair : '';
   const stability = learner.usesKernels ? form.stability : '';
-  return { ...form, learner: learner.name, options, kernels, squareRepair, stability, kind };
+  const rankingTest = learner.ranksColumns ? form.rankingTest : '';
+  return { ...form, learner: learner.name, options, kernels, squareRepair, stability, rankingTest, kind };
 }
 
 function optionValue(option: OptionDescription, text: string, path: string, reader: Reader): unknown {
@@ -151,6 +155,11 @@ function dataMessages(form: TrainForm, learner: LearnerDescription): TrainReques
 
 const withPrefix = (prefix: string, value: string) => (value ? prefix + value : undefined);
 
+function rankingTestMessage(text: string, reader: Reader) {
+  if (text === '') return undefined;
+  return text === 'auto' ? {} : { columns: reader.reals('ranking_test.columns', text) as number[] };
+}
+
 /** The request, and what in the form cannot be read. */
 export function toRequest(form: TrainForm, learner: LearnerDescription): { request: TrainRequest; violations: FieldViolation[] } {
   const reader = new Reader();
@@ -170,6 +179,7 @@ export function toRequest(form: TrainForm, learner: LearnerDescription): { reque
     validation: validationMessage(form, reader),
     path: form.pathOption && form.validation !== 'none' ? { option: form.pathOption, values: reader.reals('path.values', form.pathValues), keepAll: form.keepPath || undefined } : undefined,
     stability: withoutEmpty({ resamples: reader.integer('stability.resamples', form.stability) }),
+    rankingTest: form.validation !== 'none' ? rankingTestMessage(form.rankingTest, reader) : undefined,
     classWeights: form.classWeighting && form.kind !== 'REGRESSION' ? { weighting: `CLASS_WEIGHTING_${form.classWeighting}` } : undefined,
     stopping: withoutEmpty({
       relativeGap: reader.real('stopping.relative_gap', form.relativeGap),
@@ -193,7 +203,7 @@ export function pathsOf(form: TrainForm, learner: LearnerDescription): Set<strin
   const path = learnerPath(learner);
   return new Set([
     'data', 'task', 'target', 'target_kind', 'learner', 'target_scaling', 'coding', 'class_weights', 'model', 'display_name', 'labels', 'seed', 'threads', 'priority',
-    'validation', 'validation.hold_out.fraction', 'validation.folds.count', 'path.option', 'path.values', 'stability.resamples',
+    'validation', 'validation.hold_out.fraction', 'validation.folds.count', 'path.option', 'path.values', 'stability.resamples', 'ranking_test', 'ranking_test.columns',
     'preprocessing.scaling', 'preprocessing.imputation', 'preprocessing.unseen_category', 'preprocessing.square_repair',
     'stopping.relative_gap', 'stopping.max_iterations', 'stopping.time_limit',
     ...form.tasks.map((_, index) => `data[${index + 1}]`),
@@ -236,6 +246,7 @@ export function fromRequest(request: TrainRequest): TrainForm {
     pathValues: (request.path?.values ?? []).map(textFromReal).join(', '),
     keepPath: request.path?.keepAll ?? false,
     stability: textFromReal(request.stability?.resamples),
+    rankingTest: request.rankingTest ? (request.rankingTest.columns ?? []).join(', ') || 'auto' : '',
     relativeGap: textFromReal(request.stopping?.relativeGap),
     maxIterations: String(request.stopping?.maxIterations ?? ''),
     timeLimit: limit === undefined ? '' : `${limit} s`,

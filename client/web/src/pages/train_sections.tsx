@@ -158,6 +158,16 @@ export function ValidationSection({ form, change, learner }: SectionProps & { le
               onChange={(stability) => change({ stability })}
             />
           ) : null}
+          {learner.ranksColumns && form.validation !== 'none' && form.kind !== 'REGRESSION' ? (
+            <TextField
+              path="ranking_test.columns"
+              label="Test of the ranking on so many first columns"
+              placeholder="none; 1, 2, 4 or auto"
+              help="How good is the ranking? Linear machines on its first columns are measured on the rows held out."
+              value={form.rankingTest}
+              onChange={(rankingTest) => change({ rankingTest })}
+            />
+          ) : null}
           <TextField
             path="stopping.relative_gap"
             label={ranged('Relative gap to reach', '(0, 1)')}
