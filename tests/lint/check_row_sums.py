@@ -63,6 +63,7 @@ ALLOWED = {
     "core/kernels/lowrank/low_rank_operator.h": (1, FEATURES),
     "core/kernels/spec/normalization.cc": (3, KERNEL),
     "core/kernels/spec/pair_values.cc": (2, ROW),
+    "core/learners/coordinate_gradients/own_gradient.cc": (5, PAIRS),
     "core/learners/coordinate_gradients/verify.cc": (2, FEATURES),
     "core/learners/csi/csi.cc": (3, "over kernels, outputs and counts; over pivots"),
     "core/learners/csi/verify.cc": (8, FEATURES),
@@ -114,7 +115,7 @@ ALLOWED = {
     "core/solvers/gradients/coordinate_weight_solver.cc": (2, PAIRS),
     "core/solvers/gradients/gradient_problem.cc": (5, PAIRS),
     "core/solvers/gradients/gradient_problem.h": (1, FEATURES),
-    "core/solvers/gradients/gradient_results.cc": (15, PAIRS),
+    "core/solvers/gradients/gradient_results.cc": (16, PAIRS),
     "core/solvers/gradients/pair_kernel.cc": (1, PAIRS),
     "core/solvers/gradients/pair_preconditioner.cc": (5, PAIRS),
     "core/solvers/gradients/pair_solver.cc": (2, PAIRS),
@@ -155,6 +156,7 @@ ALLOWED = {
     "core/training/model/predictor.cc": (1, FEATURES),
     "core/training/recipe/recipe_progress.cc": (2, NUMBERS),
     "core/training/run/run_training.cc": (1, "over tasks, of sums over rows"),
+    "core/training/terms/differentiable_term.cc": (3, ROW),
 }
 
 
