@@ -139,8 +139,8 @@ class RecipeRunner {
       of_value.push_back(ActiveTerms(model->summary));
       of_value.push_back({"relative_gap", outcome.certificate.accuracy});
     }
-    AddMetrics(of_value, progress_.metrics[value]);
     MERCER_RETURN_IF_ERROR(TestRankingOnSplit(training, *model, context));
+    AddMetrics(of_value, progress_.metrics[value]);
     if (!plan_.has_folds()) {
       AppendMetrics("held_out.", metrics, *model);
       AppendMetrics("", outcome.metrics, *model);
