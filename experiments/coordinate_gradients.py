@@ -6,14 +6,14 @@
 
 DATA is a folder with the files that gene_data.py describes; `ring` reads none. Every measurement is written to the file
 of --results at once, and one that stands there is not made again. The tables go to the standard output; `heads` makes
-a second one of the measurements of `errors`.
+a second one of the measurements of `errors`, `jobs` one of jobs that rank and test their ranking.
 """
 
 import command_line
 import gene_data
-from study_genes import GeneLaboratory, errors, heads, ring
+from study_genes import GeneLaboratory, errors, heads, jobs, ring
 
-EXPERIMENTS = {"errors": errors, "heads": heads, "ring": ring}
+EXPERIMENTS = {"errors": errors, "heads": heads, "jobs": jobs, "ring": ring}
 METHODS = ("mercer", "scikit-learn")
 
 if __name__ == "__main__":

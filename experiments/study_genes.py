@@ -5,6 +5,7 @@ import warnings
 
 import gene_data
 import numpy as np
+import pandas as pd
 from measurements import markdown, mean
 from mercer.estimators import SVMRFE, CoordinateGradients, KernelSVC
 from sklearn.ensemble import RandomForestClassifier
@@ -95,6 +96,14 @@ RANKINGS = {
 }
 
 
+# Jobs that rank genes and test their ranking.
+JOBS = {
+    "GradKL-LS, 20 steps": ("coordinate_gradients", {"loss": "square", "C": 1.0, **dict(STEPS)}),
+    "GradKL-LS": ("coordinate_gradients", {"loss": "square", "C": 1.0}),
+    "SVM-RFE": ("svm_rfe", {"C": 1e4}),
+}
+
+
 class GeneLaboratory:
     """Ranks genes and tests rankings, unless that was done before."""
 
@@ -131,6 +140,28 @@ class GeneLaboratory:
         machine = KernelSVC(kernels="linear", C=cost, scaling="none", tol=1e-6)
         machine.fit(genes.train[:, chosen], genes.train_classes)
         return int(np.count_nonzero(machine.predict(genes.test[:, chosen]) != genes.test_classes))
+
+    def job(self, name, words):
+        """Errors on the test rows by number of genes, from one job that ranks and tests its ranking."""
+        learner, options = JOBS[words]
+        key = {"set": name, "job": words}
+
+        def measure():
+            genes = self.data(name)
+            rows = pd.DataFrame(np.vstack([genes.train, genes.test]), columns=genes.names)
+            parts = ["train"] * len(genes.train) + ["validation"] * len(genes.test)
+            classes = np.concatenate([genes.train_classes, genes.test_classes])
+            data = self._client.upload(rows.assign(part=parts, label=classes), "label", roles={"part": "split"})
+            counts = gene_data.COUNTS[name]
+            options_of_set = options | ({"counts": sorted(counts[:-1], reverse=True)} if learner == "svm_rfe" else {})
+            model = self._client.train(
+                data, learner, options_of_set, kernels=None if learner == "svm_rfe" else "linear", scaling="none",
+                validation="hold_out", ranking_test=counts, relative_gap=1e-6, threads=self._threads,
+            ).wait()  # fmt: skip
+            accuracies = np.asarray(model.model_tables["ranking_test"].values)[:, 0]
+            return {"errors": [round(len(genes.test) * (1 - accuracy)) for accuracy in accuracies]}
+
+        return self._measurements.measure(key, measure) if "mercer" in self._methods else self._measurements.get(key)
 
     def ring(self, seed, kernels, weights, cost):
         """The share of the scores that the two columns of the ring have, and whether they come first."""
@@ -177,6 +208,17 @@ def _difference(ours, printed):
     if printed is None:
         return None
     return sum(abs(error - int(other)) for error, other in zip(ours, printed.split()) if other != "-")
+
+
+def jobs(laboratory, names, numbers):
+    """A line for each job that ranks genes and tests its ranking: errors on the test rows by the number of genes."""
+    del numbers
+    texts = []
+    for name in names or ["leukemia"]:
+        found = {words: laboratory.job(name, words) for words in JOBS}
+        lines = [[words, *record["errors"]] for words, record in found.items() if record is not None]
+        texts.append(f"{name}:\n\n" + markdown(["job", *map(str, gene_data.COUNTS[name])], lines))
+    return "\n\n".join(texts)
 
 
 def heads(laboratory, names, numbers):
