@@ -204,8 +204,9 @@ absl::StatusOr<Answer> SolveHessianGradients(const json& fixture) {
   result["pair_predictions"] = FromVector(point.predictions);
   result["F_norm2"] = point.norm;
   const HessianFunction function = MakeHessianFunction(problem, *inputs.width, point.dual);
-  result["f0_train"] = FromVector(ValuesAt(function, inputs.rows).base);
-  const GradientValues tests = ValuesAt(function, inputs.tests);
+  MERCER_ASSIGN_OR_RETURN(const GradientValues train, ValuesAt(function, inputs.rows, context));
+  MERCER_ASSIGN_OR_RETURN(const GradientValues tests, ValuesAt(function, inputs.tests, context));
+  result["f0_train"] = FromVector(train.base);
   result["f0_test"] = FromVector(tests.base);
   result["grad_test"] = FromMatrix(tests.gradients);
   result["component_norms"] = FromVector(DerivativeNorms(function, problem.gram));

@@ -71,7 +71,6 @@ test('a request with every field comes through the form unchanged', () => {
     validation: { folds: { count: 3 } },
     path: { option: 'C', values: [10, 0.5], keepAll: true },
     stability: { resamples: 50 },
-    rankingTest: { columns: [1, 2, 4] },
     classWeights: { weighting: 'CLASS_WEIGHTING_BALANCED' },
     stopping: { relativeGap: 1e-4, maxIterations: '9007199254740993', timeLimit: '90s' },
     model: 'models/m',
@@ -84,6 +83,17 @@ test('a request with every field comes through the form unchanged', () => {
   const again = toRequest(fromRequest(request), lpMkl);
   assert.deepEqual(again.violations, []);
   assert.deepEqual(again.request, request);
+});
+
+test('a ranking is tested where the learner makes one, of classes, on rows held out', () => {
+  const svmRfe = learners.find((learner) => learner.name === 'svm_rfe')!;
+  const form = { ...withLearner(emptyForm(), svmRfe), rankingTest: '1, 2, 4' };
+  assert.deepEqual(toRequest(form, svmRfe).request.rankingTest, { columns: [1, 2, 4] });
+  assert.deepEqual(toRequest({ ...form, rankingTest: 'auto' }, svmRfe).request.rankingTest, {});
+  assert.equal(toRequest({ ...form, validation: 'none' }, svmRfe).request.rankingTest, undefined);
+  assert.equal(toRequest({ ...form, kind: 'REGRESSION' }, svmRfe).request.rankingTest, undefined);
+  assert.equal(withLearner(form, lpMkl).rankingTest, '');
+  assert.equal(fromRequest(toRequest(form, svmRfe).request).rankingTest, '1, 2, 4');
 });
 
 test('tasks are data sets, a column or none, for learners that take several', () => {

@@ -27,14 +27,17 @@ bool HasAllColumns(const CoordinateGradientsOptions& options) {
   return options.own_gradient || options.column_weights == ColumnWeights::kFixed;
 }
 
-// The matrix of the pairs of learner and verifier, or of the rows of a linear kernel.
+// Of the matrix of functions with their own gradient: pairs, or rows of a linear kernel.
+ByteCount OwnGradientOrder(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
+  return !options.own_gradient    ? ByteCount(0)
+         : shape.disjoint_columns ? ByteCount(shape.rows)
+                                  : CountPairs(options, shape);
+}
+
+// Those matrices of learner and verifier.
 ByteCount OwnGradientBytes(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
   constexpr Index kMatrices = 3;
-  if (!options.own_gradient) {
-    return ByteCount(0);
-  }
-  const ByteCount order =
-      shape.disjoint_columns ? ByteCount(shape.rows) : CountPairs(options, shape);
+  const ByteCount order = OwnGradientOrder(options, shape);
   return ByteCount(kMatrices) * order * order * ByteCount(sizeof(double));
 }
 
@@ -83,6 +86,10 @@ LearnerWork EstimateWork(const CoordinateGradientsOptions& options, const Proble
   work.training[WorkKind::kProductColumns] += steps * rows * rows * columns;
   work.training[WorkKind::kEntries] += rows * rows * columns + steps * 4 * pairs * columns;
   work.verification[WorkKind::kEntries] += rows * rows * columns + 4 * pairs * columns;
+  constexpr double kPasses = 20;  // of the matrix, where products solve its systems
+  const auto order = static_cast<double>(OwnGradientOrder(options, shape).value());
+  work.training[WorkKind::kEntries] += kPasses * order * order;
+  work.verification[WorkKind::kEntries] += 2 * order * order;
   return work;
 }
 

@@ -36,26 +36,47 @@ Vector SlopesOf(const PreparedProblem& prepared, const Vector& dual) {
 
 // What a dual says: norms of the derivatives in all columns, and the gradient at the kept rows.
 struct OwnGradient {
-  Vector slopes;             // of a linear kernel
+  Vector slopes;             // of a linear kernel: the gradient at all rows
   HessianFunction function;  // of a Gaussian
   Vector norms;
-  Matrix gradients;  // kept rows x columns
+  Matrix gradients;  // of a Gaussian over the root of their number, kept rows x columns
 };
 
-OwnGradient MakeOwnGradient(const TrainingProblem& problem, const PreparedProblem& prepared,
-                            const Vector& dual) {
+absl::StatusOr<OwnGradient> MakeOwnGradient(const TrainingProblem& problem,
+                                            const PreparedProblem& prepared, const Vector& dual,
+                                            RunContext& context) {
   const GradientProblem& gradients = prepared.problem;
   OwnGradient own;
   if (IsLinear(problem)) {
     own.slopes = SlopesOf(prepared, dual);
     own.norms = own.slopes.cwiseAbs();
-    own.gradients = own.slopes.transpose().replicate(gradients.num_rows(), 1);
     return own;
   }
   own.function = MakeHessianFunction(gradients, problem.kernels[0].bandwidth, dual);
   own.norms = DerivativeNorms(own.function, gradients.gram);
-  own.gradients = ValuesAt(own.function, own.function.rows).gradients;
+  MERCER_ASSIGN_OR_RETURN(GradientValues values,
+                          ValuesAt(own.function, own.function.rows, context));
+  own.gradients = std::move(values.gradients);
+  own.gradients *= 1 / std::sqrt(static_cast<double>(gradients.num_rows()));
   return own;
+}
+
+// Orthonormal directions of the gradients at the rows, columns x directions; empty: there are none.
+absl::StatusOr<Matrix> DirectionsOf(const OwnGradient& own, Index most, RunContext& context) {
+  if (own.slopes.size() == 0) {
+    return LeadingDirectionsOfRows(own.gradients, most, context);
+  }
+  Index largest = 0;
+  own.norms.maxCoeff(&largest);
+  return own.norms(largest) > 0
+             ? Matrix(std::copysign(1.0, own.slopes(largest)) * own.slopes.normalized())
+             : Matrix();
+}
+
+Matrix CovarianceAmong(const OwnGradient& own, const std::vector<Index>& columns) {
+  const Matrix some = own.slopes.size() > 0 ? Matrix(own.slopes(columns).transpose())
+                                            : Matrix(own.gradients(Eigen::all, columns));
+  return some.transpose() * some;
 }
 
 std::shared_ptr<DifferentiableTerm> TermOfDual(const TrainingProblem& problem,
@@ -101,9 +122,9 @@ void CheckOwnGradient(const TrainingProblem& problem, FieldViolations& violation
                        (problem.kernels[0].type == KernelType::kGaussian ||
                         problem.kernels[0].type == KernelType::kLinear) &&
                        is_whole(problem.kernels[0]),
-                   "kernels",
-                   "must be one Gaussian or one linear kernel of all columns, without a "
-                   "normalization, for functions with their own gradient");
+                   "own_gradient",
+                   "is for one Gaussian or one linear kernel of all columns, without a "
+                   "normalization");
 }
 
 absl::StatusOr<OwnGradientMachine> MakeOwnGradientMachine(const TrainingProblem& problem,
@@ -125,24 +146,20 @@ absl::StatusOr<TrainedPoint> OwnGradientPoint(const CoordinateGradientsOptions& 
                                               const TrainingProblem& problem,
                                               const PreparedProblem& prepared, const Vector& dual,
                                               RunContext& context) {
-  const OwnGradient own = MakeOwnGradient(problem, prepared, dual);
-  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  MERCER_ASSIGN_OR_RETURN(const OwnGradient own, MakeOwnGradient(problem, prepared, dual, context));
   TrainedPoint point;
   point.function.bias = Vector::Zero(1);
   auto term = TermOfDual(problem, prepared, own, point.function);
-  const double scale = 1 / std::sqrt(static_cast<double>(own.gradients.rows()));
   if (options.directions > 0) {
-    MERCER_ASSIGN_OR_RETURN(term->directions, LeadingDirectionsOfRows(scale * own.gradients,
-                                                                      options.directions, context));
+    MERCER_ASSIGN_OR_RETURN(term->directions, DirectionsOf(own, options.directions, context));
   }
   point.function.terms = {std::move(term)};
-  const Vector energies = 0.5 * own.norms.cwiseAbs2();
-  const CovarianceOf covariance = [&](const std::vector<Index>& columns) {
-    const Matrix some = scale * own.gradients(Eigen::all, columns);
-    return absl::StatusOr<Matrix>(some.transpose() * some);
-  };
-  MERCER_ASSIGN_OR_RETURN(point.summary.tables,
-                          TablesOfNorms(options, problem, own.norms, energies, covariance));
+  MERCER_ASSIGN_OR_RETURN(
+      point.summary.tables,
+      TablesOfNorms(options, problem, own.norms, 0.5 * own.norms.cwiseAbs2(),
+                    [&](const std::vector<Index>& columns) -> absl::StatusOr<Matrix> {
+                      return CovarianceAmong(own, columns);
+                    }));
   point.witness.arrays = {{"pair_dual", dual}};
   return point;
 }
@@ -168,7 +185,7 @@ absl::StatusOr<Verification> VerifyOwnGradient(const TrainingProblem& problem,
   }
   const HessianFunction function =
       MakeHessianFunction(prepared.problem, problem.kernels[0].bandwidth, at.dual);
-  GradientValues values = ValuesAt(function, rows);
+  MERCER_ASSIGN_OR_RETURN(GradientValues values, ValuesAt(function, rows, context));
   const double s = function.width;
   const double sums = function.sums.cwiseAbs().sum();
   const double moments = function.moments.rowwise().norm().sum();

@@ -19,7 +19,7 @@
 namespace mercer::coordinate_gradients {
 
 // Whether the kernels have derivatives that are known here: one Gaussian, or one linear kernel, of
-// all columns and as it is. Violations are named "kernels".
+// all columns and as it is. Violations are named "own_gradient".
 void CheckOwnGradient(const TrainingProblem& problem, FieldViolations& violations);
 
 // The machine of the pairs, or, of a linear kernel, where all pairs of a row have one prediction, of

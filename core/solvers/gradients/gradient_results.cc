@@ -177,11 +177,18 @@ absl::StatusOr<GradientDirections> LeadingDirections(const GradientProblem& prob
 
 absl::StatusOr<Matrix> LeadingDirectionsOfRows(const Matrix& gradients, Index most,
                                                RunContext& context) {
-  absl::StatusOr<Leading> leading =
-      gradients.cols() <= gradients.rows()
-          ? LeadingEigenvectors(gradients.transpose() * gradients, most, context)
-          : LeadingSingularVectors(gradients, most, context);
+  absl::StatusOr<Leading> leading = Leading();
+  if (gradients.cols() <= gradients.rows()) {
+    Matrix products = Matrix::Zero(gradients.cols(), gradients.cols());
+    MERCER_RETURN_IF_ERROR(TransposedProduct(gradients, gradients, products, context));
+    leading = LeadingEigenvectors(std::move(products), most, context);
+  } else {
+    leading = LeadingSingularVectors(gradients, most, context);
+  }
   MERCER_RETURN_IF_ERROR(leading.status());
+  if (leading->vectors.cols() == 0) {
+    return Matrix();
+  }
   FixSigns(leading->vectors);
   return std::move(leading->vectors);
 }
@@ -195,18 +202,30 @@ HessianFunction MakeHessianFunction(const GradientProblem& problem, double width
 }
 
 // grad f(x) = sum_j G(x, x_j) (b_j - (x - x_j) (a_j + b_j'(x - x_j) / s^2)) / s^2.
-GradientValues ValuesAt(const HessianFunction& function, const ConstMatrixRef& rows) {
+absl::StatusOr<GradientValues> ValuesAt(const HessianFunction& function, const ConstMatrixRef& rows,
+                                        RunContext& context) {
+  constexpr Index kRowsOfTask = 4;
   const double s2 = function.width * function.width;
+  const Matrix anchors = function.rows.transpose();
+  const Matrix moments = function.moments.transpose();
   GradientValues values{Vector::Zero(rows.rows()), Matrix::Zero(rows.rows(), rows.cols())};
-  for (Index i = 0; i < rows.rows(); ++i) {
-    for (Index j = 0; j < function.rows.rows(); ++j) {
-      const Eigen::RowVectorXd r = rows.row(i) - function.rows.row(j);
-      const double g = std::exp(-0.5 * r.squaredNorm() / s2);
-      const double linear = function.sums(j) + function.moments.row(j).dot(r) / s2;
-      values.base(i) += g * linear;
-      values.gradients.row(i) += g / s2 * (function.moments.row(j) - linear * r);
+  context.parallel().ForBlocks(rows.rows(), kRowsOfTask, [&](Index begin, Index end) {
+    Vector difference(rows.cols());
+    Vector gradient(rows.cols());
+    for (Index i = begin; i < end && !context.cancelled(); ++i) {
+      const Vector x = rows.row(i).transpose();
+      gradient.setZero();
+      for (Index j = 0; j < anchors.cols(); ++j) {
+        difference = x - anchors.col(j);
+        const double g = std::exp(-0.5 * difference.squaredNorm() / s2);
+        const double linear = function.sums(j) + moments.col(j).dot(difference) / s2;
+        values.base(i) += g * linear;
+        gradient += g / s2 * (moments.col(j) - linear * difference);
+      }
+      values.gradients.row(i) = gradient.transpose();
     }
-  }
+  });
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   return values;
 }
 

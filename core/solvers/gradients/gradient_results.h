@@ -62,7 +62,7 @@ absl::StatusOr<GradientDirections> LeadingDirections(const GradientProblem& prob
                                                      RunContext& context);
 
 // The same of gradients that are known at rows: orthonormal directions that hold most of the sum of
-// squares of `gradients`, rows x columns, as columns x directions.
+// squares of `gradients`, rows x columns, as columns x directions; empty when all are 0.
 absl::StatusOr<Matrix> LeadingDirectionsOfRows(const Matrix& gradients, Index most,
                                                RunContext& context);
 
@@ -76,8 +76,9 @@ struct HessianFunction {
 };
 HessianFunction MakeHessianFunction(const GradientProblem& problem, double width,
                                     const Vector& dual);
-// f and its gradient at rows, from their differences.
-GradientValues ValuesAt(const HessianFunction& function, const ConstMatrixRef& rows);
+// f and its gradient at rows, from their differences. Errors: kCancelled.
+absl::StatusOr<GradientValues> ValuesAt(const HessianFunction& function, const ConstMatrixRef& rows,
+                                        RunContext& context);
 // |d f / d x_p| in the space of G for all p, in O(m^2 d).
 Vector DerivativeNorms(const HessianFunction& function, const ConstMatrixRef& gram);
 

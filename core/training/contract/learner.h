@@ -110,9 +110,9 @@ struct Verification {
   // What else the verifier has found. With several outputs the largest value counts, of what was
   // found for every one of them.
   std::vector<Metric> metrics = {};
-  // Of one output whose function tells a gradient beside its values (Term::gradient): that at the same
-  // rows, by the columns of all feature blocks, and a bound as `scale` for each column. Empty: it
-  // tells none.
+  // Of one output whose function tells a gradient (Term::gradient): that at the same rows, by the
+  // columns of all feature blocks, and a bound as `scale` for each column. Empty: it tells
+  // none.
   Matrix gradients = {};
   Vector gradient_scales = {};
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -129,6 +130,11 @@ class RecipeRunner {
                             const TrainingOutcome& outcome, RunContext& context) {
     const size_t value = training.value;
     auto model = std::make_shared<Model>(phases_.Assemble(*made_, options, outcome));
+    // What may take long comes first: a checkpoint within it has nothing of this split.
+    std::map<int64_t, std::vector<Metric>> tested;
+    if (recipe_.ranking_test.has_value()) {
+      MERCER_ASSIGN_OR_RETURN(tested, TestRankingOnSplit(training, *model, context));
+    }
     HeldOutRows held_out;
     HeldOutRows& seen = plan_.has_folds() ? phases_.SeenByFolds(value) : held_out;
     MERCER_ASSIGN_OR_RETURN(
@@ -139,8 +145,10 @@ class RecipeRunner {
       of_value.push_back(ActiveTerms(model->summary));
       of_value.push_back({"relative_gap", outcome.certificate.accuracy});
     }
-    MERCER_RETURN_IF_ERROR(TestRankingOnSplit(training, *model, context));
     AddMetrics(of_value, progress_.metrics[value]);
+    for (const auto& [columns, of_machines] : tested) {
+      AddMetrics(of_machines, progress_.ranking_tests[value][columns]);
+    }
     if (!plan_.has_folds()) {
       AppendMetrics("held_out.", metrics, *model);
       AppendMetrics("", outcome.metrics, *model);
@@ -150,18 +158,14 @@ class RecipeRunner {
     return absl::OkStatus();
   }
 
-  absl::Status TestRankingOnSplit(const PlannedTraining& training, const Model& model,
-                                  RunContext& context) {
-    if (!recipe_.ranking_test.has_value()) {
-      return absl::OkStatus();
+  absl::StatusOr<std::map<int64_t, std::vector<Metric>>> TestRankingOnSplit(
+      const PlannedTraining& training, const Model& model, RunContext& context) {
+    auto tested =
+        phases_.TestRanking(model, *made_, plan_.splits()[*training.split].held_out, context);
+    if (!tested.ok() && plan_.has_folds()) {
+      return phases_.InFold(*training.split + 1, tested.status());
     }
-    MERCER_ASSIGN_OR_RETURN(
-        const auto found,
-        phases_.TestRanking(model, *made_, plan_.splits()[*training.split].held_out, context));
-    for (const auto& [count, metrics] : found) {
-      AddMetrics(metrics, progress_.ranking_tests[training.value][count]);
-    }
-    return absl::OkStatus();
+    return tested;
   }
 
   // Trains the model on all its rows; of a path that keeps all, one of its models.
@@ -378,6 +382,8 @@ class RecipeRunner {
   void AppendValidation(size_t value, Model& model) const {
     if (!progress_.ranking_tests[value].empty()) {
       model.summary.tables.push_back(RankingTestTable(progress_.ranking_tests[value]));
+    } else if (recipe_.ranking_test.has_value()) {
+      model.metrics.push_back({kRankingTestLeftOut, 1});
     }
     if (plan_.has_folds() && progress_.FoldsSeen(value) > 0) {
       const std::vector<Metric> own = std::exchange(model.metrics, {});

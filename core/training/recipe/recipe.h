@@ -135,7 +135,8 @@ absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
 // deviation, "active_terms" (kernels or features with a weight), "relative_gap" and more, of folds
 // their means; the metric "path.best" says which value is best, from 1, and of a path that keeps
 // all "path.number" which one the model is of. With `stability` the table kStabilityTable has a row
-// for each kernel, with `ranking_test` the table kRankingTestTable one for each number of columns.
+// for each kernel, with `ranking_test` the table kRankingTestTable one for each number of columns, or
+// the metric kRankingTestLeftOut says that limit or stop came before it.
 //
 // A run that is stopped or out of time ends with the best so far, and its metrics kFoldsLeftOut or
 // kValuesLeftOut say so. Where the model comes after folds, it is then trained with the value that

@@ -152,7 +152,12 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   MERCER_ASSIGN_OR_RETURN(size_t learner_bytes,
                           MostOfTrainings(entry.estimate_memory, entry, recipe, shape));
   if (recipe.ranking_test.has_value()) {
-    learner_bytes = std::max(learner_bytes, EstimateRankingTestMemory(*recipe.ranking_test, shape));
+    // The function of the model stands beside it.
+    MERCER_ASSIGN_OR_RETURN(const size_t numbers,
+                            MostOfTrainings(entry.feature_numbers, entry, recipe, shape));
+    const ByteCount test(EstimateRankingTestMemory(*recipe.ranking_test, shape, dataset.rows));
+    learner_bytes = std::max(learner_bytes,
+                             (test + ByteCount(2 * sizeof(double)) * ByteCount(numbers)).value());
   }
   MERCER_ASSIGN_OR_RETURN(const size_t of_tables,
                           MostOfTrainings(entry.table_bytes, entry, recipe, shape));

@@ -203,6 +203,7 @@ absl::StatusOr<TrainingOutcome> RecipePhases::Train(const RecipeProblem& made,
   MERCER_ASSIGN_OR_RETURN(TrainingOutcome outcome,
                           RunTraining(*run_.entry, options, *learner, made.problem, limits,
                                       run_state, context, observer, warm_start));
+  trained_ = true;
   if (stopped_before_ && outcome.stop_reason == StopReason::kTimeLimit) {
     outcome.stop_reason = StopReason::kStopRequested;
   }
@@ -220,6 +221,7 @@ void RecipePhases::SkipTo(int64_t phase) {
   requires_model_ = false;
   stopped_before_ = false;
   in_phase_ = false;
+  trained_ = false;
 }
 
 std::string RecipePhases::EncodeNow(std::string_view run_state) const {
@@ -228,8 +230,9 @@ std::string RecipePhases::EncodeNow(std::string_view run_state) const {
 
 void RecipePhases::CheckpointPhasesBefore(const absl::Status& error) {
   const bool has_begun = progress_.phase > 0 || !progress_.run_state.empty();
-  const bool cancelled = absl::IsCancelled(error) && !in_phase_ && has_begun;
-  const bool unsaved = IsDiskError(error) && progress_.phase > saved_phase_;
+  const bool is_ahead = progress_.phase > saved_phase_;  // else a later state may be saved
+  const bool cancelled = absl::IsCancelled(error) && (in_phase_ ? trained_ && is_ahead : has_begun);
+  const bool unsaved = IsDiskError(error) && is_ahead;
   if ((cancelled && observer_.WantsCheckpoint()) || (unsaved && observer_.WantsLastCheckpoint())) {
     observer_.OnCheckpoint(EncodeNow(progress_.run_state));
   }
@@ -302,31 +305,36 @@ absl::StatusOr<std::map<int64_t, std::vector<Metric>>> RecipePhases::TestRanking
   const Interruption interruption(
       clock_.Monotonic() + TimeLeft(), [this] { return observer_.StopRequested(); }, clock_);
   const InterruptibleScope scope(context, interruption);
-  std::map<int64_t, std::vector<Metric>> found;
-  const auto test = [&]() -> absl::Status {
-    MERCER_ASSIGN_OR_RETURN(
-        const RankingTester ranking,
-        RankingTester::Make(made.problem, model.summary, *recipe_.ranking_test, context));
-    const RoleColumn labels = SelectLabels(plan_.target(), rows);
-    auto tested = std::make_shared<Model>(model);
-    for (const Index count : ranking.Counts()) {
-      MERCER_ASSIGN_OR_RETURN(RankedMachines machines, ranking.Train(count, context));
-      tested->function = std::move(machines.function);
-      MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor, Predictor::Make(tested));
-      MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
-                              PredictRows(*predictor, *made.inputs, rows, context));
-      MERCER_ASSIGN_OR_RETURN(std::vector<Metric> metrics,
-                              EvaluatePrediction(model.coding, prediction, labels, context));
-      metrics.push_back({"relative_gap", machines.relative_gap});
-      found[count] = std::move(metrics);
-    }
-    return absl::OkStatus();
-  };
-  const absl::Status tested = test();
-  if (absl::IsCancelled(tested) && context.interrupted()) {
+  auto found = TestMachines(model, made, rows, context);
+  if (absl::IsCancelled(found.status()) && context.interrupted()) {
     return std::map<int64_t, std::vector<Metric>>();
   }
-  MERCER_RETURN_IF_ERROR(tested);
+  return found;
+}
+
+absl::StatusOr<std::map<int64_t, std::vector<Metric>>> RecipePhases::TestMachines(
+    const Model& model, const RecipeProblem& made, const std::vector<Index>& rows,
+    RunContext& context) const {
+  MERCER_ASSIGN_OR_RETURN(
+      const RankingTester tester,
+      RankingTester::Make(made.problem, model.summary, *recipe_.ranking_test, context));
+  const RoleColumn labels = SelectLabels(plan_.target(), rows);
+  std::map<int64_t, std::vector<Metric>> found;
+  auto of_machines = std::make_shared<Model>(model);
+  of_machines->summary = {};
+  for (const Index count : tester.Counts()) {
+    of_machines->function = {};
+    MERCER_ASSIGN_OR_RETURN(RankedMachines machines, tester.Train(count, context));
+    of_machines->function = std::move(machines.function);
+    MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
+                            Predictor::Make(of_machines));
+    MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
+                            PredictRows(*predictor, *made.inputs, rows, context));
+    MERCER_ASSIGN_OR_RETURN(std::vector<Metric> metrics,
+                            EvaluatePrediction(model.coding, prediction, labels, context));
+    metrics.push_back({"relative_gap", machines.relative_gap});
+    found[count] = std::move(metrics);
+  }
   return found;
 }
 

@@ -85,6 +85,9 @@ class RecipePhases {
   absl::Status InFold(size_t fold, const absl::Status& status) const;
 
  private:
+  absl::StatusOr<std::map<int64_t, std::vector<Metric>>> TestMachines(
+      const Model& model, const RecipeProblem& made, const std::vector<Index>& rows,
+      RunContext& context) const;
   absl::Status BeginHeldOut(const RunContext& context);
   // What every model has to beat on rows with these labels.
   absl::StatusOr<std::vector<Metric>> EvaluateBaseline(const OutputCoding& coding,
@@ -108,6 +111,7 @@ class RecipePhases {
   bool requires_model_ = false;
   bool stopped_before_ = false;  // the current phase, which trains for kTimeAfterStop
   bool in_phase_ = false;  // the training loop of the phase has begun: it writes the checkpoints
+  bool trained_ = false;   // and has ended, so that it writes none any more
 };
 
 // Metrics that say that a run was ended before its validation was through: how many folds, or values
@@ -115,6 +119,8 @@ class RecipePhases {
 inline constexpr char kFoldsLeftOut[] = "left_out.folds";
 inline constexpr char kValuesLeftOut[] = "left_out.values";
 inline constexpr char kLeftOutOf[] = "left_out.of";
+// That a test of the ranking did not come to its end on any split.
+inline constexpr char kRankingTestLeftOut[] = "left_out.ranking_test";
 // Appends them, that with this name first, unless all were through.
 void AppendLeftOut(std::string_view name, size_t through, size_t all, Model& model);
 

@@ -93,6 +93,9 @@ class PhaseEstimate {
     return absl::OkStatus();
   }
 
+  // Counts a test of the ranking with every training that is added from now on, if there is one.
+  void TestRankings() { tests_ranking_ = recipe_.ranking_test.has_value(); }
+
   double training_seconds() const { return training_; }
   double verification_seconds() const { return verification_; }
 
@@ -156,7 +159,7 @@ class PhaseEstimate {
     work *= recipe_.validation.kind == ValidationKind::kNone
                 ? 0.0
                 : std::max(held_out, 0.0) * static_cast<double>(shape.rows);
-    if (recipe_.ranking_test.has_value()) {
+    if (tests_ranking_) {
       work += EstimateRankingTestWork(*recipe_.ranking_test, shape);
     }
     return work;
@@ -167,6 +170,7 @@ class PhaseEstimate {
   const Dataset& dataset_;
   const RunningConditions& conditions_;
   const Index parts_at_once_;
+  bool tests_ranking_ = false;
   double training_ = 0;
   double verification_ = 0;
 };
@@ -182,6 +186,9 @@ absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
   PhaseEstimate model(entry, recipe, dataset, conditions, parts_at_once);
   MERCER_ASSIGN_OR_RETURN(const Index fold_count, CountFolds(recipe, dataset, context));
   const auto count = static_cast<double>(fold_count);
+  if (recipe.validation.kind == ValidationKind::kHoldOut) {
+    model.TestRankings();
+  }
   const bool one_of_path = count > 0 && !(recipe.path.has_value() && recipe.path->keep_all);
   MERCER_RETURN_IF_ERROR(one_of_path ? model.AddLargest(shape) : model.AddAll(shape));
   double part_seconds = 0;
@@ -198,6 +205,7 @@ absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
   if (count > 0) {
     const double kept = static_cast<double>(shape.rows) * (1 - 1 / count);
     shape.rows = std::max<Index>(1, static_cast<Index>(kept));
+    folds.TestRankings();
     MERCER_RETURN_IF_ERROR(folds.AddAll(shape));
   }
   const double fold_seconds =

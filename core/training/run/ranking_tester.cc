@@ -67,16 +67,21 @@ std::vector<Index> CountsOf(const RankingTestOptions& options, Index columns) {
 
 }  // namespace
 
-// All columns, those of a machine and their transposed, its Gram matrix and Newton's system.
-size_t EstimateRankingTestMemory(const RankingTestOptions& options, const ProblemShape& shape) {
+// All columns; those of a machine and their transposed, its Gram matrix and Newton's system; the
+// function of a number of columns beside that of the one before.
+size_t EstimateRankingTestMemory(const RankingTestOptions& options, const ProblemShape& shape,
+                                 Index table_rows) {
   constexpr Index kVectors = 40;
+  constexpr ByteCount kBytesOfFeature(64);
   const std::vector<Index> counts = CountsOf(options, shape.columns);
   const ByteCount rows(shape.rows);
   const ByteCount largest(counts.empty() ? 0 : counts.back());
-  return (rows *
-          (ByteCount(shape.columns) + ByteCount(2) * largest + ByteCount(2) * rows +
-           ByteCount(kVectors + 2 * shape.outputs)) *
-          ByteCount(sizeof(double)))
+  const ByteCount outputs(shape.outputs);
+  const ByteCount number(sizeof(double));
+  return ((rows * (ByteCount(2) * largest + ByteCount(2) * rows + ByteCount(kVectors)) +
+           ByteCount(table_rows) * (ByteCount(shape.columns) + ByteCount(2) * outputs)) *
+              number +
+          ByteCount(2) * largest * outputs * (number + kBytesOfFeature))
       .value();
 }
 
@@ -127,43 +132,58 @@ absl::StatusOr<RankingTester> RankingTester::Make(const TrainingProblem& problem
 
 std::vector<Index> RankingTester::Counts() const { return CountsOf(options_, columns_.cols()); }
 
+absl::Status RankingTester::TrainOutputs(const Ranking& ranking, Index count, Index first,
+                                         Index outputs, RankedMachines& trained,
+                                         RunContext& context) const {
+  const TaskData& task = problem_.tasks[0];
+  std::vector<Index> rows;
+  for (Index i = 0; i < task.targets.rows(); ++i) {
+    if ((task.targets.row(i).segment(first, outputs).array() != 0).any()) {
+      rows.push_back(i);
+    }
+  }
+  TaskData seen;
+  seen.targets = task.targets.middleCols(first, outputs)(rows, Eigen::all);
+  seen.costs = task.costs(rows);
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, MakeLoss(LossKind::kHinge));
+  const std::vector<SvmProblem> machines = MakeMachines(seen, loss, options_.C);
+  const Matrix some = columns_(rows, Ranking(ranking.begin(), ranking.begin() + count));
+  const auto gram = std::make_shared<Matrix>(Matrix::Zero(some.rows(), some.rows()));
+  MERCER_RETURN_IF_ERROR(AddProduct(1, some, some.transpose(), *gram, context));
+  const DenseKernelOperator kernel(gram);
+  FeatureTerm term;
+  term.family.kind = FeatureFamilyKind::kColumns;
+  term.num_inputs = columns_.cols();
+  for (Index place = 0; place < count; ++place) {
+    term.groups.push_back({static_cast<double>(ranking[static_cast<size_t>(place)])});
+  }
+  term.coefficients.resize(count, outputs);
+  for (Index o = 0; o < outputs; ++o) {
+    SvmNewtonSolver solver(kernel, kMachineGap);
+    MERCER_RETURN_IF_ERROR(solver.Start(machines[static_cast<size_t>(o)], {}, context));
+    MERCER_RETURN_IF_ERROR(solver.Run(context));
+    const SvmCertificate& certificate = solver.certificate();
+    const double scale = certificate.primal_scale;
+    term.outputs.push_back(static_cast<int>(first + o));
+    for (Index place = 0; place < count; ++place) {
+      term.coefficients(place, o) = scale * DotOfRows(some.col(place), solver.dual());
+    }
+    trained.function.bias(first + o) = scale * certificate.bias.chosen;
+    trained.relative_gap = std::max(trained.relative_gap, certificate.RelativeGap());
+  }
+  trained.function.terms.push_back(std::make_shared<const FeatureTerm>(std::move(term)));
+  return absl::OkStatus();
+}
+
 // Each ranking has a term for the outputs that it is of, and each output a machine.
 absl::StatusOr<RankedMachines> RankingTester::Train(Index count, RunContext& context) const {
-  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss, MakeLoss(LossKind::kHinge));
-  const std::vector<SvmProblem> machines = MakeMachines(problem_.tasks[0], loss, options_.C);
-  const auto outputs = static_cast<Index>(machines.size());
-  const auto num_rankings = static_cast<Index>(rankings_.size());
+  const Index outputs = problem_.tasks[0].targets.cols();
   RankedMachines trained;
   trained.function.bias.resize(outputs);
+  const auto num_rankings = static_cast<Index>(rankings_.size());
   for (Index r = 0; r < num_rankings; ++r) {
-    const Ranking& ranking = rankings_[static_cast<size_t>(r)];
-    const Matrix some = columns_(Eigen::all, Ranking(ranking.begin(), ranking.begin() + count));
-    const auto gram = std::make_shared<Matrix>(Matrix::Zero(some.rows(), some.rows()));
-    MERCER_RETURN_IF_ERROR(AddProduct(1, some, some.transpose(), *gram, context));
-    const DenseKernelOperator kernel(gram);
-    FeatureTerm term;
-    term.family.kind = FeatureFamilyKind::kColumns;
-    term.num_inputs = columns_.cols();
-    for (Index place = 0; place < count; ++place) {
-      term.groups.push_back({static_cast<double>(ranking[static_cast<size_t>(place)])});
-    }
-    const Index first = num_rankings == 1 ? 0 : r;
-    const Index end = num_rankings == 1 ? outputs : r + 1;
-    term.coefficients.resize(count, end - first);
-    for (Index o = first; o < end; ++o) {
-      SvmNewtonSolver solver(kernel, kMachineGap);
-      MERCER_RETURN_IF_ERROR(solver.Start(machines[static_cast<size_t>(o)], {}, context));
-      MERCER_RETURN_IF_ERROR(solver.Run(context));
-      const SvmCertificate& certificate = solver.certificate();
-      const double scale = certificate.primal_scale;
-      term.outputs.push_back(static_cast<int>(o));
-      for (Index place = 0; place < count; ++place) {
-        term.coefficients(place, o - first) = scale * DotOfRows(some.col(place), solver.dual());
-      }
-      trained.function.bias(o) = scale * certificate.bias.chosen;
-      trained.relative_gap = std::max(trained.relative_gap, certificate.RelativeGap());
-    }
-    trained.function.terms.push_back(std::make_shared<const FeatureTerm>(std::move(term)));
+    MERCER_RETURN_IF_ERROR(TrainOutputs(rankings_[static_cast<size_t>(r)], count, r,
+                                        num_rankings == 1 ? outputs : 1, trained, context));
   }
   return trained;
 }

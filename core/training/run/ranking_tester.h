@@ -18,8 +18,7 @@
 namespace mercer {
 
 struct RankingTestOptions {
-  // How many of the first columns a machine has, each number once, >= 1; empty: 1, 2, 4 and so on,
-  // and all columns.
+  // How many of the first columns a machine has, >= 1; empty: 1, 2, 4 and so on, and all columns.
   std::vector<int64_t> columns;
   double C = 1e4;  // of the machines, > 0: cost of a row of weight 1
 };
@@ -38,8 +37,10 @@ struct RankedMachines {
   double relative_gap = 0;  // certified, of the worst
 };
 
-// Upper bound on the bytes of a test with so many rows and columns, and its work.
-size_t EstimateRankingTestMemory(const RankingTestOptions& options, const ProblemShape& shape);
+// Upper bound on the bytes of a test on a table of so many rows, and its work; the rows of `shape`
+// are those of its largest machine.
+size_t EstimateRankingTestMemory(const RankingTestOptions& options, const ProblemShape& shape,
+                                 Index table_rows);
 WorkCount EstimateRankingTestWork(const RankingTestOptions& options, const ProblemShape& shape);
 
 // The machines on the first columns of a model's ranking, trained on rows that it was made from.
@@ -52,7 +53,7 @@ class RankingTester {
                                             const ModelSummary& summary,
                                             const RankingTestOptions& options, RunContext& context);
 
-  // The numbers of columns that are to be tested, of which no data with fewer have more.
+  // The numbers of columns that are to be tested, ascending, as far as there are so many columns.
   std::vector<Index> Counts() const;
   // Errors: kCancelled; those of SvmNewtonSolver.
   absl::StatusOr<RankedMachines> Train(Index count, RunContext& context) const;
@@ -70,10 +71,14 @@ class RankingTester {
   static absl::StatusOr<std::vector<Ranking>> ReadRankings(const ModelSummary& summary,
                                                            Index outputs, Index columns);
 
+  // Trains the outputs from `first` on, which have a ranking in common, on their rows.
+  absl::Status TrainOutputs(const Ranking& ranking, Index count, Index first, Index outputs,
+                            RankedMachines& trained, RunContext& context) const;
+
   const TrainingProblem& problem_;
-  const RankingTestOptions options_;
-  const std::vector<Ranking> rankings_;  // of all outputs, or one for each
-  const Matrix columns_;                 // rows of the problem x columns
+  RankingTestOptions options_;
+  std::vector<Ranking> rankings_;  // of all outputs, or one for each
+  Matrix columns_;                 // rows of the problem x columns
 };
 
 }  // namespace mercer

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/numeric/index_range.h"
 #include "core/base/status/status_macros.h"
 #include "core/features/feature_rows.h"
 #include "core/training/terms/term_kinds.h"
@@ -134,7 +133,7 @@ TermKind Differentiable() { return MakeTermKind<DifferentiableTerm>(); }
 absl::Status DifferentiableTerm::CheckOwnShape(const TermPlace& place) const {
   MERCER_RETURN_IF_ERROR(CheckParts());
   const auto count = static_cast<Index>(anchors.size());
-  if (outputs.size() != 1 || columns != IndexRange(0, num_inputs) ||
+  if (outputs.size() != 1 || static_cast<Index>(columns.size()) != num_inputs ||
       (slopes.size() != 0 && slopes.size() != num_inputs) || sums.size() != count ||
       moments.rows() != count || (count > 0 && moments.cols() != num_inputs)) {
     return UnreadableModel("the parts of a differentiable function do not fit each other");

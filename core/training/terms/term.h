@@ -2,8 +2,8 @@
 //
 // What is common to all kinds of terms is this interface; no other code of the training, of the
 // model files or of the service goes over kinds, but for the first two, which have places in the
-// files and messages of their own. To add a kind: a class that implements TermOf, the
-// function terms::Name() that makes its TermKind, and its line in terms.inc.
+// files and messages of their own. To add a kind: a class that implements TermOf, the function
+// terms::Name() that makes its TermKind, and its line in terms.inc.
 #pragma once
 
 #include <cstdint>

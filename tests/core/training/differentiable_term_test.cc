@@ -167,6 +167,7 @@ TEST(DifferentiableTermTest, WhatDoesNotFitIsDataLoss) {
   EXPECT_TRUE(with([](DifferentiableTerm& term) { term.width = 0; }));
   EXPECT_TRUE(with([](DifferentiableTerm& term) { term.sums(0) = kInfinity; }));
   EXPECT_TRUE(with([](DifferentiableTerm& term) { term.num_inputs = 4; }));
+  EXPECT_TRUE(with([](DifferentiableTerm& term) { term.num_inputs = Index{1} << 62; }));
 }
 
 TEST(DifferentiableTermTest, RowsThatOverflowAreNamed) {

@@ -101,10 +101,11 @@ def _differentiable(content: bytes) -> DifferentiableTerm:
     )
     count = len(anchors)
     fits = (
-        list(columns) == list(range(num_inputs))
+        len(columns) == num_inputs
         and len(slopes) in (0, num_inputs)
         and len(sums) == len(moments) == count
-        and (count == 0 or (moments.shape[1] == num_inputs and width > 0 and anchors.min() >= 0))
+        and (count == 0 or (moments.shape[1] == num_inputs and 0 < width < np.inf and anchors.min() >= 0))
+        and bool(np.isfinite(slopes).all() and np.isfinite(sums).all() and np.isfinite(moments).all())
     )
     _check(term, outputs, reader, fits)
     return term

@@ -341,8 +341,9 @@ def _check(model: ModelFile) -> None:
     of_kernels = [(term, len(model.bias)) for term in model.terms]
     of_kernels += [(term.functions, len(term.columns)) for term in model.gradients if isinstance(term, KernelGradient)]
     for smooth in model.differentiable_terms:
-        points = model.bases[smooth.basis] if smooth.basis < len(model.bases) else None
-        if len(smooth.anchors) and (points is None or smooth.anchors.max() >= points.rows):
+        points = model.bases[smooth.basis] if 0 <= smooth.basis < len(model.bases) else None
+        fits = points is not None and sum(block.values.shape[1] for block in points.blocks) == smooth.num_inputs
+        if len(smooth.anchors) and (points is None or not fits or smooth.anchors.max() >= points.rows):
             raise ModelFileError("the model file is inconsistent: a function names rows that do not exist")
     for term, outputs in of_kernels:
         fits = (

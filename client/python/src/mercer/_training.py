@@ -121,7 +121,10 @@ def ranking_test_message(test: RankingTest) -> Any:
     """None and False: none. True: numbers of columns that the server chooses; else these."""
     if test is None or test is False:
         return None
-    return v1.RankingTest(columns=[] if test is True else [int(count) for count in test])
+    counts = [] if test is True else [int(count) for count in test]
+    if test is not True and not counts:
+        raise ValueError("ranking_test must be True or numbers of columns, is empty")
+    return v1.RankingTest(columns=counts)
 
 
 def class_weights_message(weights: ClassWeight) -> Any:

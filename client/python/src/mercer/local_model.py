@@ -263,7 +263,7 @@ class LocalModel:
     def gradients(
         self, rows: Any, squares: Optional[Mapping[str, Any]] = None, unseen: str = "model"
     ) -> dict[str, tuple[tuple[str, ...], Array]]:
-        """The gradients that were learned beside the values; arguments as for :meth:`decision_values`.
+        """The gradients that were learned with the values; arguments as for :meth:`decision_values`.
 
         Returns
         -------

@@ -179,7 +179,7 @@ export function toRequest(form: TrainForm, learner: LearnerDescription): { reque
     validation: validationMessage(form, reader),
     path: form.pathOption && form.validation !== 'none' ? { option: form.pathOption, values: reader.reals('path.values', form.pathValues), keepAll: form.keepPath || undefined } : undefined,
     stability: withoutEmpty({ resamples: reader.integer('stability.resamples', form.stability) }),
-    rankingTest: form.validation !== 'none' ? rankingTestMessage(form.rankingTest, reader) : undefined,
+    rankingTest: form.validation !== 'none' && form.kind !== 'REGRESSION' && learner.ranksColumns ? rankingTestMessage(form.rankingTest, reader) : undefined,
     classWeights: form.classWeighting && form.kind !== 'REGRESSION' ? { weighting: `CLASS_WEIGHTING_${form.classWeighting}` } : undefined,
     stopping: withoutEmpty({
       relativeGap: reader.real('stopping.relative_gap', form.relativeGap),

@@ -11,9 +11,12 @@
 
 #include "core/base/status/errors.h"
 #include "core/learners/registry.h"
+#include "core/training/model/model.h"
 #include "core/training/model/predictor.h"
+#include "core/training/recipe/recipe.h"
 #include "core/training/run/verification.h"
 #include "core/training/terms/differentiable_term.h"
+#include "tests/core/training/scripted_learner.h"
 #include "tests/support/field_violation.h"
 #include "tests/support/json_fixture.h"
 #include "tests/support/learner_runs.h"
@@ -169,11 +172,39 @@ TEST(OwnGradientTest, AFunctionThatIsNotThatOfItsWitnessIsRefused) {
   }
 }
 
+// Functions that are 0 have no directions, and their models are read again.
+TEST(OwnGradientTest, TargetsWithoutAGradientHaveReadableModels) {
+  for (const KernelType type : {KernelType::kGaussian, KernelType::kLinear}) {
+    for (const bool constant_columns : {false, true}) {
+      Dataset data = RegressionData(30, 3, 2);
+      if (constant_columns) {
+        data.blocks[0].values = SharedMatrix(RowMatrix(RowMatrix::Ones(30, 3)));
+      } else {
+        data.role_columns[0].values.setConstant(4);
+      }
+      TrainingRecipe recipe;
+      recipe.learner = "coordinate_gradients";
+      recipe.kind = TargetKind::kRegression;
+      recipe.options["own_gradient"] = true;
+      KernelGrid grid;
+      grid.prototype.type = type;
+      recipe.kernels = {grid};
+      RunContext context;
+      RecordingObserver observer;
+      const auto trained =
+          RunRecipe({&OwnLearner(), &recipe, &data, "digest", "version"}, {}, context, observer);
+      ASSERT_TRUE(trained.ok()) << trained.status();
+      EXPECT_TRUE(LoadModel(SaveModel(trained->model)).ok());
+    }
+  }
+}
+
 TEST(OwnGradientTest, OtherKernelsAreRefused) {
   const auto refused = [](auto change) {
     TrainingProblem problem = OwnProblem(TargetKind::kClassification, KernelType::kGaussian);
     change(problem);
-    return Violation(RunToGap(OwnLearner(), {{"own_gradient", true}}, problem).status(), "kernels");
+    return Violation(RunToGap(OwnLearner(), {{"own_gradient", true}}, problem).status(),
+                     "own_gradient");
   };
   EXPECT_EQ(refused([](TrainingProblem&) {}), "");
   EXPECT_NE(refused([](TrainingProblem& problem) {

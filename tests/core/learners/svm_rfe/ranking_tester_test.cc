@@ -209,6 +209,7 @@ TEST(RankingTesterTest, AStopEndsTheTest) {
       {FindLearner("svm_rfe"), &recipe, &data, "digest", "version"}, {}, context, observer);
   ASSERT_TRUE(stopped.ok()) << stopped.status();
   EXPECT_EQ(TableNamed(stopped->model, kRankingTestTable), nullptr);
+  EXPECT_EQ(MetricsOf(stopped->model)["left_out.ranking_test"], 1);
 }
 
 TEST(RankingTesterTest, EstimatesCountIt) {

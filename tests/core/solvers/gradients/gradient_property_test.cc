@@ -80,7 +80,7 @@ TEST(PairKernelTest, TheHessianMatrixIsTheNormOfItsFunction) {
   const Matrix q = HessianPairMatrix(problem, kWidth, context).value();
   const Vector v = RandomVector(problem.num_pairs(), 1);
   const HessianFunction function = MakeHessianFunction(problem, kWidth, v);
-  const GradientValues at = ValuesAt(function, data.rows);
+  const GradientValues at = ValuesAt(function, data.rows, context).value();
   // Q v are the predictions of the function and its own gradient.
   const Vector predictions = q * v;
   for (Index p = 0; p < problem.num_pairs(); ++p) {
@@ -96,7 +96,8 @@ TEST(PairKernelTest, TheHessianMatrixIsTheNormOfItsFunction) {
     up.col(l).array() += kStep;
     down.col(l).array() -= kStep;
     const Vector slope =
-        (ValuesAt(function, up).base - ValuesAt(function, down).base) / (2 * kStep);
+        (ValuesAt(function, up, context)->base - ValuesAt(function, down, context)->base) /
+        (2 * kStep);
     EXPECT_LE((slope - at.gradients.col(l)).cwiseAbs().maxCoeff(), 1e-7);
   }
 }
