@@ -115,7 +115,7 @@ ALLOWED = {
     "core/solvers/gradients/coordinate_weight_solver.cc": (2, PAIRS),
     "core/solvers/gradients/gradient_problem.cc": (5, PAIRS),
     "core/solvers/gradients/gradient_problem.h": (1, FEATURES),
-    "core/solvers/gradients/gradient_results.cc": (16, PAIRS),
+    "core/solvers/gradients/gradient_results.cc": (15, PAIRS),
     "core/solvers/gradients/pair_kernel.cc": (1, PAIRS),
     "core/solvers/gradients/pair_preconditioner.cc": (5, PAIRS),
     "core/solvers/gradients/pair_solver.cc": (2, PAIRS),
