@@ -68,6 +68,9 @@ inline std::vector<OptionValues> NonDefaultOptions(const LearnerEntry& entry, Ta
   OptionValues lower;
   OptionValues upper;
   for (const OptionField& field : entry.fields) {
+    if (field.name == "own_gradient") {
+      continue;  // It is for a single kernel, and has tests of its own.
+    }
     std::vector<OptionValue> values = ExtremeValues(field, kind);
     lower[field.name] = values.front();
     upper[field.name] = values.back();
