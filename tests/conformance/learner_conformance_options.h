@@ -62,15 +62,21 @@ inline std::vector<OptionValue> InnerValues(const OptionField& field) {
   return values;
 }
 
+// The problem with the kernels that the options are for: of some a single one.
+inline TrainingProblem WithKernelsFor(TrainingProblem problem, const OptionValues& options) {
+  const auto own_gradient = options.find("own_gradient");
+  if (own_gradient != options.end() && own_gradient->second == OptionValue(true)) {
+    problem.kernels.resize(1);
+  }
+  return problem;
+}
+
 // One option at a time, then all at their lower and all at their upper ends.
 inline std::vector<OptionValues> NonDefaultOptions(const LearnerEntry& entry, TargetKind kind) {
   std::vector<OptionValues> variants;
   OptionValues lower;
   OptionValues upper;
   for (const OptionField& field : entry.fields) {
-    if (field.name == "own_gradient") {
-      continue;  // It is for a single kernel, and has tests of its own.
-    }
     std::vector<OptionValue> values = ExtremeValues(field, kind);
     lower[field.name] = values.front();
     upper[field.name] = values.back();
@@ -118,7 +124,7 @@ TEST_P(LearnerConformance, EveryOptionAtItsBoundsTrainsOrNamesTheOption) {
   variants.emplace_back();
   for (const OptionValues& options : variants) {
     const absl::StatusOr<TrainingOutcome> outcome =
-        Train(problem, {.options = options, .max_iterations = 300});
+        Train(WithKernelsFor(problem, options), {.options = options, .max_iterations = 300});
     if (outcome.ok()) {
       ExpectFinite(*outcome, OptionText(options));
       EXPECT_TRUE(Values(outcome->point, *problem.tasks[0].inputs).allFinite())
@@ -137,10 +143,11 @@ TEST_P(LearnerConformance, ThreadsAndCachesDoNotChangeTheBitsUnderAnyOptions) {
   problem.tasks[0].inputs = std::make_shared<const PreparedData>(std::move(named));
   for (const OptionValues& options : ToRun(NonDefaultOptions(entry(), kind()))) {
     const auto left = [&](int threads, std::shared_ptr<SharedCache> cache) {
-      const absl::StatusOr<TrainingOutcome> outcome = Train(problem, {.options = options,
-                                                                      .max_iterations = 12,
-                                                                      .threads = threads,
-                                                                      .cache = std::move(cache)});
+      const absl::StatusOr<TrainingOutcome> outcome =
+          Train(WithKernelsFor(problem, options), {.options = options,
+                                                   .max_iterations = 12,
+                                                   .threads = threads,
+                                                   .cache = std::move(cache)});
       return outcome.ok() ? Bits(*outcome) : std::string(outcome.status().message());
     };
     const auto cache = std::make_shared<SharedCache>(size_t{1} << 28);
@@ -152,8 +159,8 @@ TEST_P(LearnerConformance, ThreadsAndCachesDoNotChangeTheBitsUnderAnyOptions) {
 }
 
 TEST_P(LearnerConformance, ResumedRunIsBitIdenticalUnderAnyOptions) {
-  const TrainingProblem problem = Problem(60, 3);
   for (const OptionValues& options : ToRun(NonDefaultOptions(entry(), kind()))) {
+    const TrainingProblem problem = WithKernelsFor(Problem(60, 3), options);
     RunSettings settings;
     settings.options = options;
     settings.relative_gap = 1e-6;
