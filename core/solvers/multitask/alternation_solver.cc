@@ -43,17 +43,14 @@ absl::Status AlternationSolver::Start(RunContext& context) {
                           EvaluateMultitask(problem_, state_.duals,
                                             Matrix::Zero(problem_.num_tasks(), blocks), context));
   state_.best.Improve(constants);
-  const bool trivial = std::none_of(problem_.tasks.begin(), problem_.tasks.end(), HasBothClasses);
-  if (trivial || state_.best.RelativeGap() <= relative_gap_) {
+  if (IsTrivial(problem_) || state_.best.RelativeGap() <= relative_gap_) {
     state_.stop = MultitaskStop::kRelativeGap;
   }
   return absl::OkStatus();
 }
 
 void AlternationSolver::SetRelativeGap(double relative_gap) {
-  if (state_.stop == MultitaskStop::kRelativeGap && state_.best.RelativeGap() > relative_gap) {
-    state_.stop = MultitaskStop::kRunning;
-  }
+  state_.stop = StopAtGap(state_.stop, state_.best, relative_gap);
   relative_gap_ = relative_gap;
 }
 
@@ -74,10 +71,7 @@ absl::Status AlternationSolver::MakeMachine(RunContext& context) {
 }
 
 absl::Status AlternationSolver::StartMachine(RunContext& context) {
-  while (state_.task < problem_.num_tasks() &&
-         !HasBothClasses(problem_.tasks[static_cast<size_t>(state_.task)])) {
-    ++state_.task;
-  }
+  state_.task = NextMachine(problem_, state_.task);
   if (state_.task == problem_.num_tasks()) {
     return EndMachines(context);
   }
@@ -113,11 +107,7 @@ absl::Status AlternationSolver::EndMachines(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const MultitaskPoint point,
                           EvaluateMultitask(problem_, state_.duals, state_.weights, context));
   state_.best.Improve(point);
-  if (state_.best.RelativeGap() <= relative_gap_) {
-    state_.stop = MultitaskStop::kRelativeGap;
-  } else if (state_.steps >= options_.max_steps) {
-    state_.stop = MultitaskStop::kIterationLimit;
-  }
+  state_.stop = StopOf(state_.best, relative_gap_, state_.steps, options_.max_steps);
   return MoveWeights(point, context);
 }
 

@@ -58,17 +58,14 @@ absl::Status DualCoordinateSolver::Start(RunContext& context) {
   state_.best.Improve(constants);
   state_.duals = std::move(constants.dual);
   Aim();
-  const bool trivial = std::none_of(problem_.tasks.begin(), problem_.tasks.end(), HasBothClasses);
-  if (trivial || state_.best.RelativeGap() <= relative_gap_) {
+  if (IsTrivial(problem_) || state_.best.RelativeGap() <= relative_gap_) {
     state_.stop = MultitaskStop::kRelativeGap;
   }
   return absl::OkStatus();
 }
 
 void DualCoordinateSolver::SetRelativeGap(double relative_gap) {
-  if (state_.stop == MultitaskStop::kRelativeGap && state_.best.RelativeGap() > relative_gap) {
-    state_.stop = MultitaskStop::kRunning;
-  }
+  state_.stop = StopAtGap(state_.stop, state_.best, relative_gap);
   relative_gap_ = relative_gap;
 }
 
@@ -88,10 +85,7 @@ absl::StatusOr<std::unique_ptr<RowPairs>> DualCoordinateSolver::MakePairs(
 }
 
 absl::Status DualCoordinateSolver::BeginTask(RunContext& context) {
-  while (state_.task < problem_.num_tasks() &&
-         !HasBothClasses(problem_.tasks[static_cast<size_t>(state_.task)])) {
-    ++state_.task;
-  }
+  state_.task = NextMachine(problem_, state_.task);
   if (state_.task == problem_.num_tasks()) {
     return EndTasks(context);
   }
@@ -174,11 +168,7 @@ absl::Status DualCoordinateSolver::EndTasks(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(MultitaskPoint point,
                           EvaluateMultitask(problem_, state_.duals, state_.weights, context));
   state_.best.Improve(point);
-  if (state_.best.RelativeGap() <= relative_gap_) {
-    state_.stop = MultitaskStop::kRelativeGap;
-  } else if (state_.steps >= options_.max_steps) {
-    state_.stop = MultitaskStop::kIterationLimit;
-  }
+  state_.stop = StopOf(state_.best, relative_gap_, state_.steps, options_.max_steps);
   state_.weights = problem_.norm.NextWeights(point.Norms(), point.energies);
   state_.duals = std::move(point.dual);
   state_.task = 0;

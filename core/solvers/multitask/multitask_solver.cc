@@ -32,6 +32,29 @@ bool MultitaskBest::Fits(const MultitaskProblem& problem) const {
          (weights.array() >= 0).all();
 }
 
+bool IsTrivial(const MultitaskProblem& problem) {
+  return NextMachine(problem, 0) == problem.num_tasks();
+}
+
+int64_t NextMachine(const MultitaskProblem& problem, int64_t task) {
+  while (task < problem.num_tasks() && !HasBothClasses(problem.tasks[static_cast<size_t>(task)])) {
+    ++task;
+  }
+  return task;
+}
+
+MultitaskStop StopOf(const MultitaskBest& best, double relative_gap, int64_t steps,
+                     int64_t max_steps) {
+  return best.RelativeGap() <= relative_gap ? MultitaskStop::kRelativeGap
+         : steps >= max_steps               ? MultitaskStop::kIterationLimit
+                                            : MultitaskStop::kRunning;
+}
+
+MultitaskStop StopAtGap(MultitaskStop stop, const MultitaskBest& best, double relative_gap) {
+  const bool goes_on = stop == MultitaskStop::kRelativeGap && best.RelativeGap() > relative_gap;
+  return goes_on ? MultitaskStop::kRunning : stop;
+}
+
 absl::Status MultitaskSolver::Run(RunContext& context) {
   while (!done()) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());

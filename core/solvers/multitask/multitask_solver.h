@@ -42,6 +42,15 @@ struct MultitaskBest {
   }
 };
 
+// Whether no task has rows of both classes, so that constants are optimal.
+bool IsTrivial(const MultitaskProblem& problem);
+// The first task from `task` on with rows of both classes; the number of tasks when there is none.
+int64_t NextMachine(const MultitaskProblem& problem, int64_t task);
+// Where a run stands after so many steps, and one that has stopped when another gap is asked for.
+MultitaskStop StopOf(const MultitaskBest& best, double relative_gap, int64_t steps,
+                     int64_t max_steps);
+MultitaskStop StopAtGap(MultitaskStop stop, const MultitaskBest& best, double relative_gap);
+
 // Not thread-safe.
 class MultitaskSolver {
  public:

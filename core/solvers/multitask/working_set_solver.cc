@@ -95,7 +95,7 @@ absl::Status WorkingSetSolver::Begin(const WorkingSetSolver* other, RunContext& 
       EvaluateMultitask(problem_, DualOfConstants(problem_),
                         Matrix::Zero(problem_.num_tasks(), problem_.num_blocks()), context));
   state_.best.Improve(constants);
-  if (std::none_of(problem_.tasks.begin(), problem_.tasks.end(), HasBothClasses)) {
+  if (IsTrivial(problem_)) {
     state_.stop = MultitaskStop::kRelativeGap;
     return absl::OkStatus();
   }
