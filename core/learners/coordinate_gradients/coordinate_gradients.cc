@@ -69,13 +69,17 @@ absl::Status CoordinateGradientsLearner::SolveFixed(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(
       const GradientPoint at,
       EvaluateGradients(problem, CoordinateWeights::kFixed, ones, solved.dual, context));
-  state_.dual = at.dual;
-  state_.primal = at.upper;
-  state_.lower = at.lower;
-  if (RelativeGap(state_.primal, state_.lower) > target_) {
+  TakeSolution(at.dual, at.upper, at.lower);
+  return absl::OkStatus();
+}
+
+void CoordinateGradientsLearner::TakeSolution(const Vector& dual, double upper, double lower) {
+  state_.dual = dual;
+  state_.primal = upper;
+  state_.lower = lower;
+  if (RelativeGap(upper, lower) > target_) {
     state_.stop = StopReason::kNumericalLimit;
   }
-  return absl::OkStatus();
 }
 
 absl::Status CoordinateGradientsLearner::SolveOwnGradient(RunContext& context) {
@@ -85,12 +89,7 @@ absl::Status CoordinateGradientsLearner::SolveOwnGradient(RunContext& context) {
                           SolvePairs(own.machine, *own.kernel, state_.dual, context));
   MERCER_ASSIGN_OR_RETURN(const MachinePoint at,
                           EvaluateMachine(own.machine, *own.kernel, solved.dual, context));
-  state_.dual = at.dual;
-  state_.primal = at.upper;
-  state_.lower = at.lower;
-  if (RelativeGap(state_.primal, state_.lower) > target_) {
-    state_.stop = StopReason::kNumericalLimit;
-  }
+  TakeSolution(at.dual, at.upper, at.lower);
   return absl::OkStatus();
 }
 

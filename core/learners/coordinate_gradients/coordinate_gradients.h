@@ -66,6 +66,7 @@ class CoordinateGradientsLearner : public ResumableLearner<CoordinateGradientsSt
   std::unique_ptr<CoordinateWeightSolver> MakeSolver() const;
   absl::Status SolveFixed(RunContext& context);
   absl::Status SolveOwnGradient(RunContext& context);
+  void TakeSolution(const Vector& dual, double upper, double lower);
   absl::Status StepWeights(RunContext& context);
   Vector BestWeights() const;
   absl::StatusOr<TrainedPoint> PointAt(const GradientPoint& at, RunContext& context) const;

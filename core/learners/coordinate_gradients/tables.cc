@@ -8,6 +8,7 @@
 #include "core/kernels/spec/kernel_labels.h"
 #include "core/solvers/gradients/gradient_results.h"
 #include "core/training/contract/input_columns.h"
+#include "core/training/run/ranking_tester.h"
 
 namespace mercer::coordinate_gradients {
 namespace {
@@ -17,11 +18,11 @@ ModelTable RankingTable(const CoordinateRanking& ranking, const Vector& of_colum
                         const Vector& energies_of_columns, int64_t selected,
                         const std::vector<std::string>& names, double unit) {
   ModelTable table;
-  table.name = "ranking";
+  table.name = kRankingTable;
   table.title = "columns by the norm of the gradient in them";
   table.row_axis = "columns";
   table.column_axis = "properties";
-  table.columns = {"score", "norm", "energy", "column", "selected"};
+  table.columns = {"score", "norm", "energy", kRankedColumn, "selected"};
   table.values.resize(static_cast<Index>(ranking.order.size()), 5);
   const Vector norms = unit * of_columns;
   const Vector energies = unit * unit * energies_of_columns;

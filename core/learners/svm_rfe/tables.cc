@@ -3,17 +3,18 @@
 #include <algorithm>
 
 #include "core/kernels/spec/kernel_labels.h"
+#include "core/training/run/ranking_tester.h"
 
 namespace mercer::svm_rfe {
 
 ModelTable RankingTable(const Ranking& ranking, const std::vector<Index>& kept,
                         const std::vector<std::string>& names) {
   ModelTable table;
-  table.name = "ranking";
+  table.name = kRankingTable;
   table.title = "columns from the best to the first that was eliminated";
   table.row_axis = "columns";
   table.column_axis = "properties";
-  table.columns = {"rank", "squared_weight", "column", "selected"};
+  table.columns = {"rank", "squared_weight", kRankedColumn, "selected"};
   const auto count = static_cast<Index>(ranking.removed.size());
   table.values.resize(count, 4);
   for (Index place = 0; place < count; ++place) {
