@@ -106,8 +106,9 @@ absl::Status DifferentiableTermValues::ForRows(const PreparedData& rows, RunCont
 
 double DifferentiableTermValues::Value(const Vector& x) const {
   double value = term_.slopes.size() > 0 ? term_.slopes.dot(x) : 0.0;
+  Vector difference(x.size());
   for (Index j = 0; j < points_.cols(); ++j) {
-    const Vector difference = x - points_.col(j);
+    difference = x - points_.col(j);
     value += Kernel(difference) * Factor(j, difference);
   }
   return value;
@@ -116,8 +117,9 @@ double DifferentiableTermValues::Value(const Vector& x) const {
 // grad f(x) = slopes + sum_j G(x, z_j) (b_j - (x - z_j) (a_j + b_j'(x - z_j) / s^2)) / s^2.
 Vector DifferentiableTermValues::Gradient(const Vector& x) const {
   Vector gradient = term_.slopes.size() > 0 ? term_.slopes : Vector(Vector::Zero(x.size()));
+  Vector difference(x.size());
   for (Index j = 0; j < points_.cols(); ++j) {
-    const Vector difference = x - points_.col(j);
+    difference = x - points_.col(j);
     gradient += Kernel(difference) / (term_.width * term_.width) *
                 (moments_.col(j) - Factor(j, difference) * difference);
   }
