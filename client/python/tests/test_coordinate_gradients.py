@@ -90,6 +90,9 @@ def test_a_ranking_is_tested_on_rows_that_it_has_not_seen(ring):
         assert np.asarray(table.values)[:, 2].max() <= 1e-6
     with pytest.raises(ValueError, match="validation"):
         client.train(data, "coordinate_gradients", ranking_test=True)
+    for wrong in (5, "2", []):
+        with pytest.raises(ValueError, match="True or numbers of columns"):
+            client.train(data, "svm_rfe", validation=4, ranking_test=wrong)
     with pytest.raises(ValueError, match="the data have 22 columns"):
         client.train(data, "svm_rfe", validation=4, ranking_test=[23])
 

@@ -121,10 +121,11 @@ def ranking_test_message(test: RankingTest) -> Any:
     """None and False: none. True: numbers of columns that the server chooses; else these."""
     if test is None or test is False:
         return None
-    counts = [] if test is True else [int(count) for count in test]
-    if test is not True and not counts:
-        raise ValueError("ranking_test must be True or numbers of columns, is empty")
-    return v1.RankingTest(columns=counts)
+    if test is True:
+        return v1.RankingTest()
+    if isinstance(test, (int, str)) or len(test) == 0:
+        raise ValueError(f"ranking_test must be True or numbers of columns, is {test!r}")
+    return v1.RankingTest(columns=[int(count) for count in test])
 
 
 def class_weights_message(weights: ClassWeight) -> Any:
