@@ -164,14 +164,12 @@ StepReport SparseMultitaskSvmLearner::Report() const {
   return report;
 }
 
-absl::StatusOr<TrainedPoint> SparseMultitaskSvmLearner::CurrentModel(RunContext& context) const {
+absl::StatusOr<TrainedPoint> SparseMultitaskSvmLearner::CurrentModel(
+    RunContext& /*context*/) const {
   if (solver_ == nullptr) {
     return absl::FailedPreconditionError("the run has not begun");
   }
-  const MultitaskBest& best = solver_->best();
-  MERCER_ASSIGN_OR_RETURN(const MultitaskPoint at,
-                          EvaluateMultitask(prepared_->problem, best.dual, best.weights, context));
-  TrainedPoint point = PointAt(at, best.lower_dual);
+  TrainedPoint point = PointAt(solver_->best());
   if (options_.p < 1) {
     point.witness.arrays.emplace_back("smoothing", Smoothing());
   }
@@ -194,7 +192,7 @@ Vector SparseMultitaskSvmLearner::Smoothing() const {
 }
 
 // Of columns the sums of the rows, of other kernels the rows that count.
-ModelFunction SparseMultitaskSvmLearner::FunctionAt(const MultitaskPoint& at) const {
+ModelFunction SparseMultitaskSvmLearner::FunctionAt(const MultitaskBest& at) const {
   const std::vector<TaskData>& tasks = problem_->tasks;
   const PreparedData& inputs = *tasks[0].inputs;
   if (!prepared_->layout.has_value()) {
@@ -203,7 +201,7 @@ ModelFunction SparseMultitaskSvmLearner::FunctionAt(const MultitaskPoint& at) co
       const auto row = static_cast<Index>(t);
       const Vector weights = at.weights.row(row).cwiseProduct(prepared_->scales.row(row));
       functions.push_back(MakeKernelFunction(inputs, tasks[t].rows, problem_->kernels, weights,
-                                             at.dual[t], at.biases[t].chosen));
+                                             at.dual[t], at.biases(static_cast<Index>(t))));
     }
     return MergeOutputs(functions, inputs);
   }
@@ -230,7 +228,7 @@ ModelFunction SparseMultitaskSvmLearner::FunctionAt(const MultitaskPoint& at) co
   }
   for (size_t t = 0; t < tasks.size(); ++t) {
     const auto output = static_cast<Index>(t);
-    function.bias(output) = at.biases[t].chosen;
+    function.bias(output) = at.biases(static_cast<Index>(t));
     term.outputs.push_back(static_cast<int>(t));
     const auto& kernels = static_cast<const ColumnKernels&>(*prepared_->problem.tasks[t].blocks);
     for (size_t j = 0; j < selected.size(); ++j) {
@@ -247,31 +245,30 @@ ModelFunction SparseMultitaskSvmLearner::FunctionAt(const MultitaskPoint& at) co
   return function;
 }
 
-TrainedPoint SparseMultitaskSvmLearner::PointAt(const MultitaskPoint& at,
-                                                const std::vector<Vector>& lower_dual) const {
+TrainedPoint SparseMultitaskSvmLearner::PointAt(const MultitaskBest& at) const {
   TrainedPoint point;
   point.function = FunctionAt(at);
   Vector lower(problem_->num_rows());
   Index begin = 0;
   for (size_t t = 0; t < at.dual.size(); ++t) {
-    point.witness.tasks.push_back({at.dual[t], Vector::Constant(1, at.biases[t].chosen)});
-    lower.segment(begin, lower_dual[t].size()) = lower_dual[t];
-    begin += lower_dual[t].size();
+    point.witness.tasks.push_back(
+        {at.dual[t], Vector::Constant(1, at.biases(static_cast<Index>(t)))});
+    lower.segment(begin, at.lower_dual[t].size()) = at.lower_dual[t];
+    begin += at.lower_dual[t].size();
     point.summary.num_support_vectors += (at.dual[t].array() != 0).count();
   }
   point.witness.arrays = {{"weights", at.weights}, {"lower_dual", std::move(lower)}};
   point.summary.SetKernels(problem_->kernels);
   point.summary.kernel_weights = at.weights.transpose();
-  const Matrix norms = at.Norms();
-  point.summary.tables = TablesOf(*problem_, norms, prepared_->problem.norm.JointNorms(norms));
+  point.summary.tables =
+      TablesOf(*problem_, at.norms, prepared_->problem.norm.JointNorms(at.norms));
   return point;
 }
 
 absl::StatusOr<TrainedPoint> SparseMultitaskSvmLearner::ConstantModel(RunContext& context) {
-  MultitaskPoint at;
   const auto kernels = static_cast<Index>(problem_->kernels.size());
   const auto tasks = static_cast<Index>(problem_->tasks.size());
-  at.weights = at.energies = Matrix::Zero(tasks, kernels);
+  const Matrix weights = Matrix::Zero(tasks, kernels);
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, MakeLoss(LossKind::kHinge));
   TrainedPoint point;
   point.function.bias.resize(tasks);
@@ -283,15 +280,14 @@ absl::StatusOr<TrainedPoint> SparseMultitaskSvmLearner::ConstantModel(RunContext
     point.function.bias(t) = bias.chosen;
     point.witness.tasks.push_back({zeros, Vector::Constant(1, bias.chosen)});
   }
-  point.witness.arrays = {{"weights", at.weights},
-                          {"lower_dual", Vector::Zero(problem_->num_rows())}};
+  point.witness.arrays = {{"weights", weights}, {"lower_dual", Vector::Zero(problem_->num_rows())}};
   if (options_.p < 1) {
     const Index norms = options_.sharing == Sharing::kJoint ? 1 : tasks;
     point.witness.arrays.emplace_back("smoothing", Vector::Zero(norms));
   }
   point.summary.SetKernels(problem_->kernels);
-  point.summary.kernel_weights = at.weights.transpose();
-  point.summary.tables = TablesOf(*problem_, at.weights, Vector::Zero(kernels));
+  point.summary.kernel_weights = weights.transpose();
+  point.summary.tables = TablesOf(*problem_, weights, Vector::Zero(kernels));
   return point;
 }
 

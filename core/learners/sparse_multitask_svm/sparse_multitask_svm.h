@@ -65,10 +65,10 @@ class SparseMultitaskSvmLearner : public ResumableLearner<SparseMultitaskSvmStat
   // Of the prepared problem, or of one of its tasks.
   std::unique_ptr<MultitaskSolver> MakeSolverOf(const MultitaskProblem& problem) const;
   double Accuracy() const;
-  TrainedPoint PointAt(const MultitaskPoint& at, const std::vector<Vector>& lower_dual) const;
+  TrainedPoint PointAt(const MultitaskBest& at) const;
   // Of p < 1: that of the best function, or of each task's.
   Vector Smoothing() const;
-  ModelFunction FunctionAt(const MultitaskPoint& at) const;
+  ModelFunction FunctionAt(const MultitaskBest& at) const;
 
   const SparseMultitaskSvmOptions options_;
   std::unique_ptr<const PreparedProblem> prepared_;  // made by the first step

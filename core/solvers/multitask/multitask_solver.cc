@@ -12,10 +12,19 @@ bool MultitaskBest::Improve(const MultitaskPoint& point) {
   if (!(point.primal < primal)) {
     return false;
   }
-  primal = point.primal;
+  TakeFunction(point, point.primal);
+  return true;
+}
+
+void MultitaskBest::TakeFunction(const MultitaskPoint& point, double objective) {
+  primal = objective;
   dual = point.dual;
   weights = point.weights;
-  return true;
+  norms = point.Norms();
+  biases.resize(static_cast<Index>(point.biases.size()));
+  for (size_t t = 0; t < point.biases.size(); ++t) {
+    biases(static_cast<Index>(t)) = point.biases[t].chosen;
+  }
 }
 
 bool DualsFit(const std::vector<Vector>& duals, const MultitaskProblem& problem) {
@@ -29,7 +38,8 @@ bool DualsFit(const std::vector<Vector>& duals, const MultitaskProblem& problem)
 bool MultitaskBest::Fits(const MultitaskProblem& problem) const {
   return DualsFit(dual, problem) && DualsFit(lower_dual, problem) &&
          weights.rows() == problem.num_tasks() && weights.cols() == problem.num_blocks() &&
-         (weights.array() >= 0).all();
+         norms.rows() == weights.rows() && norms.cols() == weights.cols() &&
+         biases.size() == weights.rows() && (weights.array() >= 0).all();
 }
 
 bool IsTrivial(const MultitaskProblem& problem) {

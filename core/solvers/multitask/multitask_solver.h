@@ -22,10 +22,13 @@ enum class MultitaskStop : uint8_t { kRunning, kRelativeGap, kPrecision, kIterat
 // Whether there is one for each task, with a number for each of its rows.
 bool DualsFit(const std::vector<Vector>& duals, const MultitaskProblem& problem);
 
-// The best function of a run and the best dual, which may come from different points.
+// The best function of a run and the best dual, which may come from different points. What a model
+// tells of the function stands here, so that one is made without another pass over the blocks.
 struct MultitaskBest {
   std::vector<Vector> dual;  // of the function; of each task
   Matrix weights;            // tasks x blocks, of the function
+  Matrix norms;              // the same
+  Vector biases;             // of each task, of the function
   double primal = kInfinity;
   std::vector<Vector> lower_dual;
   double lower = -kInfinity;
@@ -33,12 +36,14 @@ struct MultitaskBest {
   double RelativeGap() const { return MultitaskGap(primal, lower); }
   // True when the function is better than all before.
   bool Improve(const MultitaskPoint& point);
+  // Takes the function of the point, with that objective, whatever there was.
+  void TakeFunction(const MultitaskPoint& point, double objective);
   // Whether its sizes are those of the problem.
   bool Fits(const MultitaskProblem& problem) const;
 
   static void VisitFields(auto& visit, auto& self) {
-    visit(Nested(self.dual, NoSizes()), Finite(self.weights), Finite(self.primal),
-          Nested(self.lower_dual, NoSizes()), Finite(self.lower));
+    visit(Nested(self.dual, NoSizes()), Finite(self.weights), self.norms, self.biases,
+          Finite(self.primal), Nested(self.lower_dual, NoSizes()), Finite(self.lower));
   }
 };
 

@@ -110,9 +110,7 @@ absl::StatusOr<ReweightedStep> ReweightedSolver::Touch(RunContext& context) {
     point_.dual_value = touching.DualValue(point_.linear, touching.DualNorm(point_.energies));
   }
   state_.touching = point_.primal;
-  state_.best.primal = step.objective;
-  state_.best.dual = point_.dual;
-  state_.best.weights = point_.weights;
+  state_.best.TakeFunction(point_, step.objective);
   state_.best.lower = step.objective - (point_.primal - point_.dual_value);
   state_.best.lower_dual = point_.dual;
   state_.stationarity = state_.best.RelativeGap();

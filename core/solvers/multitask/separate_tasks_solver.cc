@@ -80,6 +80,8 @@ void SeparateTasksSolver::Gather() {
   best_.dual.resize(solvers_.size());
   best_.lower_dual.resize(solvers_.size());
   best_.weights.resize(static_cast<Index>(solvers_.size()), problems_[0].num_blocks());
+  best_.norms.resize(best_.weights.rows(), best_.weights.cols());
+  best_.biases.resize(best_.weights.rows());
   for (size_t t = 0; t < solvers_.size(); ++t) {
     Take(t);
   }
@@ -90,7 +92,10 @@ void SeparateTasksSolver::Take(size_t task) {
   const MultitaskBest& own = solvers_[task]->best();
   best_.dual[task] = own.dual[0];
   best_.lower_dual[task] = own.lower_dual[0];
-  best_.weights.row(static_cast<Index>(task)) = own.weights.row(0);
+  const auto row = static_cast<Index>(task);
+  best_.weights.row(row) = own.weights.row(0);
+  best_.norms.row(row) = own.norms.row(0);
+  best_.biases(row) = own.biases(0);
 }
 
 void SeparateTasksSolver::AddBounds() {
