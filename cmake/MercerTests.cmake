@@ -109,7 +109,7 @@ function(mercer_test_program folder sources)
   if("concurrency" IN_LIST labels)
     add_dependencies(mercer_concurrency_tests ${name})
   endif()
-  set(timeout 300)
+  set(timeout 900)  # of what hangs; the longest takes a minute on an idle machine
   if(MERCER_SANITIZE)
     set(timeout 1200)
   endif()
