@@ -16,6 +16,15 @@ add_library(mercer_openblas INTERFACE)
 target_include_directories(mercer_openblas SYSTEM INTERFACE ${OpenBLAS_INCLUDE_DIRS})
 target_link_libraries(mercer_openblas INTERFACE ${OpenBLAS_LIBRARIES})
 
+# Linear programs. Clp's pkg-config file names a BLAS and a LAPACK as well, which must be those above; CoinUtils, which it is made of,
+# finds its own. Its headers, <coin/...>, are in the folder of the system.
+find_library(MERCER_CLP Clp REQUIRED)
+find_library(MERCER_COIN_UTILS CoinUtils REQUIRED)
+find_path(MERCER_CLP_INCLUDE coin/ClpSimplex.hpp REQUIRED)
+add_library(mercer_clp INTERFACE)
+target_include_directories(mercer_clp SYSTEM INTERFACE ${MERCER_CLP_INCLUDE})
+target_link_libraries(mercer_clp INTERFACE ${MERCER_CLP} ${MERCER_COIN_UTILS})
+
 if(MERCER_BUILD_SERVER)
   find_package(Protobuf REQUIRED)
   find_package(gRPC REQUIRED CONFIG)

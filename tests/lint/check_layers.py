@@ -92,6 +92,7 @@ OWNED = (  # header, its owners
     (re.compile(r"^google/protobuf/"), ("server/api", "server/gateway", "server/app", "client", "tests")),
     (re.compile(r"^sqlite3"), ("server/storage/sqlite", "tests")),
     (re.compile(r"^absl/container/"), ("tests",)),  # they break when memory runs out: core/base/numeric/hash_table.h
+    (re.compile(r"^coin/"), ("core/objectives",)),
     (re.compile(r"^boost/"), ("server/gateway", "tests")),
     (re.compile(r"^spdlog/"), ("server", "tests")),
     (re.compile(r"^CLI/"), ("server/app", "client/cpp", "tests")),
