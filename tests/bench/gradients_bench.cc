@@ -3,6 +3,7 @@
 //   gradients_bench [FOLDER]         Newton's method by data, loss and cost
 //   gradients_bench genes FOLDER     the ranking of 20 steps of the alternation on leukemia, and
 //                                    that of the optimum
+//   gradients_bench methods FOLDER   Newton's method and linear programs, to two gaps
 //
 // Data: FOLDER/leukemia/leukemia_train.csv.gz (38 x 7129) and FOLDER/prostate/prostate_train.csv.gz
 // (102 x 12600), by default of ../shared/data, where these are, else random numbers of that size
@@ -240,9 +241,30 @@ void ReportGenes(const GeneTable& table) {
   }
 }
 
+void ReportMethods(const GeneTable& genes) {
+  const GeneTable random = RandomGenes(100, 500);
+  const Setting settings[] = {{&genes, "leukemia", LossKind::kSquare, 1, true},
+                              {&genes, "leukemia", LossKind::kHinge, 1, true},
+                              {&genes, "leukemia", LossKind::kSquaredHinge, 10, false},
+                              {&random, "random", LossKind::kSquare, 10, false},
+                              {&random, "random", LossKind::kHinge, 100, false}};
+  for (Setting setting : settings) {
+    for (const CoordinateMethod method : {CoordinateMethod::kNewton, CoordinateMethod::kSilp}) {
+      for (const double gap : {1e-3, 1e-6}) {
+        setting.method = method;
+        setting.gap = gap;
+        setting.steps = 1000;
+        std::printf("%s ", method == CoordinateMethod::kNewton ? "Newton" : "SILP  ");
+        Report(setting);
+      }
+    }
+  }
+}
+
 int Main(int argc, char** argv) {
   const bool genes = argc > 1 && std::string(argv[1]) == "genes";
-  const std::string folder = argc > (genes ? 2 : 1) ? argv[argc - 1] : "../shared/data";
+  const bool methods = argc > 1 && std::string(argv[1]) == "methods";
+  const std::string folder = argc > (genes || methods ? 2 : 1) ? argv[argc - 1] : "../shared/data";
   GeneTable leukemia = ReadGenes(folder + "/leukemia/leukemia_train.csv.gz", 1);
   if (genes) {
     if (leukemia.rows.size() == 0) {
@@ -250,6 +272,10 @@ int Main(int argc, char** argv) {
       return 1;
     }
     ReportGenes(leukemia);
+    return 0;
+  }
+  if (methods) {
+    ReportMethods(leukemia.rows.size() > 0 ? leukemia : RandomGenes(38, 7129));
     return 0;
   }
   GeneTable prostate = ReadGenes(folder + "/prostate/prostate_train.csv.gz", 0);

@@ -113,7 +113,7 @@ ALLOWED = {
     "core/solvers/gradients/box_interior_point.cc": (6, PAIRS),
     "core/solvers/gradients/box_newton.cc": (6, PAIRS),
     "core/solvers/gradients/coordinate_newton.cc": (5, PAIRS),
-    "core/solvers/gradients/coordinate_weight_solver.cc": (2, PAIRS),
+    "core/solvers/gradients/coordinate_weight_solver.cc": (3, PAIRS),
     "core/solvers/gradients/gradient_problem.cc": (5, PAIRS),
     "core/solvers/gradients/gradient_problem.h": (1, FEATURES),
     "core/solvers/gradients/gradient_results.cc": (15, PAIRS),

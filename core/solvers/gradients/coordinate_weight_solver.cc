@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "core/base/status/status_macros.h"
@@ -17,6 +18,8 @@ constexpr double kSmoothingShare = 0.3;  // of its term, at which a gap is small
 constexpr int64_t kMostIdle = 4;
 constexpr double kGapOfProgress = 0.9;  // of the gap before a step that was not idle
 constexpr Index kFirstColumns = 20;
+constexpr double kWayToMaximum = 0.1;      // from the best weights to those of the linear program
+constexpr double kLeastKeptWeight = 1e-4;  // of the largest one, without weight in the latter
 
 }  // namespace
 
@@ -51,14 +54,20 @@ void CoordinateWeightSolver::Accept(Solved solved) {
   state_.value = solved.functions.value;
 }
 
+bool CoordinateWeightSolver::EndWhenCertified() {
+  const bool good = state_.best.RelativeGap() <= options_.relative_gap || !(state_.best.upper > 0);
+  if (good) {
+    state_.stop = GradientStop::kRelativeGap;
+  }
+  return good;
+}
+
 absl::StatusOr<GradientPoint> CoordinateWeightSolver::Bound(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(GradientPoint point,
                           EvaluateGradients(problem_, CoordinateWeights::kSimplex, state_.weights,
                                             state_.dual, context));
   state_.best.Improve(point);
-  if (state_.best.RelativeGap() <= options_.relative_gap || !(state_.best.upper > 0)) {
-    state_.stop = GradientStop::kRelativeGap;
-  }
+  EndWhenCertified();
   return point;
 }
 
@@ -97,6 +106,7 @@ absl::Status CoordinateWeightSolver::BeginAtLargest(RunContext& context) {
 
 absl::Status CoordinateWeightSolver::Start(const Vector& weights, RunContext& context) {
   state_ = {};
+  planes_ = {};
   const Index columns = problem_.num_columns();
   const Vector even = Vector::Constant(columns, 1 / static_cast<double>(columns));
   state_.weights = even;
@@ -120,6 +130,9 @@ absl::Status CoordinateWeightSolver::Start(const Vector& weights, RunContext& co
   MERCER_ASSIGN_OR_RETURN(Solved solved, Solve(state_.weights, state_.dual, context));
   Accept(std::move(solved));
   MERCER_ASSIGN_OR_RETURN(GradientPoint point, Bound(context));
+  if (options_.method == CoordinateMethod::kSilp) {
+    planes_.Add(point);
+  }
   if (done() || point.energies.maxCoeff() > 0) {
     return absl::OkStatus();
   }
@@ -164,14 +177,37 @@ absl::Status CoordinateWeightSolver::StepByNorms(const GradientPoint& point, Run
   return absl::OkStatus();
 }
 
-absl::Status CoordinateWeightSolver::Step(RunContext& context) {
-  if (done()) {
+absl::Status CoordinateWeightSolver::StepByPlanes(RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(std::optional<CoordinatePlanes::Maximum> next,
+                          planes_.Maximize(problem_, context));
+  if (!next.has_value()) {
+    state_.stop = GradientStop::kPrecision;
     return absl::OkStatus();
   }
-  MERCER_ASSIGN_OR_RETURN(GradientPoint point,
+  const double before = state_.best.upper;
+  MERCER_ASSIGN_OR_RETURN(const GradientPoint mean,
+                          EvaluateGradients(problem_, CoordinateWeights::kSimplex, next->weights,
+                                            std::move(next->dual), context));
+  state_.best.Improve(mean);
+  if (EndWhenCertified()) {
+    return absl::OkStatus();
+  }
+  Vector weights = kWayToMaximum * next->weights + (1 - kWayToMaximum) * state_.best.weights;
+  const double least = kLeastKeptWeight * weights.maxCoeff();
+  weights = (weights.array() >= least || next->weights.array() > 0).select(weights, 0.0);
+  weights /= weights.sum();
+  MERCER_ASSIGN_OR_RETURN(Solved solved, Solve(std::move(weights), mean.dual, context));
+  Accept(std::move(solved));
+  MERCER_ASSIGN_OR_RETURN(const GradientPoint point, Bound(context));
+  planes_.Add(point);
+  state_.stalled = !next->lower && !(state_.best.upper < before);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> CoordinateWeightSolver::StepBySlopes(RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const GradientPoint point,
                           EvaluateGradients(problem_, CoordinateWeights::kSimplex, state_.weights,
                                             state_.dual, context));
-  const double before = state_.best.RelativeGap();
   bool sharper = false;
   if (options_.method == CoordinateMethod::kAlternation) {
     MERCER_RETURN_IF_ERROR(StepByNorms(point, context));
@@ -181,10 +217,24 @@ absl::Status CoordinateWeightSolver::Step(RunContext& context) {
       MERCER_RETURN_IF_ERROR(StepByNewton(point, context));
     }
   }
-  ++state_.steps;
   if (!done()) {
     MERCER_RETURN_IF_ERROR(Bound(context).status());
   }
+  return sharper;
+}
+
+absl::Status CoordinateWeightSolver::Step(RunContext& context) {
+  if (done()) {
+    return absl::OkStatus();
+  }
+  const double before = state_.best.RelativeGap();
+  bool sharper = false;
+  if (options_.method == CoordinateMethod::kSilp) {
+    MERCER_RETURN_IF_ERROR(StepByPlanes(context));
+  } else {
+    MERCER_ASSIGN_OR_RETURN(sharper, StepBySlopes(context));
+  }
+  ++state_.steps;
   const bool idle =
       state_.stalled && !sharper && state_.best.RelativeGap() > kGapOfProgress * before;
   state_.idle = idle ? state_.idle + 1 : 0;
@@ -207,12 +257,18 @@ absl::Status CoordinateWeightSolver::Run(RunContext& context) {
 
 void CoordinateWeightSolver::Save(ByteWriter& writer) const {
   WriteFields(state_, writer, problem_);
+  if (options_.method == CoordinateMethod::kSilp) {
+    WriteFields(planes_, writer, problem_);
+  }
 }
 
 absl::Status CoordinateWeightSolver::Load(ByteReader& reader) {
-  return ReadFields(reader, state_, problem_)
-             ? absl::OkStatus()
-             : absl::InvalidArgumentError("the saved state is that of another problem");
+  planes_ = {};
+  const bool read =
+      ReadFields(reader, state_, problem_) &&
+      (options_.method != CoordinateMethod::kSilp || ReadFields(reader, planes_, problem_));
+  return read ? absl::OkStatus()
+              : absl::InvalidArgumentError("the saved state is that of another problem");
 }
 
 }  // namespace mercer

@@ -7,6 +7,11 @@
 //              has kinks: its dual has an extra -1/2 smoothing v_p^2 / c_p, which goes to 0.
 //              kAlternation: every step sets beta to the shares of the norms |f_l| at beta. From
 //              weights that are all positive, since a weight of 0 stays 0.
+//              kSilp: planes above -J, one of each dual (coordinate_planes.h), and the weights where
+//              the least of them is largest, a linear program. The next dual is that of weights a
+//              tenth of the way from the best ones to those: J is seldom known well near a vertex
+//              of the program. Either the program's maximum becomes lower or that share of the
+//              gap is gone.
 // Source       docs/mathematics: learning gradients with coordinate weights.
 // Guarantees   Bounds are those of EvaluateGradients, of the whole problem; the point of the least
 //              upper bound and the largest lower bound are kept. Same bits for every number of
@@ -22,12 +27,13 @@
 #include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
+#include "core/solvers/gradients/coordinate_planes.h"
 #include "core/solvers/gradients/gradient_problem.h"
 #include "core/solvers/gradients/pair_solver.h"
 
 namespace mercer {
 
-enum class CoordinateMethod : uint8_t { kNewton, kAlternation };
+enum class CoordinateMethod : uint8_t { kNewton, kAlternation, kSilp };
 enum class GradientStop : uint8_t { kRunning, kRelativeGap, kPrecision, kIterationLimit };
 
 struct CoordinateWeightOptions {
@@ -65,7 +71,7 @@ class CoordinateWeightSolver {
       : problem_(problem), options_(options) {}
 
   // Begins at these weights of the sum 1, or, without any, at 1/d for the alternation and at the
-  // coordinates of the largest S_l of f_0 alone for Newton's method. done() may hold at once: a
+  // coordinates of the largest S_l of f_0 alone for the others. done() may hold at once: a
   // function whose every dual variable is at its bound is tried first. Errors: kCancelled.
   absl::Status Start(const Vector& weights, RunContext& context);
   // One change of the weights. Errors: kCancelled, after which Start or Load must follow.
@@ -111,12 +117,18 @@ class CoordinateWeightSolver {
   PairMachine Machine() const;
   absl::StatusOr<Solved> Solve(Vector weights, const Vector& dual, RunContext& context) const;
   void Accept(Solved solved);
+  // Whether the best point is good enough.
+  bool EndWhenCertified();
   // At the weights and the dual of the state.
   absl::StatusOr<GradientPoint> Bound(RunContext& context);
   absl::Status TrySaturated(RunContext& context);
   absl::Status BeginAtLargest(RunContext& context);
+  // By Newton's method or by norms, from a point whose slopes are known; whether smoothing was taken
+  // away instead.
+  absl::StatusOr<bool> StepBySlopes(RunContext& context);
   absl::Status StepByNewton(const GradientPoint& point, RunContext& context);
   absl::Status StepByNorms(const GradientPoint& point, RunContext& context);
+  absl::Status StepByPlanes(RunContext& context);
   // Takes smoothing away where its share of the gap is large; whether it has.
   absl::StatusOr<bool> Sharpen(const GradientPoint& point, RunContext& context);
   // The minimiser of the quadratic model among `columns`; empty when there is none.
@@ -127,6 +139,7 @@ class CoordinateWeightSolver {
   const GradientProblem& problem_;
   const CoordinateWeightOptions options_;
   State state_;
+  CoordinatePlanes planes_;  // of kSilp
 };
 
 }  // namespace mercer

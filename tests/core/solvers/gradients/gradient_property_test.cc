@@ -1,6 +1,8 @@
 // What must hold of gradient learning on any data: the acceptance properties of its mathematics.
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -187,6 +189,47 @@ TEST(GradientPropertyTest, TheAlternationDescendsToTheSameOptimum) {
   }
 }
 
+// On problems with repeated rows and columns too, whose optimal weights are not unique.
+TEST(GradientPropertyTest, ThePlanesLeadToTheSameOptimum) {
+  constexpr double kPlaneGap = 1e-7;
+  for (const LossKind loss : kGradientLosses) {
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+      const GradientProblem problem =
+          MakeCase({.seed = seed,
+                    .rows = 20,
+                    .columns = seed % 2 == 0 ? 8 : 60,
+                    .loss = loss,
+                    .cost = std::pow(10.0, static_cast<double>(seed) - 3),
+                    .repeated_rows = seed % 3 == 0 ? 2 : 0,
+                    .repeated_columns = seed % 3 == 1 ? 2 : 0,
+                    .scale = seed > 3 ? 10.0 : 1.0});
+      const GradientBest best = SolveCase(problem, 1e-8);
+      const GradientBest other = SolveCase(problem, kPlaneGap, 1, CoordinateMethod::kSilp);
+      EXPECT_LE(other.lower, best.upper * (1 + 1e-12)) << seed;
+      EXPECT_GE(other.upper, best.lower * (1 - 1e-12)) << seed;
+      EXPECT_NEAR(other.weights.sum(), 1, 1e-12);
+    }
+  }
+}
+
+// The program's maximum and the bounds come closer at every step, and an early end keeps them.
+TEST(GradientPropertyTest, BoundsOfThePlanesHoldAtEveryStep) {
+  for (const LossKind loss : kGradientLosses) {
+    const GradientProblem problem = MakeCase({.columns = 40, .loss = loss, .cost = 50});
+    const GradientBest best = SolveCase(problem, 1e-8);
+    RunContext context;
+    CoordinateWeightSolver solver(
+        problem, {.method = CoordinateMethod::kSilp, .relative_gap = 1e-9, .max_steps = 12});
+    ASSERT_TRUE(solver.Start({}, context).ok());
+    while (!solver.done()) {
+      EXPECT_LE(solver.best().lower, best.upper);
+      EXPECT_GE(solver.best().upper, best.lower);
+      ASSERT_TRUE(solver.Step(context).ok());
+    }
+    EXPECT_EQ(solver.stop(), GradientStop::kIterationLimit);
+  }
+}
+
 TEST(GradientPropertyTest, OneColumnIsTheMachineOfTheWeightOne) {
   for (const LossKind loss : kGradientLosses) {
     const GradientProblem problem = MakeCase({.columns = 1, .loss = loss});
@@ -313,42 +356,74 @@ TEST(GradientPropertyTest, FindsTheTwoColumnsOfARing) {
   }
 }
 
+void ExpectSameBits(const GradientProblem& problem, CoordinateMethod method) {
+  constexpr double kBitsGap = 1e-6;
+  const GradientBest one = SolveCase(problem, kBitsGap, 1, method);
+  const GradientBest two = SolveCase(problem, kBitsGap, 2, method);
+  EXPECT_EQ(one.weights, two.weights);
+  EXPECT_EQ(one.dual, two.dual);
+  EXPECT_EQ(one.upper, two.upper);
+  RunContext context;
+  const CoordinateWeightOptions options{
+      .method = method, .relative_gap = kBitsGap, .max_steps = 500};
+  CoordinateWeightSolver first(problem, options);
+  ASSERT_TRUE(first.Start({}, context).ok());
+  // Before the first step, and between later ones.
+  for (int restored = 0; restored < 16; ++restored) {
+    if (restored % 5 == 0) {
+      ByteWriter writer;
+      first.Save(writer);
+      CoordinateWeightSolver second(problem, options);
+      ByteReader reader(writer.bytes());
+      ASSERT_TRUE(second.Load(reader).ok());
+      ASSERT_TRUE(reader.AtEnd());
+      ASSERT_TRUE(second.Run(context).ok());
+      EXPECT_EQ(second.best().weights, one.weights);
+      EXPECT_EQ(second.best().lower, one.lower);
+    }
+    ASSERT_TRUE(first.Step(context).ok());
+  }
+}
+
 TEST(CoordinateWeightSolverTest, HasTheSameBitsForEveryNumberOfThreadsAndWhenRestored) {
   for (const LossKind loss : kGradientLosses) {
     const GradientProblem problem = MakeCase({.rows = 30, .columns = 700, .loss = loss});
-    const GradientBest one = SolveCase(problem, 1e-8, 1);
-    const GradientBest two = SolveCase(problem, 1e-8, 2);
-    EXPECT_EQ(one.weights, two.weights);
-    EXPECT_EQ(one.dual, two.dual);
-    EXPECT_EQ(one.upper, two.upper);
-    RunContext context;
-    const CoordinateWeightOptions options{.relative_gap = 1e-8};
-    CoordinateWeightSolver first(problem, options);
-    ASSERT_TRUE(first.Start({}, context).ok());
-    for (int step = 0; step < 2; ++step) {
-      ASSERT_TRUE(first.Step(context).ok());
-    }
-    ByteWriter writer;
-    first.Save(writer);
-    CoordinateWeightSolver second(problem, options);
-    ByteReader reader(writer.bytes());
-    ASSERT_TRUE(second.Load(reader).ok());
-    ASSERT_TRUE(second.Run(context).ok());
-    EXPECT_EQ(second.best().weights, one.weights);
-    EXPECT_EQ(second.best().lower, one.lower);
+    ExpectSameBits(problem, CoordinateMethod::kNewton);
+    ExpectSameBits(problem, CoordinateMethod::kSilp);
   }
+}
+
+TEST(CoordinateWeightSolverTest, RefusesThePlanesOfAnotherProblem) {
+  const GradientProblem problem = MakeCase(GradientCase());
+  const CoordinateWeightOptions options{.method = CoordinateMethod::kSilp, .relative_gap = 1e-6};
+  RunContext context;
+  CoordinateWeightSolver solver(problem, options);
+  ASSERT_TRUE(solver.Start({}, context).ok());
+  ByteWriter writer;
+  solver.Save(writer);
+  const std::string bytes(writer.bytes());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    ByteReader reader(std::string_view(bytes).substr(0, size));
+    EXPECT_FALSE(CoordinateWeightSolver(problem, options).Load(reader).ok()) << size;
+  }
+  const GradientProblem more = MakeCase({.rows = 17});
+  ByteReader reader(bytes);
+  EXPECT_FALSE(CoordinateWeightSolver(more, options).Load(reader).ok());
 }
 
 TEST(CoordinateWeightSolverTest, EndsSoonWhenCancelled) {
   const GradientProblem problem = MakeCase(
       {.rows = 100, .columns = kSanitized ? 100 : 3000, .loss = LossKind::kHinge, .cost = 100});
-  ExpectEndsSoon([&](RunContext& context) -> absl::Status {
-    CoordinateWeightSolver solver(problem, {.relative_gap = 1e-8});
-    if (const absl::Status started = solver.Start({}, context); !started.ok()) {
-      return started;
-    }
-    return solver.Run(context);
-  });
+  for (const CoordinateMethod method : {CoordinateMethod::kNewton, CoordinateMethod::kSilp}) {
+    ExpectEndsSoon([&](RunContext& context) -> absl::Status {
+      CoordinateWeightSolver solver(problem,
+                                    {.method = method, .relative_gap = 1e-8, .max_steps = 40});
+      if (const absl::Status started = solver.Start({}, context); !started.ok()) {
+        return started;
+      }
+      return solver.Run(context);
+    });
+  }
 }
 
 TEST(CoordinateWeightSolverTest, TargetsOfZeroNeedNoFunctions) {

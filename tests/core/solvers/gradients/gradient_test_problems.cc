@@ -68,9 +68,10 @@ GradientProblem WithRows(const GradientProblem& problem, const Matrix& rows) {
   return other;
 }
 
-GradientBest SolveCase(const GradientProblem& problem, double gap, int threads) {
+GradientBest SolveCase(const GradientProblem& problem, double gap, int threads,
+                       CoordinateMethod method) {
   RunContext context(CancellationToken(), threads, nullptr);
-  CoordinateWeightSolver solver(problem, {.relative_gap = gap});
+  CoordinateWeightSolver solver(problem, {.method = method, .relative_gap = gap, .max_steps = 500});
   EXPECT_TRUE(solver.Start({}, context).ok());
   EXPECT_TRUE(solver.Run(context).ok());
   EXPECT_LE(solver.best().RelativeGap(), gap) << solver.steps() << " steps";

@@ -35,8 +35,9 @@ GradientProblem MakeCase(const GradientCase& given);
 // The same rows, pairs and kernel matrix with other columns, targets or costs.
 GradientProblem WithRows(const GradientProblem& problem, const Matrix& rows);
 
-// By Newton's method, which is expected to reach the gap.
-GradientBest SolveCase(const GradientProblem& problem, double gap = 1e-9, int threads = 1);
+// By a method that is expected to reach the gap.
+GradientBest SolveCase(const GradientProblem& problem, double gap = 1e-9, int threads = 1,
+                       CoordinateMethod method = CoordinateMethod::kNewton);
 GradientPoint PointOf(const GradientProblem& problem, const GradientBest& best);
 
 // Q by its definition, of these weights.
