@@ -34,24 +34,21 @@ absl::Status CoordinateGradientsLearner::Prepare(RunContext& context) {
 }
 
 std::unique_ptr<CoordinateWeightSolver> CoordinateGradientsLearner::MakeSolver() const {
-  constexpr int64_t kMostNewton = 100;
-  constexpr int64_t kMostAlternations = 1000;
   CoordinateWeightOptions options;
   options.relative_gap = state_.gap;
-  options.method = options_.method == Method::kNewton ? CoordinateMethod::kNewton
-                                                      : CoordinateMethod::kAlternation;
-  options.max_steps = options_.max_steps > 0               ? options_.max_steps
-                      : options_.method == Method::kNewton ? kMostNewton
-                                                           : kMostAlternations;
+  options.method = options_.method == Method::kNewton        ? CoordinateMethod::kNewton
+                   : options_.method == Method::kAlternation ? CoordinateMethod::kAlternation
+                                                             : CoordinateMethod::kSilp;
+  options.max_steps = options_.MostSteps();
   return std::make_unique<CoordinateWeightSolver>(prepared_->problem, options);
 }
 
 absl::Status CoordinateGradientsLearner::Advance(RunContext& context) {
   MERCER_RETURN_IF_ERROR(Prepare(context));
   context.ReportStage("solve");
-  MERCER_RETURN_IF_ERROR(options_.own_gradient ? SolveOwnGradient(context)
-                         : is_fixed()          ? SolveFixed(context)
-                                               : StepWeights(context));
+  MERCER_RETURN_IF_ERROR(options_.own_gradient      ? SolveOwnGradient(context)
+                         : options_.HasAllColumns() ? SolveFixed(context)
+                                                    : StepWeights(context));
   state_.begun = true;
   if (!(state_.primal > 1e-300)) {
     state_.stop = StopReason::kObjectiveZero;
@@ -117,8 +114,8 @@ absl::Status CoordinateGradientsLearner::StepWeights(RunContext& context) {
 }
 
 Vector CoordinateGradientsLearner::BestWeights() const {
-  return is_fixed() ? Vector(Vector::Ones(prepared_->problem.num_columns()))
-                    : solver_->best().weights;
+  return options_.HasAllColumns() ? Vector(Vector::Ones(prepared_->problem.num_columns()))
+                                  : solver_->best().weights;
 }
 
 StepReport CoordinateGradientsLearner::Report() const {
@@ -129,8 +126,9 @@ StepReport CoordinateGradientsLearner::Report() const {
   report.accuracy = RelativeGap(state_.primal, state_.lower);
   report.fraction = FractionOfGap(report.accuracy, problem_->relative_gap);
   report.active_kernels = (BestWeights().array() > 0).count();
-  report.support_vectors = ((is_fixed() ? state_.dual : solver_->best().dual).array() != 0).count();
-  report.inner_iterations = is_fixed() ? 1 : solver_->steps();
+  report.support_vectors =
+      ((options_.HasAllColumns() ? state_.dual : solver_->best().dual).array() != 0).count();
+  report.inner_iterations = options_.HasAllColumns() ? 1 : solver_->steps();
   report.has_model = true;
   report.stop = state_.stop;
   return report;
@@ -149,7 +147,7 @@ absl::StatusOr<TrainedPoint> CoordinateGradientsLearner::CurrentModel(RunContext
   MERCER_ASSIGN_OR_RETURN(
       const GradientPoint at,
       EvaluateGradients(prepared_->problem, KindOf(options_), BestWeights(),
-                        is_fixed() ? state_.dual : solver_->best().dual, context));
+                        options_.HasAllColumns() ? state_.dual : solver_->best().dual, context));
   return PointAt(at, context);
 }
 
@@ -186,7 +184,8 @@ void CoordinateGradientsLearner::DescribeKernels(TrainedPoint& point) const {
 absl::StatusOr<TrainedPoint> CoordinateGradientsLearner::ConstantModel(RunContext& context) {
   const Index columns = CountInputs(*problem_);
   GradientPoint at;
-  at.weights = Vector::Constant(columns, is_fixed() ? 1 : 1 / static_cast<double>(columns));
+  at.weights =
+      Vector::Constant(columns, options_.HasAllColumns() ? 1 : 1 / static_cast<double>(columns));
   at.energies = Vector::Zero(columns);
   ModelFunction zero;
   zero.bias = Vector::Zero(1);
@@ -196,7 +195,7 @@ absl::StatusOr<TrainedPoint> CoordinateGradientsLearner::ConstantModel(RunContex
 }
 
 void CoordinateGradientsLearner::SaveParts(ByteWriter& writer) const {
-  if (state_.begun && !is_fixed()) {
+  if (state_.begun && !options_.HasAllColumns()) {
     solver_->Save(writer);
   }
 }
@@ -207,7 +206,7 @@ absl::Status CoordinateGradientsLearner::LoadParts(ByteReader& reader, RunContex
     return absl::OkStatus();
   }
   MERCER_RETURN_IF_ERROR(Prepare(context));
-  if (is_fixed()) {
+  if (options_.HasAllColumns()) {
     return state_.dual.size() == NumDuals(*problem_, *prepared_, options_) ? absl::OkStatus()
                                                                            : NotAState();
   }

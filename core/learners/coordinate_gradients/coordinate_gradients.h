@@ -7,7 +7,7 @@
 //              355-378; docs/mathematics/coordinate_gradients.md.
 // Notation     beta -> weights, of the sum 1; v -> dual, one for each pair.
 // Method       Newton's method on the weights with a Newton solver of fixed weights inside
-//              (solvers/gradients), or the alternation of the paper.
+//              (solvers/gradients), or the alternation or the linear programs of the paper.
 // Guarantees   The bounds are of the whole problem, all columns included. The ranking is by |f_l|,
 //              which at the optimum is the weight, then by S_l. There is no bias.
 // Cost         Memory of the columns, of some matrices of the order of the rows and of one of the
@@ -59,9 +59,6 @@ class CoordinateGradientsLearner : public ResumableLearner<CoordinateGradientsSt
   void SaveParts(ByteWriter& writer) const override;
   absl::Status LoadParts(ByteReader& reader, RunContext& context) override;
 
-  bool is_fixed() const {
-    return options_.own_gradient || options_.column_weights == ColumnWeights::kFixed;
-  }
   absl::Status Prepare(RunContext& context);
   std::unique_ptr<CoordinateWeightSolver> MakeSolver() const;
   absl::Status SolveFixed(RunContext& context);

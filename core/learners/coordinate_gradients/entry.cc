@@ -23,10 +23,6 @@ ByteCount CountPairs(const CoordinateGradientsOptions& options, const ProblemSha
          ByteCount(std::min<Index>((reversed ? 2 : 1) * neighbors, shape.rows));
 }
 
-bool HasAllColumns(const CoordinateGradientsOptions& options) {
-  return options.own_gradient || options.column_weights == ColumnWeights::kFixed;
-}
-
 // Of the matrix of functions with their own gradient: pairs, or rows of a linear kernel.
 ByteCount OwnGradientOrder(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
   return !options.own_gradient    ? ByteCount(0)
@@ -39,6 +35,26 @@ ByteCount OwnGradientBytes(const CoordinateGradientsOptions& options, const Prob
   constexpr Index kMatrices = 3;
   const ByteCount order = OwnGradientOrder(options, shape);
   return ByteCount(kMatrices) * order * order * ByteCount(sizeof(double));
+}
+
+// Of planes their values, with a copy while one comes in, and their duals, which are saved; the
+// linear program.
+ByteCount PlaneBytes(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
+  if (options.method != Method::kSilp || options.HasAllColumns()) {
+    return ByteCount(0);
+  }
+  constexpr Index kCopiesOfValues = 2;
+  constexpr Index kCopiesOfDuals = 5;
+  constexpr Index kMostCorners = 1000;
+  constexpr Index kNumbersOfEntry = 5;
+  const ByteCount pairs = CountPairs(options, shape);
+  const Index planes =
+      std::min<Index>(CoordinatePlanes::Most(shape.columns, static_cast<Index>(pairs.value())),
+                      options.MostSteps() + 1);
+  return ByteCount(sizeof(double)) * ByteCount(planes) *
+         (ByteCount(kCopiesOfValues) * ByteCount(shape.columns) +
+          ByteCount(kNumbersOfEntry) * ByteCount(std::min(shape.columns, kMostCorners)) +
+          ByteCount(kCopiesOfDuals) * pairs);
 }
 
 // Kernels of learner and verifier; of both the columns, the kernel matrix and distances; vectors of
@@ -58,7 +74,7 @@ size_t EstimateMemory(const CoordinateGradientsOptions& options, const ProblemSh
                                  : std::min(pairs, ByteCount(kMostFactoredPairs));
   const ByteCount used(std::min(shape.columns, kUsualColumns));
   const ByteCount inner(std::min(shape.columns, shape.rows));
-  const bool all_used = HasAllColumns(options);
+  const bool all_used = options.HasAllColumns();
   const ByteCount with_gradient = all_used ? columns : used;
   constexpr Index kCopiesOfGradient = 5;
   const ByteCount compared = ByteCount(shape.outputs) *
@@ -69,13 +85,16 @@ size_t EstimateMemory(const CoordinateGradientsOptions& options, const ProblemSh
                             ByteCount(2) * std::min(columns, ByteCount(kPassColumns))) +
                     pairs * (ByteCount(kVectorsOfPairs) + ByteCount(2) * used) +
                     ByteCount(all_factored ? 2 : 1) * factored * factored + compared) +
-          OwnGradientBytes(options, shape) + ByteCount(4) * TableBytes(options, shape))
+          OwnGradientBytes(options, shape) + PlaneBytes(options, shape) +
+          ByteCount(4) * TableBytes(options, shape))
       .value();
 }
 
 LearnerWork EstimateWork(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
   constexpr double kSystemsOfStep = 6;
-  const double steps = HasAllColumns(options) ? 1 : 15;
+  const double usual = options.method == Method::kSilp ? 120 : 15;
+  const double steps =
+      options.HasAllColumns() ? 1 : std::min(usual, static_cast<double>(options.MostSteps()));
   const auto rows = static_cast<double>(shape.rows);
   const auto columns = static_cast<double>(shape.columns);
   const auto pairs = static_cast<double>(CountPairs(options, shape).value());
@@ -95,7 +114,7 @@ LearnerWork EstimateWork(const CoordinateGradientsOptions& options, const Proble
 
 // Coefficients with their rows, and the dual variables of the witness.
 size_t FeatureNumbers(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
-  const bool all_used = HasAllColumns(options);
+  const bool all_used = options.HasAllColumns();
   const ByteCount used = all_used ? ByteCount(shape.columns) : ByteCount(kUsualColumns);
   return (ByteCount(shape.outputs) *
           (ByteCount(2) * ByteCount(shape.rows) * std::min(ByteCount(shape.columns), used) +

@@ -10,7 +10,7 @@ namespace mercer::coordinate_gradients {
 enum class LossWord { kAuto, kSquare, kHinge, kSquaredHinge };
 enum class ColumnWeights { kLearned, kFixed };
 enum class PairChoice { kNeighbors, kGaussian };
-enum class Method { kNewton, kAlternation };
+enum class Method { kNewton, kAlternation, kSilp };
 
 struct CoordinateGradientsOptions {
   double C = 100.0;
@@ -28,6 +28,10 @@ struct CoordinateGradientsOptions {
   int64_t covariance_columns = 20;
   int64_t directions = 2;
 
+  // Whether every column takes part and the weights are not learned.
+  bool HasAllColumns() const { return own_gradient || column_weights == ColumnWeights::kFixed; }
+  // The most changes of the weights, where max_steps is 0 too.
+  int64_t MostSteps() const;
   static const OptionSchema<CoordinateGradientsOptions>& Fields();
 };
 

@@ -53,26 +53,38 @@ Vector ColumnOf(const TrainingOutcome& outcome, Index property) {
 
 Vector Scores(const TrainingOutcome& outcome) { return ColumnOf(outcome, 0); }
 
+struct LearnerFixture {
+  json file;
+  TrainingProblem problem;
+  OptionValues options;
+};
+
+LearnerFixture ReadLearnerFixture(const std::string& name) {
+  LearnerFixture fixture{ReadFixtureFile("coordinate-gradients/" + name + ".json"), {}, {}};
+  const json& file = fixture.file;
+  const bool regression =
+      file["description"].get<std::string>().find("real targets") != std::string::npos;
+  fixture.problem = MakeProblem(regression ? TargetKind::kRegression : TargetKind::kClassification,
+                                RowMatrix(JsonMatrix(file["X"])), JsonVector(file["y"]),
+                                {file["kernel"]["sigma"].get<double>()});
+  const std::string loss = file["loss"];
+  const json& weights = file["weights"];
+  fixture.options = {{"C", file["C"].get<double>()},
+                     {"loss", loss == "sqhinge" ? std::string("squared_hinge") : loss},
+                     {"column_weights", std::string(file["model"] == "grad" ? "fixed" : "learned")},
+                     {"neighbors", int64_t{weights["k"].get<int64_t>()}},
+                     {"include_self", weights["include_self"].get<bool>()}};
+  return fixture;
+}
+
 class GradientLearnerFixture : public testing::TestWithParam<const char*> {};
 
 TEST_P(GradientLearnerFixture, MatchesTheReference) {
-  const json fixture = ReadFixtureFile(std::string("coordinate-gradients/") + GetParam() + ".json");
+  const LearnerFixture given = ReadLearnerFixture(GetParam());
+  const TrainingProblem& problem = given.problem;
+  const json& fixture = given.file;
   const json& expected = fixture["expected"];
-  const bool regression =
-      fixture["description"].get<std::string>().find("real targets") != std::string::npos;
-  const TrainingProblem problem =
-      MakeProblem(regression ? TargetKind::kRegression : TargetKind::kClassification,
-                  RowMatrix(JsonMatrix(fixture["X"])), JsonVector(fixture["y"]),
-                  {fixture["kernel"]["sigma"].get<double>()});
-  const std::string loss = fixture["loss"];
-  const json& weights = fixture["weights"];
-  OptionValues options = {
-      {"C", fixture["C"].get<double>()},
-      {"loss", loss == "sqhinge" ? std::string("squared_hinge") : loss},
-      {"column_weights", std::string(fixture["model"] == "grad" ? "fixed" : "learned")},
-      {"neighbors", int64_t{weights["k"].get<int64_t>()}},
-      {"include_self", weights["include_self"].get<bool>()}};
-  const TrainingOutcome outcome = MustTrain(problem, options, 1e-9);
+  const TrainingOutcome outcome = MustTrain(problem, given.options, 1e-9);
   EXPECT_EQ(outcome.stop_reason, StopReason::kConverged);
   const double objective = expected["objective"];
   EXPECT_NEAR(outcome.certificate.primal, objective, 1e-7 * objective);
@@ -103,6 +115,23 @@ INSTANTIATE_TEST_SUITE_P(Files, GradientLearnerFixture,
                          testing::Values("gradkl_square", "gradkl_sqhinge_wide",
                                          "grad_square_regression", "grad_hinge",
                                          "gradkl_hinge_figure1"));
+
+TEST(CoordinateGradientsTest, ThePapersLinearProgramsMatchTheReference) {
+  for (const char* name : {"gradkl_square", "gradkl_square_duplicates", "gradkl_sqhinge_wide",
+                           "gradkl_hinge_figure1", "gradkl_hinge_all_at_bound"}) {
+    LearnerFixture given = ReadLearnerFixture(name);
+    given.options["method"] = std::string("silp");
+    const TrainingOutcome outcome = MustTrain(given.problem, given.options, 1e-7);
+    EXPECT_EQ(outcome.stop_reason, StopReason::kConverged) << name;
+    const double objective = given.file["expected"]["objective"];
+    EXPECT_NEAR(outcome.certificate.primal, objective, 2e-7 * objective) << name;
+    EXPECT_LE(outcome.certificate.dual, objective * (1 + 1e-9)) << name;
+    if (std::string(name) != "gradkl_square_duplicates") {  // whose weights are not unique
+      const Vector scores = JsonVector(given.file["expected"]["scores"]);
+      EXPECT_LE((Scores(outcome) - scores).cwiseAbs().maxCoeff(), 1e-3) << name;
+    }
+  }
+}
 
 // A disc in a ring, and twenty columns of small noise.
 TrainingProblem RingProblem(uint64_t seed) {

@@ -48,13 +48,14 @@ class CoordinateGradients(RankingClassifier):
     pair_width : float, default=0.0
         Width of the weights of gaussian pairs, in the unit of the distance of prepared rows. 0: the median distance.
         Without effect for other pairs. In [0, inf).
-    method : {'newton', 'alternation'}, default='newton'
+    method : {'newton', 'alternation', 'silp'}, default='newton'
         How weights are learned. newton: second-order steps among the columns in use and the best of the others.
         alternation: the paper's steps, each to the shares of the norms of the last one; slow, and after few steps the
-        ranking of a function that is not the optimum. Changes the time alone, unless max_steps ends it.
+        ranking of a function that is not the optimum. silp: the paper's linear programs of cutting planes, with short
+        steps to where they lead; 4 to 90 times the time of newton. Changes the time alone, unless max_steps ends it.
     max_steps : int, default=0
         The most changes of the weights; the best function so far is then the result, with its certificate. 0: 100 of
-        newton, 1000 of alternation. In [0, 1000000].
+        newton, 1000 of alternation, 500 of silp. In [0, 1000000].
     columns : int, default=0
         How many columns are selected, the first of the ranking; the function does not depend on it. 0: those that have
         a weight. In [0, 10000000].
@@ -236,13 +237,14 @@ class CoordinateGradientsRegressor(RankingRegressor):
     pair_width : float, default=0.0
         Width of the weights of gaussian pairs, in the unit of the distance of prepared rows. 0: the median distance.
         Without effect for other pairs. In [0, inf).
-    method : {'newton', 'alternation'}, default='newton'
+    method : {'newton', 'alternation', 'silp'}, default='newton'
         How weights are learned. newton: second-order steps among the columns in use and the best of the others.
         alternation: the paper's steps, each to the shares of the norms of the last one; slow, and after few steps the
-        ranking of a function that is not the optimum. Changes the time alone, unless max_steps ends it.
+        ranking of a function that is not the optimum. silp: the paper's linear programs of cutting planes, with short
+        steps to where they lead; 4 to 90 times the time of newton. Changes the time alone, unless max_steps ends it.
     max_steps : int, default=0
         The most changes of the weights; the best function so far is then the result, with its certificate. 0: 100 of
-        newton, 1000 of alternation. In [0, 1000000].
+        newton, 1000 of alternation, 500 of silp. In [0, 1000000].
     columns : int, default=0
         How many columns are selected, the first of the ranking; the function does not depend on it. 0: those that have
         a weight. In [0, 10000000].
