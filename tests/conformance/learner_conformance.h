@@ -190,6 +190,25 @@ class LearnerConformance : public ::testing::TestWithParam<LearnerCase> {
                       entry().uses_kernels ? bandwidths : std::vector<double>());
   }
 
+  // Operations of factors that are expected of a training.
+  double FactorOperations(const OptionValues& options, const ProblemShape& shape) const {
+    const absl::StatusOr<LearnerWork> work = entry().estimate_work(options, shape);
+    return work.ok() ? work->training[WorkKind::kFactorOperations] : kInfinity;
+  }
+
+  // So many rows, or fewer for a learner of which a test that trains often would take minutes.
+  Index QuickRows(Index rows) const {
+    constexpr double kMostOperations = 5e9;
+    ProblemShape shape;
+    shape.columns = 4;
+    shape.kernels = 3;
+    shape.rows = rows;
+    while (shape.rows > 40 && FactorOperations({}, shape) > kMostOperations) {
+      shape.rows /= 2;
+    }
+    return shape.rows;
+  }
+
   absl::StatusOr<TrainingOutcome> Train(TrainingProblem problem, const RunSettings& settings,
                                         ConformanceObserver& observer) const {
     problem.relative_gap = settings.relative_gap;

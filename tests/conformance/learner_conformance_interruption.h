@@ -67,7 +67,7 @@ inline InterruptedLearner InterruptAt(const LearnerEntry& entry, const OptionVal
 }
 
 TEST_P(LearnerConformance, InterruptedStepLosesNothingAndItsPointIsHonest) {
-  TrainingProblem problem = Problem(90, 4);
+  TrainingProblem problem = Problem(QuickRows(90), 4);
   problem.relative_gap = 1e-5;
   const auto next = [](int64_t polls) {
     return kSanitized ? 4 * polls : 1 + polls + (IsThorough() ? polls / 2 : polls);

@@ -137,7 +137,7 @@ TEST_P(LearnerConformance, EveryOptionAtItsBoundsTrainsOrNamesTheOption) {
 }
 
 TEST_P(LearnerConformance, ThreadsAndCachesDoNotChangeTheBitsUnderAnyOptions) {
-  TrainingProblem problem = Problem(kSanitized ? 120 : 300, 4);
+  TrainingProblem problem = Problem(QuickRows(kSanitized ? 120 : 300), 4);
   PreparedData named = *problem.tasks[0].inputs;
   named.cache_key = "toy rows";
   problem.tasks[0].inputs = std::make_shared<const PreparedData>(std::move(named));
