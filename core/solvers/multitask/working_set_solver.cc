@@ -255,8 +255,7 @@ absl::Status WorkingSetSolver::Round(RunContext& context) {
     MERCER_ASSIGN_OR_RETURN(MultitaskPoint without,
                             EvaluateFunction(problem_, best.dual, std::move(weights), context));
     if (MultitaskGap(without.primal, best.lower) <= relative_gap_) {
-      best.primal = without.primal;
-      best.weights = without.weights;
+      best.TakeFunction(without, without.primal);
       point = std::move(without);
       break;
     }
@@ -266,8 +265,7 @@ absl::Status WorkingSetSolver::Round(RunContext& context) {
         const MultitaskPoint rounded,
         EvaluateFunction(problem_, RoundedDuals(problem_, point, factor), best.weights, context));
     if (MultitaskGap(rounded.primal, best.lower) <= relative_gap_) {
-      best.primal = rounded.primal;
-      best.dual = rounded.dual;
+      best.TakeFunction(rounded, rounded.primal);
       break;
     }
   }
