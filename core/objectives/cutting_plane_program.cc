@@ -9,6 +9,7 @@
 
 #include <coin/ClpEventHandler.hpp>
 #include <coin/ClpSimplex.hpp>
+#include <coin/CoinError.hpp>
 
 #include "core/base/process/run_safely.h"
 #include "core/base/status/status_macros.h"
@@ -70,9 +71,11 @@ class CornerProgram {
     constexpr int kLogsNothing = 0;
     constexpr int kNone = 0;
     constexpr int kPerturbsNothing = 100;
+    constexpr int kMostPivots = 100'000;
     simplex_.setLogLevel(kLogsNothing);
     simplex_.scaling(kNone);
     simplex_.setPerturbation(kPerturbsNothing);
+    simplex_.setMaximumIterations(kMostPivots);
     simplex_.setPrimalTolerance(kPlaneAccuracy);
     simplex_.setDualTolerance(kPlaneAccuracy);
     const EndsWhenCancelled handler(context, std::make_unique<EndsWhenCancelled>(context));
@@ -99,7 +102,7 @@ class CornerProgram {
     AddColumn(-values.cwiseProduct(scales_), /*weight=*/1, /*cost=*/0);
     corners_.push_back(corner);
   }
-  // From the last vertex. False when it was cancelled or has failed.
+  // From the last vertex. False when it was cancelled, has failed or takes too long.
   bool Solve() {
     simplex_.primal();
     return simplex_.isProvenOptimal();
@@ -162,12 +165,20 @@ absl::StatusOr<std::optional<CuttingPlaneMaximum>> MaximizeByCorners(const Const
     found.bound = bounds.upper;
     return found;
   }
+  const double farthest =
+      std::max(planes.maxCoeff() - bounds.lower, bounds.lower - planes.minCoeff());
+  if (!std::isfinite(farthest / bounds.width())) {
+    return std::nullopt;
+  }
   CornerProgram program(planes, bounds, context);
   std::vector<Index> corners = LargestAbove(bounds.least, -kInfinity);
-  corners.erase(corners.begin());  // that of the lower bound
+  std::erase(corners, bounds.corner);
   do {
     for (const Index corner : corners) {
       program.AddCorner(corner);
+    }
+    if (static_cast<Index>(program.corners().size()) > kMostCorners) {
+      return std::nullopt;
     }
     const bool solved = program.Solve();
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
@@ -195,7 +206,14 @@ absl::StatusOr<std::optional<CuttingPlaneMaximum>> MaximizeUnderPlanes(const Con
   if (!planes.allFinite()) {
     return std::nullopt;
   }
-  return RunSafely("a linear program", [&] { return MaximizeByCorners(planes, context); });
+  using Result = absl::StatusOr<std::optional<CuttingPlaneMaximum>>;
+  return RunSafely("a linear program", [&]() -> Result {
+    try {
+      return MaximizeByCorners(planes, context);
+    } catch (const CoinError&) {  // which is no std::exception
+      return std::nullopt;
+    }
+  });
 }
 
 }  // namespace mercer

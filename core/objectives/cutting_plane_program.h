@@ -19,6 +19,9 @@
 
 namespace mercer {
 
+// A program of more corners is given up: its solution has at most one more than there are planes.
+inline constexpr Index kMostCorners = 1000;
+
 struct CuttingPlaneMaximum {
   Vector point;        // beta
   Vector multipliers;  // lambda
@@ -26,7 +29,7 @@ struct CuttingPlaneMaximum {
 };
 
 // Of at least one plane and one corner; depends on the planes alone, bit by bit. Nothing when
-// entries are not finite or rounding has spoilt the method. Errors: kCancelled, kResourceExhausted.
+// entries are not finite, rounding has spoilt the method or it takes too long. Errors: kCancelled, kResourceExhausted.
 absl::StatusOr<std::optional<CuttingPlaneMaximum>> MaximizeUnderPlanes(const ConstMatrixRef& planes,
                                                                        const RunContext& context);
 

@@ -3,7 +3,7 @@
 //   gradients_bench [FOLDER]         Newton's method by data, loss and cost
 //   gradients_bench genes FOLDER     the ranking of 20 steps of the alternation on leukemia, and
 //                                    that of the optimum
-//   gradients_bench methods FOLDER   Newton's method and linear programs, to two gaps
+//   gradients_bench methods FOLDER   Newton's method and linear programs, to three gaps
 //
 // Data: FOLDER/leukemia/leukemia_train.csv.gz (38 x 7129) and FOLDER/prostate/prostate_train.csv.gz
 // (102 x 12600), by default of ../shared/data, where these are, else random numbers of that size
@@ -250,7 +250,7 @@ void ReportMethods(const GeneTable& genes) {
                               {&random, "random", LossKind::kHinge, 100, false}};
   for (Setting setting : settings) {
     for (const CoordinateMethod method : {CoordinateMethod::kNewton, CoordinateMethod::kSilp}) {
-      for (const double gap : {1e-3, 1e-6}) {
+      for (const double gap : {1e-3, 1e-4, 1e-6}) {
         setting.method = method;
         setting.gap = gap;
         setting.steps = 1000;

@@ -4,6 +4,8 @@
 #include "core/learners/coordinate_gradients/coordinate_gradients.h"
 #include "core/learners/coordinate_gradients/tables.h"
 #include "core/learners/coordinate_gradients/verify.h"
+#include "core/objectives/cutting_plane_program.h"
+#include "core/solvers/gradients/coordinate_planes.h"
 #include "core/solvers/gradients/pair_system.h"
 #include "core/training/contract/learner_entry.h"
 #include "core/training/contract/single_task.h"
@@ -45,16 +47,18 @@ ByteCount PlaneBytes(const CoordinateGradientsOptions& options, const ProblemSha
   }
   constexpr Index kCopiesOfValues = 2;
   constexpr Index kCopiesOfDuals = 5;
-  constexpr Index kMostCorners = 1000;
   constexpr Index kNumbersOfEntry = 5;
   const ByteCount pairs = CountPairs(options, shape);
-  const Index planes =
-      std::min<Index>(CoordinatePlanes::Most(shape.columns, static_cast<Index>(pairs.value())),
-                      options.MostSteps() + 1);
-  return ByteCount(sizeof(double)) * ByteCount(planes) *
-         (ByteCount(kCopiesOfValues) * ByteCount(shape.columns) +
-          ByteCount(kNumbersOfEntry) * ByteCount(std::min(shape.columns, kMostCorners)) +
-          ByteCount(kCopiesOfDuals) * pairs);
+  // Fewer pairs than are counted have more planes.
+  const Index most = options.MostSteps() + 3;
+  const Index planes = std::min(CoordinatePlanes::Most(shape.columns, 1), most);
+  const Index long_planes =
+      std::min(CoordinatePlanes::Most(shape.columns, static_cast<Index>(pairs.value())), most);
+  return ByteCount(sizeof(double)) *
+         (ByteCount(planes) *
+              (ByteCount(kCopiesOfValues) * ByteCount(shape.columns) +
+               ByteCount(kNumbersOfEntry) * ByteCount(std::min(shape.columns, kMostCorners))) +
+          ByteCount(kCopiesOfDuals) * ByteCount(long_planes) * pairs);
 }
 
 // Kernels of learner and verifier; of both the columns, the kernel matrix and distances; vectors of

@@ -24,7 +24,11 @@ void CoordinatePlanes::Add(const GradientPoint& point) {
   if (count() >= Most(point.energies.size(), point.dual.size())) {
     std::vector<Index> kept(slack_.size());
     std::iota(kept.begin(), kept.end(), Index{0});
-    kept.erase(kept.begin() + (std::max_element(slack_.begin(), slack_.end()) - slack_.begin()));
+    const auto longest = std::max_element(slack_.begin(), slack_.end());
+    if (*longest == 0) {
+      bound_ = kInfinity;  // without a plane that was tight the maximum may rise
+    }
+    kept.erase(kept.begin() + (longest - slack_.begin()));
     Keep(kept);
   }
   duals_.conservativeResize(point.dual.size(), count() + 1);

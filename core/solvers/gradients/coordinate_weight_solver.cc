@@ -68,6 +68,9 @@ absl::StatusOr<GradientPoint> CoordinateWeightSolver::Bound(RunContext& context)
                                             state_.dual, context));
   state_.best.Improve(point);
   EndWhenCertified();
+  if (options_.method == CoordinateMethod::kSilp) {
+    planes_.Add(point);
+  }
   return point;
 }
 
@@ -130,9 +133,6 @@ absl::Status CoordinateWeightSolver::Start(const Vector& weights, RunContext& co
   MERCER_ASSIGN_OR_RETURN(Solved solved, Solve(state_.weights, state_.dual, context));
   Accept(std::move(solved));
   MERCER_ASSIGN_OR_RETURN(GradientPoint point, Bound(context));
-  if (options_.method == CoordinateMethod::kSilp) {
-    planes_.Add(point);
-  }
   if (done() || point.energies.maxCoeff() > 0) {
     return absl::OkStatus();
   }
@@ -180,7 +180,7 @@ absl::Status CoordinateWeightSolver::StepByNorms(const GradientPoint& point, Run
 absl::Status CoordinateWeightSolver::StepByPlanes(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(std::optional<CoordinatePlanes::Maximum> next,
                           planes_.Maximize(problem_, context));
-  if (!next.has_value()) {
+  if (!next.has_value() || state_.best.weights.size() == 0) {
     state_.stop = GradientStop::kPrecision;
     return absl::OkStatus();
   }
@@ -198,8 +198,7 @@ absl::Status CoordinateWeightSolver::StepByPlanes(RunContext& context) {
   weights /= weights.sum();
   MERCER_ASSIGN_OR_RETURN(Solved solved, Solve(std::move(weights), mean.dual, context));
   Accept(std::move(solved));
-  MERCER_ASSIGN_OR_RETURN(const GradientPoint point, Bound(context));
-  planes_.Add(point);
+  MERCER_RETURN_IF_ERROR(Bound(context).status());
   state_.stalled = !next->lower && !(state_.best.upper < before);
   return absl::OkStatus();
 }

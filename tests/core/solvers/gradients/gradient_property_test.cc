@@ -212,7 +212,7 @@ TEST(GradientPropertyTest, ThePlanesLeadToTheSameOptimum) {
   }
 }
 
-// The program's maximum and the bounds come closer at every step, and an early end keeps them.
+// They never part again, and an early end keeps them.
 TEST(GradientPropertyTest, BoundsOfThePlanesHoldAtEveryStep) {
   for (const LossKind loss : kGradientLosses) {
     const GradientProblem problem = MakeCase({.columns = 40, .loss = loss, .cost = 50});
@@ -221,10 +221,14 @@ TEST(GradientPropertyTest, BoundsOfThePlanesHoldAtEveryStep) {
     CoordinateWeightSolver solver(
         problem, {.method = CoordinateMethod::kSilp, .relative_gap = 1e-9, .max_steps = 12});
     ASSERT_TRUE(solver.Start({}, context).ok());
+    GradientBest last = solver.best();
     while (!solver.done()) {
+      ASSERT_TRUE(solver.Step(context).ok());
       EXPECT_LE(solver.best().lower, best.upper);
       EXPECT_GE(solver.best().upper, best.lower);
-      ASSERT_TRUE(solver.Step(context).ok());
+      EXPECT_GE(solver.best().lower, last.lower);
+      EXPECT_LE(solver.best().upper, last.upper);
+      last = solver.best();
     }
     EXPECT_EQ(solver.stop(), GradientStop::kIterationLimit);
   }
@@ -409,6 +413,23 @@ TEST(CoordinateWeightSolverTest, RefusesThePlanesOfAnotherProblem) {
   const GradientProblem more = MakeCase({.rows = 17});
   ByteReader reader(bytes);
   EXPECT_FALSE(CoordinateWeightSolver(more, options).Load(reader).ok());
+}
+
+// At small costs the hinge's dual at its bound is the optimum, and there is no program to solve.
+TEST(CoordinateWeightSolverTest, PlanesOfARunThatEndsAtItsStartAreSaved) {
+  const GradientProblem problem = MakeCase({.loss = LossKind::kHinge, .cost = 1e-6});
+  const CoordinateWeightOptions options{.method = CoordinateMethod::kSilp, .relative_gap = 1e-6};
+  RunContext context;
+  CoordinateWeightSolver solver(problem, options);
+  ASSERT_TRUE(solver.Start({}, context).ok());
+  ASSERT_TRUE(solver.done());
+  ByteWriter writer;
+  solver.Save(writer);
+  CoordinateWeightSolver restored(problem, options);
+  ByteReader reader(writer.bytes());
+  ASSERT_TRUE(restored.Load(reader).ok());
+  EXPECT_TRUE(restored.done());
+  EXPECT_EQ(restored.best().upper, solver.best().upper);
 }
 
 TEST(CoordinateWeightSolverTest, EndsSoonWhenCancelled) {
