@@ -84,7 +84,7 @@ const Schema& CoordinateGradientsOptions::Fields() {
                     "each to the shares of the norms of the last one; slow, and after few "
                     "steps the ranking of a function that is not the optimum. silp: the "
                     "paper's linear programs of cutting planes, with short steps to where they "
-                    "lead; 4 to 90 times the time of newton. Changes the time alone, unless "
+                    "lead; 4 to 80 times the time of newton. Changes the time alone, unless "
                     "max_steps ends it.",
          .source = kOfProblem});
     made->Integer(

@@ -52,7 +52,7 @@ class CoordinateGradients(RankingClassifier):
         How weights are learned. newton: second-order steps among the columns in use and the best of the others.
         alternation: the paper's steps, each to the shares of the norms of the last one; slow, and after few steps the
         ranking of a function that is not the optimum. silp: the paper's linear programs of cutting planes, with short
-        steps to where they lead; 4 to 90 times the time of newton. Changes the time alone, unless max_steps ends it.
+        steps to where they lead; 4 to 80 times the time of newton. Changes the time alone, unless max_steps ends it.
     max_steps : int, default=0
         The most changes of the weights; the best function so far is then the result, with its certificate. 0: 100 of
         newton, 1000 of alternation, 500 of silp. In [0, 1000000].
@@ -241,7 +241,7 @@ class CoordinateGradientsRegressor(RankingRegressor):
         How weights are learned. newton: second-order steps among the columns in use and the best of the others.
         alternation: the paper's steps, each to the shares of the norms of the last one; slow, and after few steps the
         ranking of a function that is not the optimum. silp: the paper's linear programs of cutting planes, with short
-        steps to where they lead; 4 to 90 times the time of newton. Changes the time alone, unless max_steps ends it.
+        steps to where they lead; 4 to 80 times the time of newton. Changes the time alone, unless max_steps ends it.
     max_steps : int, default=0
         The most changes of the weights; the best function so far is then the result, with its certificate. 0: 100 of
         newton, 1000 of alternation, 500 of silp. In [0, 1000000].
