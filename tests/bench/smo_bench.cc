@@ -35,8 +35,8 @@ using mercer::RowMatrix;
 using mercer::Vector;
 
 constexpr Index kSyntheticRows = 4000;
-constexpr int kRepeats = 3;         // of what takes less than
-constexpr double kLongSeconds = 2;  // so many
+constexpr int kRepeats = 3;         // of which the least counts
+constexpr double kLongSeconds = 2;  // what takes as long is not repeated
 
 struct Table {
   RowMatrix features;

@@ -360,16 +360,14 @@ TEST(GradientPropertyTest, FindsTheTwoColumnsOfARing) {
   }
 }
 
-void ExpectSameBits(const GradientProblem& problem, CoordinateMethod method) {
-  constexpr double kBitsGap = 1e-6;
-  const GradientBest one = SolveCase(problem, kBitsGap, 1, method);
-  const GradientBest two = SolveCase(problem, kBitsGap, 2, method);
+void ExpectSameBits(const GradientProblem& problem, CoordinateMethod method, double gap) {
+  const GradientBest one = SolveCase(problem, gap, 1, method);
+  const GradientBest two = SolveCase(problem, gap, 2, method);
   EXPECT_EQ(one.weights, two.weights);
   EXPECT_EQ(one.dual, two.dual);
   EXPECT_EQ(one.upper, two.upper);
   RunContext context;
-  const CoordinateWeightOptions options{
-      .method = method, .relative_gap = kBitsGap, .max_steps = 500};
+  const CoordinateWeightOptions options{.method = method, .relative_gap = gap, .max_steps = 500};
   CoordinateWeightSolver first(problem, options);
   ASSERT_TRUE(first.Start({}, context).ok());
   // Before the first step, and between later ones.
@@ -392,8 +390,8 @@ void ExpectSameBits(const GradientProblem& problem, CoordinateMethod method) {
 TEST(CoordinateWeightSolverTest, HasTheSameBitsForEveryNumberOfThreadsAndWhenRestored) {
   for (const LossKind loss : kGradientLosses) {
     const GradientProblem problem = MakeCase({.rows = 30, .columns = 700, .loss = loss});
-    ExpectSameBits(problem, CoordinateMethod::kNewton);
-    ExpectSameBits(problem, CoordinateMethod::kSilp);
+    ExpectSameBits(problem, CoordinateMethod::kNewton, 1e-8);
+    ExpectSameBits(problem, CoordinateMethod::kSilp, 1e-6);
   }
 }
 
