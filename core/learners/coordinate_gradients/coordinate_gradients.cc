@@ -36,9 +36,7 @@ absl::Status CoordinateGradientsLearner::Prepare(RunContext& context) {
 std::unique_ptr<CoordinateWeightSolver> CoordinateGradientsLearner::MakeSolver() const {
   CoordinateWeightOptions options;
   options.relative_gap = state_.gap;
-  options.method = options_.method == Method::kNewton        ? CoordinateMethod::kNewton
-                   : options_.method == Method::kAlternation ? CoordinateMethod::kAlternation
-                                                             : CoordinateMethod::kSilp;
+  options.method = options_.method;
   options.max_steps = options_.MostSteps();
   return std::make_unique<CoordinateWeightSolver>(prepared_->problem, options);
 }

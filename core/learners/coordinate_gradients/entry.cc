@@ -42,14 +42,14 @@ ByteCount OwnGradientBytes(const CoordinateGradientsOptions& options, const Prob
 // Of planes their values, with a copy while one comes in, and their duals, which are saved; the
 // linear program.
 ByteCount PlaneBytes(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
-  if (options.method != Method::kSilp || options.HasAllColumns()) {
+  if (options.method != CoordinateMethod::kSilp || options.HasAllColumns()) {
     return ByteCount(0);
   }
   constexpr Index kCopiesOfValues = 2;
   constexpr Index kCopiesOfDuals = 5;
   constexpr Index kNumbersOfEntry = 5;
   const ByteCount pairs = CountPairs(options, shape);
-  // Fewer pairs than are counted have more planes.
+  // Fewer pairs than are counted have more planes. A start has three at most, a step one more.
   const Index most = options.MostSteps() + 3;
   const Index planes = std::min(CoordinatePlanes::Most(shape.columns, 1), most);
   const Index long_planes =
@@ -96,7 +96,7 @@ size_t EstimateMemory(const CoordinateGradientsOptions& options, const ProblemSh
 
 LearnerWork EstimateWork(const CoordinateGradientsOptions& options, const ProblemShape& shape) {
   constexpr double kSystemsOfStep = 6;
-  const double usual = options.method == Method::kSilp ? 120 : 15;
+  const double usual = options.method == CoordinateMethod::kSilp ? 120 : 15;
   const double steps =
       options.HasAllColumns() ? 1 : std::min(usual, static_cast<double>(options.MostSteps()));
   const auto rows = static_cast<double>(shape.rows);

@@ -41,7 +41,15 @@ int64_t CoordinateGradientsOptions::MostSteps() const {
   if (max_steps > 0) {
     return max_steps;
   }
-  return method == Method::kNewton ? 100 : method == Method::kAlternation ? 1000 : 500;
+  switch (method) {
+    case CoordinateMethod::kNewton:
+      return 100;
+    case CoordinateMethod::kAlternation:
+      return 1000;
+    case CoordinateMethod::kSilp:
+      return 500;
+  }
+  return 0;
 }
 
 const Schema& CoordinateGradientsOptions::Fields() {
@@ -76,9 +84,9 @@ const Schema& CoordinateGradientsOptions::Fields() {
     AddPairs(*made);
     made->Choice(
         "method", &CoordinateGradientsOptions::method,
-        {{"newton", Method::kNewton},
-         {"alternation", Method::kAlternation},
-         {"silp", Method::kSilp}},
+        {{"newton", CoordinateMethod::kNewton},
+         {"alternation", CoordinateMethod::kAlternation},
+         {"silp", CoordinateMethod::kSilp}},
         {.meaning = "How weights are learned. newton: second-order steps among the columns "
                     "in use and the best of the others. alternation: the paper's steps, "
                     "each to the shares of the norms of the last one; slow, and after few "

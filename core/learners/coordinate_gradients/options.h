@@ -4,13 +4,13 @@
 #include <cstdint>
 
 #include "core/base/status/options.h"
+#include "core/solvers/gradients/coordinate_weight_solver.h"
 
 namespace mercer::coordinate_gradients {
 
 enum class LossWord { kAuto, kSquare, kHinge, kSquaredHinge };
 enum class ColumnWeights { kLearned, kFixed };
 enum class PairChoice { kNeighbors, kGaussian };
-enum class Method { kNewton, kAlternation, kSilp };
 
 struct CoordinateGradientsOptions {
   double C = 100.0;
@@ -22,7 +22,7 @@ struct CoordinateGradientsOptions {
   bool include_self = true;
   bool symmetric = false;
   double pair_width = 0;
-  Method method = Method::kNewton;
+  CoordinateMethod method = CoordinateMethod::kNewton;
   int64_t max_steps = 0;
   int64_t columns = 0;
   int64_t covariance_columns = 20;
