@@ -26,6 +26,7 @@ class ColumnFamily : public FeatureFamily {
   bool searches_in_single() const override { return false; }
   absl::Status CheckParameters(absl::Span<const double> parameters) const override;
   std::unique_ptr<const FeatureMap> Bind(absl::Span<const FeatureParameters> groups) const override;
+  const FeatureMotion* motion() const override { return nullptr; }
   Index work_per_row() const override { return 1; }
 
  private:

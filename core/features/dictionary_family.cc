@@ -33,6 +33,7 @@ class DictionaryFamily : public FeatureFamily {
       absl::Span<const FeatureParameters> groups) const override {
     return family_->Bind(groups);
   }
+  const FeatureMotion* motion() const override { return nullptr; }
   Index work_per_row() const override { return family_->work_per_row(); }
 
  private:

@@ -51,6 +51,22 @@ class FeatureMap {
   virtual void Evaluate(ConstRowMatrixRef rows, SingleMatrixRef out) const = 0;
 };
 
+// How the groups of a family that is smooth in its parameters are moved. Immutable, safe for
+// concurrent use.
+class FeatureMotion {
+ public:
+  virtual ~FeatureMotion() = default;
+
+  // The derivatives, in what is moved, of the sum over the rows i and columns c of
+  // coefficients(i, c) times column c at row i; `values` are the columns there.
+  virtual Vector Derivative(ConstRowMatrixRef rows, ConstMatrixRef values,
+                            ConstMatrixRef coefficients) const = 0;
+  // The numbers of a group that are moved.
+  virtual Vector Place(const FeatureParameters& group) const = 0;
+  // The group of the family that is nearest to the place `group` has, moved by `change`.
+  virtual FeatureParameters Moved(const FeatureParameters& group, const Vector& change) const = 0;
+};
+
 // Immutable, safe for concurrent use.
 class FeatureFamily {
  public:
@@ -79,6 +95,8 @@ class FeatureFamily {
   // The columns of `groups`, whose parameters are as CheckParameters wants them.
   virtual std::unique_ptr<const FeatureMap> Bind(
       absl::Span<const FeatureParameters> groups) const = 0;
+  // Null where groups are not moved.
+  virtual const FeatureMotion* motion() const = 0;
   // About how many multiplications a row takes for each group: callers cut their work into pieces
   // by it.
   virtual Index work_per_row() const = 0;

@@ -133,6 +133,35 @@ std::unique_ptr<const FeatureMap> FourierFamily::Bind(
   return std::make_unique<const FourierMap>(groups, num_inputs_);
 }
 
+// Of cosine and sine in v: -x sin v'x and x cos v'x.
+Vector FourierFamily::Derivative(ConstRowMatrixRef rows, ConstMatrixRef values,
+                                 ConstMatrixRef coefficients) const {
+  Vector derivative = Vector::Zero(num_inputs_);
+  for (Index i = 0; i < rows.rows(); ++i) {
+    const double factor = values(i, 0) * coefficients(i, 1) - values(i, 1) * coefficients(i, 0);
+    derivative += factor * rows.row(i).transpose();
+  }
+  return derivative;
+}
+
+Vector FourierFamily::Place(const FeatureParameters& group) const {
+  return Eigen::Map<const Vector>(group.data() + 1, num_inputs_);
+}
+
+FeatureParameters FourierFamily::Moved(const FeatureParameters& group, const Vector& change) const {
+  const Vector before = Place(group);
+  Vector place = before + change;
+  const double unit = before.norm() * group[0];
+  double bandwidth = group[0];
+  if (spec_.bandwidth_draw != BandwidthDraw::kList) {
+    bandwidth = std::clamp(unit / place.norm(), spec_.min_bandwidth, spec_.max_bandwidth);
+  }
+  place *= unit / (bandwidth * place.norm());
+  FeatureParameters moved = {bandwidth};
+  moved.insert(moved.end(), place.begin(), place.end());
+  return moved;
+}
+
 Index FourierFamily::work_per_row() const {
   constexpr Index kSineAndCosine = 20;
   return num_inputs_ + kSineAndCosine;

@@ -16,8 +16,9 @@
 namespace mercer {
 
 // Parameters of a group: its bandwidth, then v. The bandwidth is kept for people; values depend on
-// v alone.
-class FourierFamily : public FeatureFamily {
+// v alone. A pair is moved in the direction of v, and in its length as far as the range of
+// bandwidths goes: bandwidth times length stays what it was when v was drawn.
+class FourierFamily : public FeatureFamily, public FeatureMotion {
  public:
   // `spec` as CheckFeatureFamilySpec wants it.
   FourierFamily(const FeatureFamilySpec& spec, Index num_inputs);
@@ -32,7 +33,13 @@ class FourierFamily : public FeatureFamily {
   bool searches_in_single() const override { return true; }
   absl::Status CheckParameters(absl::Span<const double> parameters) const override;
   std::unique_ptr<const FeatureMap> Bind(absl::Span<const FeatureParameters> groups) const override;
+  const FeatureMotion* motion() const override { return this; }
   Index work_per_row() const override;
+
+  Vector Derivative(ConstRowMatrixRef rows, ConstMatrixRef values,
+                    ConstMatrixRef coefficients) const override;
+  Vector Place(const FeatureParameters& group) const override;
+  FeatureParameters Moved(const FeatureParameters& group, const Vector& change) const override;
 
  private:
   std::vector<double> Bandwidths(uint64_t seed, uint64_t round) const;

@@ -40,6 +40,7 @@ class GaborFamily : public FeatureFamily {
   bool searches_in_single() const override { return true; }
   absl::Status CheckParameters(absl::Span<const double> parameters) const override;
   std::unique_ptr<const FeatureMap> Bind(absl::Span<const FeatureParameters> groups) const override;
+  const FeatureMotion* motion() const override { return nullptr; }
   Index work_per_row() const override;
 
   // `per_parameter` values of each parameter in every combination: scales at equal ratios and

@@ -4,6 +4,7 @@
 #include "core/base/status/byte_count.h"
 #include "core/base/status/status_macros.h"
 #include "core/features/feature_rows.h"
+#include "core/learners/infinite_features/ascent.h"
 #include "core/learners/infinite_features/infinite_features.h"
 #include "core/learners/infinite_features/problem.h"
 #include "core/learners/infinite_features/verify.h"
@@ -162,11 +163,15 @@ LearnerWork EstimateWork(const InfiniteFeaturesOptions& options, const ProblemSh
   const auto outputs_of_row = static_cast<double>(shape.outputs_of_row());
   const auto inputs = static_cast<double>(NumbersOfMap(options, shape.columns));
   const auto groups = static_cast<double>(MostGroups(options, shape.columns));
-  const auto candidates = static_cast<double>(Candidates(options, shape));
+  const Index of_ascent = options.family == FamilyChoice::kFourier
+                              ? options.groups_per_round * options.ascent_steps * kCandidatesOfStep
+                              : 0;
+  const auto candidates = static_cast<double>(Candidates(options, shape) + of_ascent);
   const auto per_group = static_cast<double>(ColumnsPerGroup(options));
   const double rounds = options.selection == SelectionChoice::kFixed
                             ? 1
-                            : groups / static_cast<double>(options.groups_per_round) + 3;
+                            : std::min(groups / static_cast<double>(options.groups_per_round) + 3,
+                                       static_cast<double>(options.max_rounds));
   const double columns = groups * per_group;
   const double mean_columns = columns / 2;
   LearnerWork work;

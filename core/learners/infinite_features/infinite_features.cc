@@ -8,6 +8,7 @@
 
 #include "core/base/process/row_vectors.h"
 #include "core/base/status/status_macros.h"
+#include "core/learners/infinite_features/ascent.h"
 #include "core/learners/infinite_features/problem.h"
 #include "core/training/contract/single_task.h"
 #include "core/training/terms/feature_term.h"
@@ -28,9 +29,6 @@ Turns TurnsOf(GroupMethod method) {
   return method == GroupMethod::kNewton ? Turns() : Turns{30, 30};
 }
 
-// Accuracy of the solves between two searches: their gap says little when lambda is small, and
-// costs most of the time.
-constexpr double kGroupGap = 1e-6;
 // The baselines solve to this share of the violation that a candidate must have: a looser master
 // could make a candidate seem to violate the conditions of optimality that does not.
 constexpr double kShareOfViolation = 0.1;
@@ -174,7 +172,7 @@ absl::StatusOr<SearchRound> InfiniteFeaturesLearner::SearchAtConstant(RunContext
 // With the features that are taken over, if any; else the first round's search is the first of the
 // run.
 absl::Status InfiniteFeaturesLearner::BeginSearch(RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(const SearchRound found, SearchAtConstant(context));
+  MERCER_ASSIGN_OR_RETURN(SearchRound found, SearchAtConstant(context));
   state_.largest = found.Largest();
   state_.lambdas = ResolveLambdas();
   std::unique_ptr<GroupSolver> solver = MakeGroupSolver(ChosenMethod(options_));
@@ -186,7 +184,11 @@ absl::Status InfiniteFeaturesLearner::BeginSearch(RunContext& context) {
     EndSearch(SearchEnd::kZeroSlopes);
     return absl::OkStatus();
   }
-  return state_.groups.empty() ? Admit(found, context) : absl::OkStatus();
+  if (!state_.groups.empty()) {
+    return absl::OkStatus();
+  }
+  MERCER_RETURN_IF_ERROR(Climb(found, context));
+  return Admit(found, context);
 }
 
 // The weights to start with: a part that the penalties leave out now has none.
@@ -241,7 +243,8 @@ absl::Status InfiniteFeaturesLearner::Work(RunContext& context) {
     } else if (searching) {
       const int64_t before = state_.candidates;
       MERCER_RETURN_IF_ERROR(Search(context));
-      operations += SearchOperations(state_.candidates - before);
+      operations +=
+          SearchOperations(state_.candidates - before + options_.ascent_steps * kCandidatesOfStep);
     } else {
       break;
     }
@@ -272,8 +275,8 @@ GroupAccuracy InfiniteFeaturesLearner::WantedAccuracy() const {
     return {kShareOfTarget * target_, 0};
   }
   const double gap = ChosenMethod(options_) == GroupMethod::kNewton
-                         ? kGroupGap
-                         : std::max(kGroupGap, kShareOfViolation * options_.violation);
+                         ? options_.master_gap
+                         : std::max(options_.master_gap, kShareOfViolation * options_.violation);
   return {gap, state_.group_decrease};
 }
 
@@ -302,12 +305,37 @@ absl::Status InfiniteFeaturesLearner::Search(RunContext& context) {
     EndSearch(SearchEnd::kZeroSlopes);
     return absl::OkStatus();
   }
+  if (state_.rounds >= options_.max_rounds) {
+    EndSearch(SearchEnd::kMaxRounds);
+    return absl::OkStatus();
+  }
+  const double decrease = state_.before_round - solver_->evaluation().objective();
+  if (state_.before_round > 0 && state_.empty_rounds == 0 &&
+      decrease < options_.min_decrease * state_.before_round) {
+    EndSearch(SearchEnd::kMinDecrease);
+    return absl::OkStatus();
+  }
   context.ReportStage("search");
   MERCER_ASSIGN_OR_RETURN(
-      const SearchRound found,
+      SearchRound found,
       SearchCandidates(MakeSearch(), problem_->seed, static_cast<uint64_t>(state_.rounds),
                        SlopesOf(solver_->evaluation()), state_.groups, context));
+  MERCER_RETURN_IF_ERROR(Climb(found, context));
   return Admit(found, context);
+}
+
+// Leaves those that would enter first, moved uphill.
+absl::Status InfiniteFeaturesLearner::Climb(SearchRound& found, RunContext& context) const {
+  if (options_.ascent_steps == 0 || family_->motion() == nullptr) {
+    return absl::OkStatus();
+  }
+  const std::vector<Matrix> slopes = SlopesOf(solver_->evaluation());
+  found.found = found.Best(state_.lambdas, 0, options_.groups_per_round);
+  for (FoundGroup& one : found.found) {
+    MERCER_ASSIGN_OR_RETURN(one, Ascend(MakeSearch(), std::move(one), options_.ascent_steps,
+                                        state_.lambdas, slopes, context));
+  }
+  return absl::OkStatus();
 }
 
 bool InfiniteFeaturesLearner::CanGrow() const {
@@ -346,6 +374,7 @@ absl::Status InfiniteFeaturesLearner::Admit(const SearchRound& found, RunContext
   }
   state_.empty_rounds = 0;
   state_.promised = admitted == 1 ? state_.promised : kInfinity;
+  state_.before_round = solver_->evaluation().objective();
   GroupProblem extended = MakeGroupProblem(state_.lambdas);
   return solver_->Extend(std::move(extended.group_begin), std::move(extended.group_weights),
                          context);

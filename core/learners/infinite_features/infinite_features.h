@@ -52,6 +52,8 @@ enum class SearchEnd : uint8_t {
   kMaxGroups = 2,
   kZeroSlopes = 3,  // the loss is 0, or its slopes are
   kFixed = 4,       // the features were given in advance
+  kMaxRounds = 5,
+  kMinDecrease = 6,  // a round lowered the objective by too little
 };
 
 struct InfiniteFeaturesState {
@@ -69,13 +71,14 @@ struct InfiniteFeaturesState {
   // loosely.
   double promised = kInfinity;
   double group_decrease = 0;  // accuracy of the masters between rounds
+  double before_round = 0;    // the objective before the last groups entered; 0: none have
   bool stuck = false;         // no further progress in floating point
 
   static void VisitFields(auto& visit, auto& self, const StateSizes& /*of*/) {
-    visit(self.lambdas, self.largest, UpTo(self.end, SearchEnd::kFixed),
+    visit(self.lambdas, self.largest, UpTo(self.end, SearchEnd::kMinDecrease),
           Nested(self.groups, NoSizes()), self.rounds, self.empty_rounds, self.candidates,
           self.round_iterations, self.best_ratio, self.promised, Positive(self.group_decrease),
-          FormerNumber(), self.stuck, self.start.specific, self.start.shared);
+          self.before_round, self.stuck, self.start.specific, self.start.shared);
     visit.Require([&] { return self.lambdas.specific > 0 && self.lambdas.shared > 0; });
   }
 };
@@ -114,6 +117,7 @@ class InfiniteFeaturesLearner : public ResumableLearner<InfiniteFeaturesState> {
   absl::Status Work(RunContext& context);
   absl::Status Solve(RunContext& context);
   absl::Status Search(RunContext& context);
+  absl::Status Climb(SearchRound& found, RunContext& context) const;
   absl::Status Admit(const SearchRound& found, RunContext& context);
   absl::StatusOr<Index> Append(absl::Span<const FoundGroup> found, RunContext& context);
   absl::StatusOr<Index> AppendBatch(absl::Span<const FoundGroup> found, RunContext& context);

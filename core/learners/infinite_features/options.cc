@@ -208,6 +208,16 @@ void AddSearch(Schema& schema) {
        .max = 100,
        .source = kChosen});
   schema.Integer(
+      "ascent_steps", &InfiniteFeaturesOptions::ascent_steps,
+      {.meaning =
+           "fourier: steps uphill that the best candidate of a round makes before it enters, "
+           "in its direction and, with bandwidths from a range, in its bandwidth. It takes "
+           "the place of most draws: with 20 about 60 candidates a round are enough, and the "
+           "model has fewer features at the same lambda. 0: none, as in the paper.",
+       .min = 0,
+       .max = 1000,
+       .source = "measured, docs/results/infinite-features.md"});
+  schema.Integer(
       "patience", &InfiniteFeaturesOptions::patience,
       {.meaning = "Rounds without any candidate that breaks the conditions of optimality, "
                   "one after the other, after which the search ends.",
@@ -220,6 +230,25 @@ void AddSearch(Schema& schema) {
                .min = 0.0,
                .max = 1.0,
                .source = kChosen});
+  schema.Integer(
+      "max_rounds", &InfiniteFeaturesOptions::max_rounds,
+      {.meaning = "Rounds of the search, at most.", .min = 1, .max = 1'000'000, .source = kPaper});
+  schema.Real(
+      "min_decrease", &InfiniteFeaturesOptions::min_decrease,
+      {.meaning = "The search ends when what entered in a round has lowered the objective by "
+                  "less than this share of it. 0: it goes on.",
+       .min = 0.0,
+       .max = 1.0,
+       .max_open = true,
+       .source = kPaper});
+  schema.Real(
+      "master_gap", &InfiniteFeaturesOptions::master_gap,
+      {.meaning = "Relative gap to which the problem of the features in the model is solved "
+                  "between two rounds, unless what is left is sure to be less than the next "
+                  "one brings. After the search it is solved to the gap asked for.",
+       .min = 1e-12,
+       .max = 0.1,
+       .source = kChosen});
 }
 
 void AddPenalty(Schema& schema) {

@@ -45,8 +45,12 @@ struct InfiniteFeaturesOptions {
   int64_t values_per_parameter = 3;
   int64_t max_groups = 100;
   int64_t groups_per_round = 1;
+  int64_t ascent_steps = 0;
   int64_t patience = 3;
   double violation = 1e-3;
+  int64_t max_rounds = 100'000;
+  double min_decrease = 0;
+  double master_gap = 1e-6;
 
   ShapeChoice penalty_shape = ShapeChoice::kNested;
   double penalty_q = 2;

@@ -119,16 +119,15 @@ std::vector<FoundGroup> SearchRound::Best(const Lambdas& lambdas, double least, 
   return best;
 }
 
-absl::StatusOr<SearchRound> SearchCandidates(const SearchProblem& problem, uint64_t seed,
-                                             uint64_t round, const std::vector<Matrix>& slopes,
-                                             const std::vector<ScaledGroup>& known,
-                                             const RunContext& context) {
+absl::StatusOr<SearchRound> SearchAmong(const SearchProblem& problem,
+                                        std::vector<FeatureParameters> candidates,
+                                        const std::vector<Matrix>& slopes,
+                                        const std::vector<ScaledGroup>& known,
+                                        const RunContext& context) {
   std::set<FeatureParameters> present;
   for (const ScaledGroup& group : known) {
     present.insert(group.parameters);
   }
-  MERCER_ASSIGN_OR_RETURN(std::vector<FeatureParameters> candidates,
-                          problem.family->Draw(seed, round, context));
   SearchRound round_found;
   round_found.candidates = static_cast<Index>(candidates.size());
   const auto is_present = [&](const FeatureParameters& one) { return present.count(one) > 0; };
@@ -162,6 +161,15 @@ absl::StatusOr<SearchRound> SearchCandidates(const SearchProblem& problem, uint6
     }
   }
   return round_found;
+}
+
+absl::StatusOr<SearchRound> SearchCandidates(const SearchProblem& problem, uint64_t seed,
+                                             uint64_t round, const std::vector<Matrix>& slopes,
+                                             const std::vector<ScaledGroup>& known,
+                                             const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(std::vector<FeatureParameters> candidates,
+                          problem.family->Draw(seed, round, context));
+  return SearchAmong(problem, std::move(candidates), slopes, known, context);
 }
 
 }  // namespace mercer::infinite_features

@@ -83,6 +83,12 @@ struct SearchRound {
   std::vector<FoundGroup> Best(const Lambdas& lambdas, double least, Index count) const;
 };
 
+// Those of the candidates that are not in `known`, as SearchCandidates looks at them.
+absl::StatusOr<SearchRound> SearchAmong(const SearchProblem& problem,
+                                        std::vector<FeatureParameters> candidates,
+                                        const std::vector<Matrix>& slopes,
+                                        const std::vector<ScaledGroup>& known,
+                                        const RunContext& context);
 // The candidates of a round that are not in `known`. slopes: of each table rows x its outputs, the
 // derivatives of the loss in the scores. Errors: kCancelled.
 absl::StatusOr<SearchRound> SearchCandidates(const SearchProblem& problem, uint64_t seed,

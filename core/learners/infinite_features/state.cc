@@ -107,6 +107,8 @@ TrainedPoint InfiniteFeaturesLearner::MakePoint() const {
   TrainedPoint point;
   if (state_.end == SearchEnd::kMaxGroups) {
     point.limit_reached = Metric{"max_groups", static_cast<double>(options_.max_groups)};
+  } else if (state_.end == SearchEnd::kMaxRounds) {
+    point.limit_reached = Metric{"max_rounds", static_cast<double>(options_.max_rounds)};
   }
   Matrix coefficients(weights.rows(), outputs);
   point.function.bias = solver_->point().bias;

@@ -167,6 +167,61 @@ TEST(FourierFamilyTest, WhatCannotBeComputedIsNotANumber) {
   }
 }
 
+TEST(FourierFamilyTest, DerivativesAreThoseOfFiniteDifferences) {
+  const auto family = Fourier(3, 1.5);
+  const RowMatrix rows = NormalRows(20, 3, 4);
+  const Matrix coefficients = NormalRows(20, 2, 5);
+  const FeatureParameters group = Drawn(*family, 6, 0)[0];
+  const auto sum_at = [&](const FeatureParameters& at) {
+    Matrix values(20, 2);
+    family->Bind({at})->Evaluate(rows, values);
+    return values.cwiseProduct(coefficients).sum();
+  };
+  Matrix values(20, 2);
+  family->Bind({group})->Evaluate(rows, values);
+  const Vector derivative = family->motion()->Derivative(rows, values, coefficients);
+  ASSERT_EQ(derivative.size(), 3);
+  constexpr double kStep = 1e-5;
+  for (size_t k = 0; k < 3; ++k) {
+    FeatureParameters above = group;
+    FeatureParameters below = group;
+    above[k + 1] += kStep;
+    below[k + 1] -= kStep;
+    EXPECT_NEAR(derivative(static_cast<Index>(k)), (sum_at(above) - sum_at(below)) / (2 * kStep),
+                1e-8);
+  }
+}
+
+// Of a list of bandwidths a pair keeps its length, of a range the length stays within it.
+TEST(FourierFamilyTest, APairIsMovedWithinItsRangeOfBandwidths) {
+  const FeatureParameters group = {2.0, 0.3, -0.4, 0.0};
+  const Vector change = Eigen::Vector3d(0.1, 0.2, 0.5);
+  const Vector at = Fourier(3, 2.0)->motion()->Place(group);
+  const auto family = Fourier(3, 2.0);
+  const FeatureParameters turned = family->motion()->Moved(group, change);
+  const Vector place = family->motion()->Place(turned);
+  EXPECT_EQ(turned[0], 2.0);
+  EXPECT_NEAR(place.norm(), 0.5, 1e-15);
+  EXPECT_LE((place.normalized() - (at + change).normalized()).norm(), 1e-15);
+
+  FeatureFamilySpec spec;
+  spec.bandwidth_draw = BandwidthDraw::kUniform;
+  spec.min_bandwidth = 1;
+  spec.max_bandwidth = 4;
+  const auto range = Family(spec, 3);
+  const FeatureParameters moved = range->motion()->Moved(group, change);
+  EXPECT_LE((range->motion()->Place(moved) - (at + change)).norm(), 1e-15);
+  EXPECT_NEAR(moved[0] * (at + change).norm(), 1.0, 1e-15);
+  const FeatureParameters shortest = range->motion()->Moved(group, -0.99 * at);
+  EXPECT_EQ(shortest[0], 4.0);
+  EXPECT_NEAR(range->motion()->Place(shortest).norm(), 0.25, 1e-15);
+  const FeatureParameters longest = range->motion()->Moved(group, 9 * at);
+  EXPECT_EQ(longest[0], 1.0);
+  EXPECT_NEAR(range->motion()->Place(longest).norm(), 1.0, 1e-15);
+  EXPECT_TRUE(range->CheckParameters(longest).ok());
+  EXPECT_EQ(Columns(3)->motion(), nullptr);
+}
+
 TEST(FourierFamilyTest, RefusesParametersOfOtherShapes) {
   const auto family = Fourier(2);
   EXPECT_TRUE(family->CheckParameters({1.0, 0.0, -2.0}).ok());

@@ -74,4 +74,21 @@ inline Matrix ValuesAt(const TrainingOutcome& outcome, const RowMatrix& rows) {
   return values.ok() ? *values : Matrix();
 }
 
+// Steps of a run on one thread, and on two from the state before.
+inline void ExpectSameBitsFromEveryState(const OptionValues& options,
+                                         const TrainingProblem& problem, int steps) {
+  RunContext one_thread;
+  RunContext two_threads(CancellationToken(), 2, nullptr);
+  const auto straight = Entry().create(options);
+  ASSERT_TRUE(straight.ok());
+  ASSERT_TRUE((*straight)->Start(problem, nullptr).ok());
+  for (int step = 0; step < steps; ++step) {
+    const auto restored = Entry().create(options);
+    ASSERT_TRUE((*restored)->RestoreState(problem, (*straight)->SaveState(), two_threads).ok());
+    ASSERT_TRUE((*straight)->Step(one_thread, problem.relative_gap).ok());
+    ASSERT_TRUE((*restored)->Step(two_threads, problem.relative_gap).ok());
+    EXPECT_EQ((*straight)->SaveState(), (*restored)->SaveState()) << "after step " << step;
+  }
+}
+
 }  // namespace mercer::infinite_features

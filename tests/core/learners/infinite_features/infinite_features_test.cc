@@ -71,6 +71,7 @@ TEST(InfiniteFeaturesTest, TheObjectiveNeverRises) {
         OptionValues{{"penalty_q", 1.0}, {"penalty_shape", "flat"}},
         OptionValues{{"penalty_q", kInfinity}}, OptionValues{{"groups_per_round", int64_t{4}}},
         OptionValues{{"normalization", "none"}}, OptionValues{{"normalization", "group"}},
+        OptionValues{{"ascent_steps", int64_t{10}}, {"groups_per_round", int64_t{2}}},
         OptionValues{{"selection", "selected"}, {"dictionary_size", int64_t{200}}}}) {
     const TrainingProblem problem = ThreeClassProblem(150, 5);
     const auto learner =
@@ -130,6 +131,50 @@ TEST(InfiniteFeaturesTest, TheBudgetOfGroupsIsKept) {
                 static_cast<double>(SearchEnd::kMaxGroups));
     }
   }
+}
+
+TEST(InfiniteFeaturesTest, TheNumberOfRoundsIsKept) {
+  const TrainingOutcome outcome =
+      MustTrain({{"max_rounds", int64_t{3}}, {"lambda", 1e-3}}, RingProblem(300, 7));
+  EXPECT_EQ(MetricOf(outcome, "features.rounds"), 3);
+  EXPECT_EQ(MetricOf(outcome, "features.listed"), 3);
+  EXPECT_EQ(MetricOf(outcome, "features.search_end"), static_cast<double>(SearchEnd::kMaxRounds));
+  EXPECT_EQ(MetricOf(outcome, "limit_reached.max_rounds"), 3);
+  EXPECT_EQ(outcome.stop_reason, StopReason::kConverged);
+}
+
+// The groups of the last round brought less than the share, those of each before it more.
+TEST(InfiniteFeaturesTest, TheSearchEndsWhereARoundBringsTooLittle) {
+  constexpr double kShare = 0.02;
+  const TrainingProblem problem = RingProblem(300, 7);
+  const TrainingOutcome outcome = MustTrain({{"min_decrease", kShare}, {"lambda", 1e-3}}, problem);
+  EXPECT_EQ(MetricOf(outcome, "features.search_end"), static_cast<double>(SearchEnd::kMinDecrease));
+  const auto rounds = static_cast<int64_t>(MetricOf(outcome, "features.rounds"));
+  ASSERT_GE(rounds, 3);
+  double last = kInfinity;
+  for (int64_t round = 1; round <= rounds; ++round) {
+    const double objective =
+        MustTrain({{"max_rounds", round}, {"lambda", 1e-3}}, problem).certificate.primal;
+    if (round > 1) {
+      EXPECT_EQ(last - objective >= kShare * last, round < rounds) << "round " << round;
+    }
+    last = objective;
+  }
+}
+
+TEST(InfiniteFeaturesTest, MastersThatAreSolvedLooselyEndAtTheSameGap) {
+  const TrainingProblem problem = RingProblem(300, 8);
+  const auto iterations_with = [&](double master_gap) {
+    const auto learner = Entry().create({{"master_gap", master_gap}, {"lambda", 1e-3}});
+    EXPECT_TRUE(learner.ok() && (*learner)->Start(problem, nullptr).ok());
+    RunContext context;
+    StepReport report;
+    while (!(report.accuracy <= problem.relative_gap)) {
+      report = (*learner)->Step(context, problem.relative_gap).value();
+    }
+    return report.inner_iterations;
+  };
+  EXPECT_LT(iterations_with(0.1), iterations_with(1e-10));
 }
 
 // With the square loss the columns of the data are the Lasso; l1 of one column is its own norm.
