@@ -1,5 +1,6 @@
 #include "core/features/column_family.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -25,12 +26,31 @@ class ColumnMap : public FeatureMap {
  private:
   template <typename Out>
   void Copy(ConstRowMatrixRef rows, Out& out) const {
-    Index first = 0;
-    for (; first + kTogether <= num_columns(); first += kTogether) {
-      CopySome<kTogether>(rows, first, out);
+    // As many rows as stay in the first cache while their columns are gone through.
+    const Index height = std::max<Index>(kTogether, 2048 / std::max<Index>(1, rows.cols()));
+    for (Index begin = 0; begin < rows.rows(); begin += height) {
+      const Index end = std::min(begin + height, rows.rows());
+      if (2 * num_columns() >= rows.cols()) {
+        Prefetch(rows, end, std::min(end + height, rows.rows()));
+      }
+      Index first = 0;
+      for (; first + kTogether <= num_columns(); first += kTogether) {
+        CopySome<kTogether>(rows, begin, end, first, out);
+      }
+      for (; first < num_columns(); ++first) {
+        CopySome<1>(rows, begin, end, first, out);
+      }
     }
-    for (; first < num_columns(); ++first) {
-      CopySome<1>(rows, first, out);
+  }
+
+  // One column after the other, a row's values come too far apart for the processor to see a pattern.
+  static void Prefetch(const ConstRowMatrixRef& rows, Index begin, Index end) {
+    constexpr Index kLine = 64 / sizeof(double);
+    for (Index i = begin; i < end; ++i) {
+      const double* const row = rows.data() + i * rows.outerStride();
+      for (Index c = 0; c < rows.cols(); c += kLine) {
+        __builtin_prefetch(row + c);
+      }
     }
   }
 
@@ -39,7 +59,8 @@ class ColumnMap : public FeatureMap {
   static constexpr Index kTogether = 8;
 
   template <Index count, typename Out>
-  void CopySome(ConstRowMatrixRef rows, Index first, Out& out) const {
+  void CopySome(const ConstRowMatrixRef& rows, Index begin, Index end, Index first,
+                Out& out) const {
     using Scalar = typename Out::Scalar;
     std::array<Index, count> from;
     std::array<Scalar*, count> to;
@@ -48,7 +69,7 @@ class ColumnMap : public FeatureMap {
       from[at] = columns_[static_cast<size_t>(first + c)];
       to[at] = out.col(first + c).data();
     }
-    for (Index i = 0; i < rows.rows(); ++i) {
+    for (Index i = begin; i < end; ++i) {
       const double* const row = rows.data() + i * rows.outerStride();
       for (size_t c = 0; c < static_cast<size_t>(count); ++c) {
         to[c][i] = static_cast<Scalar>(row[from[c]]);

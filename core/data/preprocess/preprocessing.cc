@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/numeric/all_finite.h"
 #include "core/base/numeric/hash_table.h"
 #include "core/base/status/status_macros.h"
 #include "core/data/preprocess/column_matcher.h"
@@ -22,7 +23,17 @@ class BlockMapper {
  public:
   BlockMapper(const Dataset& dataset, const BlockTransform& transform,
               const PreprocessingOptions& options, std::vector<SourceColumn> sources)
-      : dataset_(dataset), transform_(transform), options_(options), sources_(std::move(sources)) {}
+      : dataset_(dataset), transform_(transform), options_(options), sources_(std::move(sources)) {
+    if (AreSideBySide()) {
+      const auto count = static_cast<Index>(transform.columns.size());
+      offsets_.resize(count);
+      factors_.resize(count);
+      for (Index i = 0; i < count; ++i) {
+        offsets_(i) = transform.columns[static_cast<size_t>(i)].offset;
+        factors_(i) = transform.columns[static_cast<size_t>(i)].factor;
+      }
+    }
+  }
 
   absl::StatusOr<PreparedBlock> Map(const RunContext& context) {
     MERCER_RETURN_IF_ERROR(CheckSize(context));
@@ -101,7 +112,8 @@ class BlockMapper {
     for (Index begin = 0; begin < values.rows(); begin += poll_rows) {
       MERCER_RETURN_IF_ERROR(context.CheckCancelled());
       const Index count = std::min(poll_rows, values.rows() - begin);
-      if (!values.view().middleRows(begin, count).allFinite()) {
+      const auto some = values.view().middleRows(begin, count);
+      if (!AllFinite(some.data(), some.size())) {
         return false;
       }
     }
@@ -124,7 +136,34 @@ class BlockMapper {
                : absl::OkStatus();
   }
 
+  // Whether all columns are numbers that lie side by side in one block of the data set.
+  bool AreSideBySide() const {
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      if (transform_.columns[i].categorical || sources_[0].column < 0 ||
+          sources_[i].block != sources_[0].block ||
+          sources_[i].column != sources_[0].column + static_cast<Index>(i)) {
+        return false;
+      }
+    }
+    return !sources_.empty();
+  }
+
+  // All columns at once; false: one of them is special, and nothing is mapped.
+  bool MapTogether(const std::vector<const double*>& rows, double* out) const {
+    const Index count = offsets_.size();
+    if (count == 0) {
+      return false;
+    }
+    const Eigen::Map<const Eigen::ArrayXd> values(rows[sources_[0].block] + sources_[0].column,
+                                                  count);
+    Eigen::Map<Eigen::ArrayXd>(out, count) = (values - offsets_) * factors_;
+    return AllFinite(out, count);
+  }
+
   absl::Status MapRow(const std::vector<const double*>& rows, Index row, double* out) const {
+    if (MapTogether(rows, out)) {
+      return absl::OkStatus();
+    }
     for (size_t i = 0; i < sources_.size(); ++i) {
       const SourceColumn& source = sources_[i];
       const ColumnTransform& column = transform_.columns[i];
@@ -208,6 +247,9 @@ class BlockMapper {
   const BlockTransform& transform_;
   const PreprocessingOptions& options_;
   std::vector<SourceColumn> sources_;
+  // Of columns that are mapped together; otherwise empty.
+  Eigen::ArrayXd offsets_;
+  Eigen::ArrayXd factors_;
 };
 
 // The square block of that name; null when there is none.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/numeric/all_finite.h"
 #include "core/base/numeric/hash_table.h"
 #include "core/base/process/row_sums.h"
 #include "core/base/status/errors.h"
@@ -18,13 +19,18 @@
 namespace mercer {
 namespace {
 
-// What one pass over the training rows tells about a column.
+// What one pass over the training rows tells about the columns of a block.
 struct ColumnStatistics {
-  Index num_known = 0;
-  double mean = 0;
-  double min = kInfinity;
-  double max = -kInfinity;
-  double largest_deviation = 0;  // max |x - mean|
+  explicit ColumnStatistics(Index columns = 0)
+      : num_known(static_cast<size_t>(columns), 0),
+        min(Eigen::ArrayXd::Constant(columns, kInfinity)),
+        max(Eigen::ArrayXd::Constant(columns, -kInfinity)) {}
+
+  std::vector<Index> num_known;
+  Eigen::ArrayXd mean;
+  Eigen::ArrayXd min;
+  Eigen::ArrayXd max;
+  Eigen::ArrayXd largest_deviation;  // max |x - mean|
 };
 
 std::string SourceName(const FeatureBlock& block, Index column) {
@@ -46,6 +52,8 @@ class BlockFitter {
         rows_(rows),
         options_(options),
         context_(context),
+        only_numbers_(std::none_of(block.columns.begin(), block.columns.end(),
+                                   [](const ColumnSchema& column) { return column.categorical; })),
         poll_rows_(static_cast<size_t>(RowsPerPoll(block.num_columns()))) {}
 
   absl::StatusOr<BlockTransform> Fit() {
@@ -53,7 +61,7 @@ class BlockFitter {
       const auto rows = static_cast<Index>(context_.scratch() == nullptr ? rows_.size() : 0);
       MERCER_RETURN_IF_ERROR(CheckTableSize(block_.name, rows, block_.num_columns()));
     }
-    statistics_.resize(static_cast<size_t>(block_.num_columns()));
+    statistics_ = ColumnStatistics(block_.num_columns());
     MERCER_RETURN_IF_ERROR(FirstPass());
     if (options_.scaling == Scaling::kStandardize) {
       MERCER_RETURN_IF_ERROR(DeviationPass());
@@ -64,7 +72,7 @@ class BlockFitter {
       ColumnTransform& added = transform.columns.emplace_back();
       added.name = SourceName(block_, column);
       const auto i = static_cast<size_t>(column);
-      if (statistics_[i].num_known == 0) {
+      if (statistics_.num_known[i] == 0) {
         return absl::InvalidArgumentError(absl::StrCat("block ", Quoted(block_.name), ", column ",
                                                        Quoted(ShownName(block_, column)),
                                                        ": no training row has a known value"));
@@ -105,38 +113,55 @@ class BlockFitter {
     return sums;
   }
 
+  // Whether a row is nothing but known numbers, so that all its columns can be added at once.
+  bool IsPlain(const double* values) const {
+    return only_numbers_ && AllFinite(values, block_.num_columns());
+  }
+
   absl::Status FirstPass() {
-    counts_.resize(statistics_.size());
+    const Index columns = block_.num_columns();
+    counts_.resize(static_cast<size_t>(columns));
     for (size_t i = 0; i < counts_.size(); ++i) {
       counts_[i].resize(IsCategorical(i) ? block_.columns[i].categories.size() : 0, 0);
     }
+    Index num_plain = 0;
     const auto add = [&](const double* values, Index row, Vector& sum) -> absl::Status {
-      for (size_t i = 0; i < statistics_.size(); ++i) {
-        MERCER_RETURN_IF_ERROR(AddValue(values[i], row, i, sum(static_cast<Index>(i))));
+      if (IsPlain(values)) {
+        const Eigen::Map<const Eigen::ArrayXd> all(values, columns);
+        sum.array() += all;
+        statistics_.min = statistics_.min.min(all);
+        statistics_.max = statistics_.max.max(all);
+        ++num_plain;
+        return absl::OkStatus();
+      }
+      for (Index i = 0; i < columns; ++i) {
+        MERCER_RETURN_IF_ERROR(AddValue(values[i], row, i, sum(i)));
       }
       return absl::OkStatus();
     };
     MERCER_ASSIGN_OR_RETURN(const Vector sums, SumOverTrainingRows(add));
-    for (size_t i = 0; i < statistics_.size(); ++i) {
-      ColumnStatistics& column = statistics_[i];
-      column.mean = sums(static_cast<Index>(i)) / static_cast<double>(column.num_known);
+    statistics_.mean.resize(columns);
+    for (Index i = 0; i < columns; ++i) {
+      Index& num_known = statistics_.num_known[static_cast<size_t>(i)];
+      num_known += num_plain;
+      statistics_.mean(i) = sums(i) / static_cast<double>(num_known);
     }
     return absl::OkStatus();
   }
 
-  absl::Status AddValue(double value, Index row, size_t i, double& sum) {
-    ColumnStatistics& column = statistics_[i];
+  absl::Status AddValue(double value, Index row, Index i, double& sum) {
     if (std::isfinite(value)) {
-      ++column.num_known;
+      ++statistics_.num_known[static_cast<size_t>(i)];
       sum += value;
-      column.min = std::min(column.min, value);
-      column.max = std::max(column.max, value);
-      if (!counts_[i].empty() && value >= 0 && value < static_cast<double>(counts_[i].size())) {
-        ++counts_[i][static_cast<size_t>(value)];
+      statistics_.min(i) = std::min(statistics_.min(i), value);
+      statistics_.max(i) = std::max(statistics_.max(i), value);
+      std::vector<Index>& counts = counts_[static_cast<size_t>(i)];
+      if (!counts.empty() && value >= 0 && value < static_cast<double>(counts.size())) {
+        ++counts[static_cast<size_t>(value)];
       }
       return absl::OkStatus();
     }
-    const std::string name = ShownName(block_, static_cast<Index>(i));
+    const std::string name = ShownName(block_, i);
     if (std::isinf(value)) {
       return CellError(row + 1, name, "the value is infinite");
     }
@@ -147,15 +172,22 @@ class BlockFitter {
 
   // A missing value is imputed by the mean, so that it deviates by zero.
   absl::Status DeviationPass() {
-    for (ColumnStatistics& column : statistics_) {
-      column.largest_deviation = std::max(column.max - column.mean, column.mean - column.min);
-    }
+    const Index columns = block_.num_columns();
+    const Eigen::ArrayXd& mean = statistics_.mean;
+    Eigen::ArrayXd& largest = statistics_.largest_deviation;
+    largest = (statistics_.max - mean).max(mean - statistics_.min);
+    // Columns that deviate by nothing add zeros.
+    const Eigen::ArrayXd divisors = (largest > 0).select(largest, 1.0);
     const auto add = [&](const double* values, Index /*row*/, Vector& sum) {
-      for (size_t i = 0; i < statistics_.size(); ++i) {
-        const ColumnStatistics& column = statistics_[i];
-        if (column.largest_deviation > 0 && !std::isnan(values[i])) {
-          const double scaled = (values[i] - column.mean) / column.largest_deviation;
-          sum(static_cast<Index>(i)) += scaled * scaled;
+      if (IsPlain(values)) {
+        sum.array() +=
+            ((Eigen::Map<const Eigen::ArrayXd>(values, columns) - mean) / divisors).square();
+        return absl::OkStatus();
+      }
+      for (Index i = 0; i < columns; ++i) {
+        if (largest(i) > 0 && !std::isnan(values[i])) {
+          const double scaled = (values[i] - mean(i)) / largest(i);
+          sum(i) += scaled * scaled;
         }
       }
       return absl::OkStatus();
@@ -167,31 +199,32 @@ class BlockFitter {
   // x becomes (x - offset) factor. A column that is constant over the training rows, or whose width
   // is so small that 1 / width overflows, becomes zero.
   absl::Status FitNumber(size_t i, ColumnTransform& transform) const {
-    const ColumnStatistics& column = statistics_[i];
-    transform.fill = options_.imputation == Imputation::kMeanOrMostFrequent ? column.mean : 0;
+    const auto at = static_cast<Index>(i);
+    const double mean = statistics_.mean(at);
+    const double min = statistics_.min(at);
+    const double max = statistics_.max(at);
+    transform.fill = options_.imputation == Imputation::kMeanOrMostFrequent ? mean : 0;
     double width = 1;
     if (options_.scaling == Scaling::kStandardize) {
-      transform.offset = column.mean;
-      width = column.largest_deviation *
-              std::sqrt(scaled_squares_(static_cast<Index>(i)) / static_cast<double>(rows_.size()));
+      transform.offset = mean;
+      width = statistics_.largest_deviation(at) *
+              std::sqrt(scaled_squares_(at) / static_cast<double>(rows_.size()));
     } else if (options_.scaling == Scaling::kMinMax) {
-      transform.offset = column.min;
-      width = column.max - column.min;
+      transform.offset = min;
+      width = max - min;
     }
     const bool scaled =
         options_.scaling == Scaling::kStandardize || options_.scaling == Scaling::kMinMax;
-    const bool constant =
-        column.min == column.max || !(width >= std::numeric_limits<double>::min());
+    const bool constant = min == max || !(width >= std::numeric_limits<double>::min());
     transform.factor = !scaled ? 1 : constant ? 0 : 1 / width;
     if (scaled && constant) {
-      transform.offset = column.min;
+      transform.offset = min;
     }
     if (!std::isfinite(transform.fill) || !std::isfinite(transform.offset) ||
         !std::isfinite(width)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("block ", Quoted(block_.name), ", column ",
-                       Quoted(ShownName(block_, static_cast<Index>(i))), ": values between ",
-                       column.min, " and ", column.max, " are too large to be scaled"));
+          absl::StrCat("block ", Quoted(block_.name), ", column ", Quoted(ShownName(block_, at)),
+                       ": values between ", min, " and ", max, " are too large to be scaled"));
     }
     return absl::OkStatus();
   }
@@ -222,8 +255,9 @@ class BlockFitter {
   const std::vector<Index>& rows_;
   const PreprocessingOptions& options_;
   const RunContext& context_;
+  const bool only_numbers_;
   const size_t poll_rows_;
-  std::vector<ColumnStatistics> statistics_;
+  ColumnStatistics statistics_;
   // sum ((x - mean) / largest_deviation)^2 of each, which neither overflows nor underflows.
   Vector scaled_squares_;
   std::vector<std::vector<Index>> counts_;  // of each category, categorical columns only

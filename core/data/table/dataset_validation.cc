@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/numeric/all_finite.h"
 #include "core/base/numeric/hash_table.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
@@ -53,7 +55,13 @@ absl::Status CheckDense(const FeatureBlock& block) {
   if (values.cols() == 0) {
     return absl::OkStatus();
   }
+  const bool only_numbers =
+      std::none_of(block.columns.begin(), block.columns.end(),
+                   [](const ColumnSchema& schema) { return schema.categorical; });
   for (Index row = 0; row < values.rows(); ++row) {
+    if (only_numbers && AllFinite(values.row(row).data(), values.cols())) {
+      continue;
+    }
     for (Index column = 0; column < values.cols(); ++column) {
       const double value = values(row, column);
       const auto i = static_cast<size_t>(column);
@@ -139,6 +147,9 @@ absl::Status CheckSquare(const SquareBlock& square, Index rows) {
     return ShapeError(absl::StrCat("square block ", Quoted(square.name), " has no columns"));
   }
   for (Index row = 0; row < values.rows(); ++row) {
+    if (AllFinite(values.row(row).data(), values.cols())) {
+      continue;
+    }
     for (Index column = 0; column < values.cols(); ++column) {
       if (!std::isfinite(values(row, column))) {
         return CellError(row + 1, absl::StrCat(square.name, "[", column + 1, "]"),

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/numeric/all_finite.h"
 #include "core/base/numeric/hash_table.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/near_names.h"
@@ -141,7 +142,8 @@ absl::Status CheckDenseBlock(const FeatureBlock& block, const RunContext& contex
   for (Index begin = 0; begin < block.values.rows(); begin += kRowsPerCheck) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const Index end = std::min(begin + kRowsPerCheck, block.values.rows());
-    if (!block.values.view().middleRows(begin, end - begin).array().isNaN().any()) {
+    const auto values = block.values.view().middleRows(begin, end - begin);
+    if (AllFinite(values.data(), values.size())) {
       continue;
     }
     for (Index row = begin; row < end; ++row) {

@@ -2,7 +2,9 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -337,6 +339,28 @@ TEST(PreprocessingTest, WorkOnALargeTableEndsWithinAQuarterSecond) {
   for (const double part : {0.1, 0.4, 0.7}) {
     EXPECT_LE(WorkAfterCancel(part * fitting, fit), most(fitting));
     EXPECT_LE(WorkAfterCancel(part * applying, apply), most(applying));
+  }
+}
+
+// Columns that are all numbers are gone through together, others one after the other: beside a column of texts the same numbers must
+// become the same, bit for bit.
+TEST(PreprocessingTest, NumbersBecomeTheSameBesideTexts) {
+  std::string numbers = "a,b,c,d,e\n";
+  std::string with_texts = "a,b,c,d,e,t\n";
+  for (int row = 0; row < 700; ++row) {
+    const std::string line = absl::StrCat(0.1 * row - 3, ",", row % 7, ",5,", 1e8 / (row + 1), ",",
+                                          row % 50 == 3 ? "" : absl::StrCat(std::sin(row)));
+    absl::StrAppend(&numbers, line, "\n");
+    absl::StrAppend(&with_texts, line, ",", row % 2 == 0 ? "even" : "odd", "\n");
+  }
+  for (const Scaling scaling : {Scaling::kStandardize, Scaling::kMinMax, Scaling::kNone}) {
+    PreprocessingOptions options;
+    options.scaling = scaling;
+    options.imputation = Imputation::kMeanOrMostFrequent;
+    const RowMatrix together = FitAndApply(Csv(numbers), options);
+    const RowMatrix one_by_one = FitAndApply(Csv(with_texts), options);
+    ASSERT_EQ(together.cols() + 2, one_by_one.cols());
+    EXPECT_EQ(together, one_by_one.leftCols(together.cols()));
   }
 }
 
