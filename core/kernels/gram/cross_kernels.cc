@@ -203,9 +203,15 @@ void CombineRows(const std::vector<SourceKernels>& sources, Index begin, Index e
                   row, column, scratch, sums.data() + first);
       }
     }
-    for (Index c = 0; c < width; ++c) {
+    // So many columns at a time that their values lie in one line of the cache.
+    constexpr Index kTogether = 8;
+    for (Index first = 0; first < width; first += kTogether) {
+      const Index last = std::min(first + kTogether, width);
       for (Index r = begin; r < end; ++r) {
-        out(r, column + c) = sums[static_cast<size_t>((r - begin) * stride + c)];
+        const double* const row = sums.data() + (r - begin) * stride;
+        for (Index c = first; c < last; ++c) {
+          out(r, column + c) = row[c];
+        }
       }
     }
   }
