@@ -46,7 +46,8 @@ JobAttempt::JobAttempt(const AttemptEnvironment* environment, JobRecord job)
                      Abandon();
                    }
                    Log("cannot write progress", status);
-                 }},
+                 },
+                 &dependencies_.storage->jobs()},
                 lease_, environment_.options.event_interval) {
   if (job_.stop_requested) {
     Stop();
@@ -268,27 +269,7 @@ void JobAttempt::OnCheckpoint(std::string state) {
 }
 
 void JobAttempt::OnVerifying() {
-  std::vector<EventDraft> waiting = recorder_.TakeWaiting();
-  if (!waiting.empty()) {
-    const auto stored =
-        dependencies_.storage->events().Append(lease_, waiting, dependencies_.clock->Now());
-    if (stored.ok()) {
-      dependencies_.hub->Publish(job_.id, *stored);
-    } else {
-      recorder_.PutBack(std::move(waiting));
-    }
-  }
-  const absl::StatusOr<EventRecord> event = dependencies_.storage->jobs().BeginVerifying(
-      lease_, {recorder_.iteration(), StateEvent(JobState::kVerifying).payload},
-      dependencies_.clock->Now());
-  if (event.ok()) {
-    dependencies_.hub->Publish(job_.id, {*event});
-  } else if (absl::IsAborted(event.status())) {
-    Abandon();
-  } else {
-    // Or it is a cancellation, which the token tells as well.
-    Log("cannot show the verification", event.status());
-  }
+  recorder_.BeginVerifying({recorder_.iteration(), StateEvent(JobState::kVerifying).payload});
 }
 
 absl::StatusOr<JobAttempt::Success> JobAttempt::StoreModels(const Prepared& prepared,

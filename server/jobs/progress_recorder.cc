@@ -31,7 +31,7 @@ void ProgressRecorder::Record(const ProgressEvent& event) {
   shown.report = event.report;
   shown.elapsed_seconds = absl::ToDoubleSeconds(dependencies_.clock->Monotonic() - start_);
   EventDraft draft{event.iteration, EncodeJobEvent(shown)};
-  std::vector<EventDraft> due;
+  Due due;
   {
     absl::MutexLock lock(&mutex_);
     iteration_ = event.iteration;
@@ -45,7 +45,7 @@ void ProgressRecorder::Record(const ProgressEvent& event) {
 }
 
 void ProgressRecorder::WriteNow(EventDraft event) {
-  std::vector<EventDraft> due;
+  Due due;
   {
     absl::MutexLock lock(&mutex_);
     iteration_ = event.iteration;
@@ -58,8 +58,21 @@ void ProgressRecorder::WriteNow(EventDraft event) {
   Write(std::move(due));
 }
 
+void ProgressRecorder::BeginVerifying(EventDraft event) {
+  Due due;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (newest_.has_value()) {
+      urgent_.push_back(*std::exchange(newest_, std::nullopt));
+    }
+    verifying_ = {std::move(event), dependencies_.clock->Now()};
+    due = TakeDue();
+  }
+  Write(std::move(due));
+}
+
 void ProgressRecorder::Flush() {
-  std::vector<EventDraft> due;
+  Due due;
   {
     absl::MutexLock lock(&mutex_);
     due = TakeDue();
@@ -75,15 +88,8 @@ std::vector<EventDraft> ProgressRecorder::TakeWaiting() {
   if (newest_.has_value()) {
     events.push_back(*std::exchange(newest_, std::nullopt));
   }
+  verifying_.reset();
   return events;
-}
-
-void ProgressRecorder::PutBack(std::vector<EventDraft> events) {
-  absl::MutexLock lock(&mutex_);
-  events.insert(events.end(), std::make_move_iterator(urgent_.begin()),
-                std::make_move_iterator(urgent_.end()));
-  urgent_ = std::move(events);
-  failed_ = true;
 }
 
 int64_t ProgressRecorder::iteration() const {
@@ -91,42 +97,63 @@ int64_t ProgressRecorder::iteration() const {
   return iteration_;
 }
 
-std::vector<EventDraft> ProgressRecorder::TakeDue() {
+ProgressRecorder::Due ProgressRecorder::TakeDue() {
   const absl::Duration now = dependencies_.clock->Monotonic();
   const bool interval_passed = now - last_write_ >= interval_;
-  if (writing_ || (failed_ && !interval_passed)) {
+  if (!IsQuiet() || (failed_ && !interval_passed)) {
     return {};
   }
   written_newest_ = newest_.has_value() && (!urgent_.empty() || interval_passed);
   if (written_newest_) {
     urgent_.push_back(*std::exchange(newest_, std::nullopt));
   }
-  std::vector<EventDraft> due = urgent_;
+  Due due{urgent_, std::exchange(verifying_, std::nullopt)};
   written_ = std::exchange(urgent_, {});
-  if (!due.empty()) {
-    writing_ = true;
+  if (due.parts() > 0) {
+    writing_parts_ = due.parts();
+    failed_ = false;
     last_write_ = now;
   }
   return due;
 }
 
-void ProgressRecorder::Write(std::vector<EventDraft> events) {
-  if (events.empty()) {
+void ProgressRecorder::Write(Due due) {
+  // The recorder lives as long as a part of the write is not answered: nothing of it is touched behind the last one. Each
+  // part is answered once: the storage answers, or it throws before it has taken anything.
+  const bool verifies = due.verifying.has_value();
+  if (!due.events.empty()) {
+    const absl::Status begun = RunSafely("writing progress", [&] {
+      dependencies_.log->Append(lease_, std::move(due.events), dependencies_.clock->Now(),
+                                [this](const absl::StatusOr<std::vector<EventRecord>>& stored) {
+                                  OnEvents(stored);
+                                  EndPart();
+                                });
+      return absl::OkStatus();
+    });
+    if (!begun.ok()) {
+      OnEvents(begun);
+      EndPart();
+    }
+  }
+  if (!verifies) {
     return;
   }
-  const absl::Status begun = RunSafely("writing progress", [&] {
-    dependencies_.log->Append(
-        lease_, std::move(events), dependencies_.clock->Now(),
-        [this](const absl::StatusOr<std::vector<EventRecord>>& stored) { OnWritten(stored); });
+  const absl::Status begun = RunSafely("showing the verification", [&] {
+    dependencies_.jobs->BeginVerifying(
+        lease_, std::move(due.verifying->event), due.verifying->time,
+        [this](const absl::StatusOr<EventRecord>& stored) {
+          Tell(stored.ok() ? absl::StatusOr<std::vector<EventRecord>>({*stored}) : stored.status());
+          EndPart();
+        });
     return absl::OkStatus();
   });
   if (!begun.ok()) {
-    OnWritten(begun);
+    Tell(begun);
+    EndPart();
   }
 }
 
-// Called once per write: Append answers, or it throws before it has taken the events.
-void ProgressRecorder::OnWritten(const absl::StatusOr<std::vector<EventRecord>>& stored) {
+void ProgressRecorder::Tell(const absl::StatusOr<std::vector<EventRecord>>& stored) {
   const absl::Status told = RunSafely("telling of progress", [&] {
     if (stored.ok()) {
       dependencies_.hub->Publish(lease_.job_id, *stored);
@@ -136,16 +163,23 @@ void ProgressRecorder::OnWritten(const absl::StatusOr<std::vector<EventRecord>>&
     return absl::OkStatus();
   });
   told.IgnoreError();  // a watcher that was not told reads the log when the next event comes
-  std::vector<EventDraft> next;
+}
+
+void ProgressRecorder::OnEvents(const absl::StatusOr<std::vector<EventRecord>>& stored) {
+  Tell(stored);
+  absl::MutexLock lock(&mutex_);
+  failed_ = !stored.ok() && !absl::IsAborted(stored.status());
+  if (failed_) {
+    Restore();
+  }
+}
+
+void ProgressRecorder::EndPart() {
+  Due next;
   {
     absl::MutexLock lock(&mutex_);
-    writing_ = false;
-    failed_ = !stored.ok() && !absl::IsAborted(stored.status());
-    if (failed_) {
-      Restore();
-    }
-    if (urgent_.empty() || failed_) {
-      return;  // the recorder may be gone from here on
+    if (--writing_parts_ > 0 || failed_ || (urgent_.empty() && !verifying_.has_value())) {
+      return;
     }
     next = TakeDue();
   }

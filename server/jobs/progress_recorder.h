@@ -36,6 +36,7 @@ class ProgressRecorder {
     ProgressHub* hub = nullptr;
     Clock* clock = nullptr;
     std::function<void(const absl::Status&)> on_error;  // called on a thread of the storage
+    JobStore* jobs = nullptr;                           // for BeginVerifying
   };
 
   ProgressRecorder(Dependencies dependencies, Lease lease, absl::Duration interval);
@@ -45,26 +46,41 @@ class ProgressRecorder {
 
   void Record(const ProgressEvent& event) ABSL_LOCKS_EXCLUDED(mutex_);
   void WriteNow(EventDraft event) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Makes the job VERIFYING, as of now, behind all that waits. Waits for nothing: it is told of once it is stored.
+  void BeginVerifying(EventDraft event) ABSL_LOCKS_EXCLUDED(mutex_);
   // Writes what has waited long enough.
   void Flush() ABSL_LOCKS_EXCLUDED(mutex_);
   // What still waits, for a change that writes it along; waits for the write that is under way.
   // Nothing is kept afterwards.
   std::vector<EventDraft> TakeWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
-  // What TakeWaiting gave and could not be written; comes before all that waits now.
-  void PutBack(std::vector<EventDraft> events) ABSL_LOCKS_EXCLUDED(mutex_);
   // Of the last event recorded or given to WriteNow.
   int64_t iteration() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  struct StateChange {
+    EventDraft event;
+    absl::Time time;
+  };
+  // What is written at once: events, then the change of the state.
+  struct Due {
+    std::vector<EventDraft> events;
+    std::optional<StateChange> verifying;
+
+    int parts() const { return (events.empty() ? 0 : 1) + (verifying.has_value() ? 1 : 0); }
+  };
+
   // Takes what is due and marks a write as under way; empty when there is nothing to write now.
-  std::vector<EventDraft> TakeDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Write(std::vector<EventDraft> events) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends the write that was under way, and begins the next one when there is something urgent.
-  void OnWritten(const absl::StatusOr<std::vector<EventRecord>>& stored)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  Due TakeDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Write(Due due) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Tells watchers of what was written, or keeps the events of a write that failed.
+  void OnEvents(const absl::StatusOr<std::vector<EventRecord>>& stored) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Tell(const absl::StatusOr<std::vector<EventRecord>>& stored);
+  // Ends a part of the write that was under way; behind the last one the next write begins when there is something urgent.
+  // Afterwards the recorder may be gone.
+  void EndPart() ABSL_LOCKS_EXCLUDED(mutex_);
   // The events of a write that failed wait again.
   void Restore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool IsQuiet() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !writing_; }
+  bool IsQuiet() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return writing_parts_ == 0; }
 
   const Dependencies dependencies_;
   const Lease lease_;
@@ -72,7 +88,8 @@ class ProgressRecorder {
   const absl::Duration start_;
   mutable absl::Mutex mutex_;
   std::vector<EventDraft> urgent_ ABSL_GUARDED_BY(mutex_);
-  std::optional<EventDraft> newest_ ABSL_GUARDED_BY(mutex_);  // comes after the urgent ones
+  std::optional<EventDraft> newest_ ABSL_GUARDED_BY(mutex_);      // comes after the urgent ones
+  std::optional<StateChange> verifying_ ABSL_GUARDED_BY(mutex_);  // comes after all of them
   // Of the write that is under way: a copy, in case it fails.
   std::vector<EventDraft> written_ ABSL_GUARDED_BY(mutex_);
   bool written_newest_ ABSL_GUARDED_BY(mutex_) = false;  // the last of them is not urgent
@@ -80,7 +97,8 @@ class ProgressRecorder {
       ABSL_GUARDED_BY(mutex_);  // (phase, stage) seen
   absl::Duration last_write_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   int64_t iteration_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  int writing_parts_ ABSL_GUARDED_BY(mutex_) =
+      0;                                         // of the write that is under way, not answered yet
   bool failed_ ABSL_GUARDED_BY(mutex_) = false;  // the last write
 };
 

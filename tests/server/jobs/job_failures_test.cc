@@ -64,7 +64,7 @@ TEST_F(JobFailuresTest, LackOfMemoryAfterTheTrainingFailsTheJobAlone) {
 
 TEST_F(JobFailuresTest, FullDiskAtTheEndDelaysTheModel) {
   const std::string id = TrainWithFullDiskAtTheEnd();
-  EXPECT_EQ(Job(id).state, JobState::kVerifying);
+  WaitUntilVerifying(id);
   files_.full = false;
   manager_->WaitUntilIdle();
   EXPECT_EQ(Job(id).state, JobState::kSucceeded);

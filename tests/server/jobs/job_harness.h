@@ -10,6 +10,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -285,6 +286,12 @@ class JobManagerFixture : public ::testing::Test {
     const JobRecord job = Job(id);
     EXPECT_EQ(job.state, JobState::kFailed);
     return job.error.has_value() ? GetReason(DecodeError(*job.error)) : "";
+  }
+  // That a verification has begun is stored a moment later.
+  void WaitUntilVerifying(const std::string& id) {
+    while (Job(id).state != JobState::kVerifying) {
+      std::this_thread::yield();
+    }
   }
   // Waits until a verification has begun, if HoldVerifications was called.
   void WaitForVerification() {

@@ -137,6 +137,7 @@ TEST_F(JobStopTest, StopIsIdempotentAndCancelWins) {
   const std::string id = StartAndHold(7);
   ASSERT_TRUE(manager_->Stop(id).ok());
   WaitForVerification();
+  WaitUntilVerifying(id);
   const size_t told = Events(id).size();
   const auto again = manager_->Stop(id);
   ASSERT_TRUE(again.ok()) << again.status();

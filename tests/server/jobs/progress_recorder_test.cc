@@ -37,7 +37,7 @@ class ProgressRecorderTest : public ::testing::Test {
     ASSERT_TRUE(claimed.ok() && claimed->has_value());
     const ProgressRecorder::Dependencies dependencies = {
         &storage_.events(), &hub_, &clock_,
-        [this](const absl::Status& status) { errors_.push_back(status); }};
+        [this](const absl::Status& status) { errors_.push_back(status); }, &storage_.jobs()};
     recorder_ = std::make_unique<ProgressRecorder>(dependencies,
                                                    Lease{"job", "w", (*claimed)->epoch}, kInterval);
   }
@@ -110,15 +110,42 @@ TEST_F(ProgressRecorderTest, WhatCouldNotBeWrittenGoesAlongWithTheEnd) {
   EXPECT_EQ(waiting[1].iteration, 8);
 }
 
-TEST_F(ProgressRecorderTest, WhatIsPutBackComesFirst) {
+TEST_F(ProgressRecorderTest, VerificationBeginsBehindAllThatWaits) {
+  recorder_->Record(Step(1, "solve"));
+  recorder_->Record(Step(2, "solve"));
+  clock_.Advance(absl::Milliseconds(1));
+  const absl::Time time = clock_.Now();
+  recorder_->BeginVerifying({2, StateEvent(JobState::kVerifying).payload});
+  EXPECT_THAT(Stored(), ElementsAre(1, 2, 2));
+  const auto job = storage_.jobs().GetJob("job");
+  EXPECT_EQ(job->state, JobState::kVerifying);
+  EXPECT_EQ(job->last_event->time, time);
+  EXPECT_TRUE(recorder_->TakeWaiting().empty());
+}
+
+TEST_F(ProgressRecorderTest, VerificationAfterAFailureWaitsWithTheEvents) {
   failures_.appends = 1;
   recorder_->WriteNow(Urgent(7));
-  std::vector<EventDraft> taken = recorder_->TakeWaiting();
-  recorder_->PutBack(std::move(taken));
-  recorder_->WriteNow(Urgent(8));
+  const absl::Time time = clock_.Now();
+  recorder_->BeginVerifying({8, StateEvent(JobState::kVerifying).payload});
+  EXPECT_THAT(Stored(), ElementsAre());
   clock_.Advance(kInterval);
   recorder_->Flush();
   EXPECT_THAT(Stored(), ElementsAre(7, 8));
+  EXPECT_EQ(storage_.jobs().GetJob("job")->last_event->time, time)
+      << "the verification began when it was told of";
+}
+
+TEST_F(ProgressRecorderTest, VerificationOfACancelledJobIsNotShown) {
+  ASSERT_TRUE(storage_.jobs()
+                  .CancelJob({"job", clock_.Now(), StateEvent(JobState::kCancelling),
+                              StateEvent(JobState::kCancelled)})
+                  .ok());
+  recorder_->Record(Step(3, "solve"));
+  recorder_->BeginVerifying({3, StateEvent(JobState::kVerifying).payload});
+  ASSERT_EQ(errors_.size(), 1U);
+  EXPECT_TRUE(absl::IsFailedPrecondition(errors_[0])) << errors_[0];
+  EXPECT_EQ(storage_.jobs().GetJob("job")->state, JobState::kCancelling);
 }
 
 TEST_F(ProgressRecorderTest, LongFailureKeepsTheNewestOfWhatIsNotUrgent) {
