@@ -74,7 +74,9 @@ class BlobStore {
   // has not written itself, and again when the file shows a change: enough to look at its shape; whoever uses its values
   // calls Verify besides. Errors as of Read.
   virtual absl::StatusOr<std::string> VerifiedPath(const std::string& digest) = 0;
-  // Computes the digest of the file as it is now and answers which file that was. Errors: those of Read, kCancelled.
+  // Finds out whether the file as it is now is right, and answers which file that was: by its digest, or once that was found
+  // right and the file shows no change, by a quicker checksum of all its bytes, which finds what rots. Errors: those of
+  // Read, kCancelled.
   virtual absl::StatusOr<FileIdentity> Verify(const std::string& digest,
                                               const CancellationToken& cancellation);
   // Which file it is now. Errors: kNotFound.
