@@ -1,4 +1,5 @@
-// What kernels that are fitted to the basis of others lose at any rows, without their features.
+// What kernels that are fitted to the basis of others lose at any rows, without their features. The
+// kernels share their landmarks.
 //
 // With standard normal numbers s over the features v of the fitted kernels, the mean of g(x)^2 for
 //   g(x) = s'(v(x) - R q(x)) = sum_k (M_k s_k)'k_k(Z, x) - (R's)'q(x)
@@ -16,6 +17,7 @@
 
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
+#include "core/base/status/status_macros.h"
 #include "core/kernels/lowrank/nystrom.h"
 
 namespace mercer {
@@ -31,7 +33,8 @@ class FitProbes {
 
   // The fitted kernels between the rows of `x` and the landmarks. Errors: as of CrossKernels.
   absl::StatusOr<BoundCrossKernels> Bind(const PreparedData& x, RunContext& context) const {
-    return fitted_.Bind(x, context);
+    MERCER_ASSIGN_OR_RETURN(NystromFeatures::Bound bound, fitted_.Bind(x, context));
+    return std::move(bound.front());
   }
   // Estimates the sum over rows [begin, end) of what is lost of a row's squared norm, as a share of
   // the kernel's energy, in the mean over the fitted kernels of positive energy. `joint` holds q of these rows, r x rows. Of no use once

@@ -97,7 +97,34 @@ absl::StatusOr<Landmarks> Centres(const PreparedData& inputs, const std::vector<
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     MoveCentres(sample, nearest, centres);
   }
-  return Landmarks{PointsOf(inputs, centres), {}};
+  return Landmarks{PointsOf(inputs, centres), {}, {}};
+}
+
+// Whether the kernels fit the inputs, each by its number: where they are looked at one by one,
+// errors would number them anew.
+absl::Status CheckKernels(const PreparedData& inputs, const std::vector<KernelSpec>& kernels,
+                          RunContext& context) {
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  return MeanKernel::Make(SelectRows(inputs, {0}), kernels, context).status();
+}
+
+// The landmarks of kernels that have the rows `rows`, each in its own order.
+Landmarks UnionOf(const PreparedData& inputs, const std::vector<std::vector<Index>>& rows) {
+  std::vector<Index> all;
+  for (const std::vector<Index>& of_kernel : rows) {
+    all.insert(all.end(), of_kernel.begin(), of_kernel.end());
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  Landmarks landmarks = LandmarksFromRows(inputs, std::move(all));
+  for (const std::vector<Index>& of_kernel : rows) {
+    KernelLandmarks& own = landmarks.of_kernel.emplace_back();
+    for (const Index row : of_kernel) {
+      own.places.push_back(std::lower_bound(landmarks.rows.begin(), landmarks.rows.end(), row) -
+                           landmarks.rows.begin());
+    }
+  }
+  return landmarks;
 }
 
 }  // namespace
@@ -125,9 +152,21 @@ Index LandmarkSampleRows(LandmarkSelection selection, Index rows, Index count) {
       return std::min(rows, kRowsPerCentre * count) + count;
     case LandmarkSelection::kLeverage:
     case LandmarkSelection::kPivotedCholesky:
-      return 2 * LandmarkPoolRows(rows, count);
+      return count;
   }
   return rows;
+}
+
+Landmarks Landmarks::Of(size_t k) const {
+  if (shared()) {
+    return *this;
+  }
+  const std::vector<Index>& places = of_kernel[k].places;
+  Landmarks own{std::make_shared<PreparedData>(SelectRows(*data, places)), {}, {}};
+  for (const Index place : places) {
+    own.rows.push_back(rows[static_cast<size_t>(place)]);
+  }
+  return own;
 }
 
 Landmarks LandmarksFromRows(const PreparedData& inputs, std::vector<Index> rows) {
@@ -156,11 +195,49 @@ absl::StatusOr<Landmarks> SelectLandmarks(const PreparedData& inputs,
       break;
     }
     case LandmarkSelection::kPivotedCholesky: {
-      MERCER_ASSIGN_OR_RETURN(rows, PickPivots(inputs, kernels, count, seed, context));
+      MERCER_ASSIGN_OR_RETURN(rows, PickPivots(inputs, kernels, count, context));
       break;
     }
   }
   return LandmarksFromRows(inputs, std::move(rows));
+}
+
+absl::StatusOr<Landmarks> SelectOwnLandmarks(const PreparedData& inputs,
+                                             const std::vector<KernelSpec>& kernels,
+                                             LandmarkSelection selection, Index count,
+                                             uint64_t seed, RunContext& context) {
+  if (count >= inputs.rows) {
+    return SelectLandmarks(inputs, kernels, selection, count, seed, context);
+  }
+  MERCER_RETURN_IF_ERROR(CheckKernels(inputs, kernels, context));
+  std::vector<std::vector<Index>> rows;
+  for (const KernelSpec& kernel : kernels) {
+    MERCER_ASSIGN_OR_RETURN(std::vector<Index> of_kernel,
+                            selection == LandmarkSelection::kLeverage
+                                ? DrawByLeverage(inputs, {kernel}, count, seed, context)
+                                : PickPivots(inputs, {kernel}, count, context));
+    rows.push_back(std::move(of_kernel));
+  }
+  return UnionOf(inputs, rows);
+}
+
+absl::StatusOr<Landmarks> PivotedLandmarks(const PreparedData& inputs,
+                                           const std::vector<KernelSpec>& kernels, Index count,
+                                           double threshold, RunContext& context) {
+  MERCER_RETURN_IF_ERROR(CheckKernels(inputs, kernels, context));
+  std::vector<std::vector<Index>> rows;
+  std::vector<std::shared_ptr<const Matrix>> maps;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    MERCER_ASSIGN_OR_RETURN(PivotedFactor factor,
+                            FactorByPivots(inputs, kernels, k, count, threshold, context));
+    rows.push_back(std::move(factor.pivots));
+    maps.push_back(std::make_shared<const Matrix>(std::move(factor.map)));
+  }
+  Landmarks landmarks = UnionOf(inputs, rows);
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    landmarks.of_kernel[k].map = std::move(maps[k]);
+  }
+  return landmarks;
 }
 
 }  // namespace mercer

@@ -21,11 +21,25 @@ enum class LandmarkSelection : uint8_t {
   kPivotedCholesky = 3,  // pivots of an incomplete Cholesky factor: ibidem; may be fewer
 };
 
+// The landmarks of one kernel alone.
+struct KernelLandmarks {
+  std::vector<Index> places;  // which of all landmarks
+  // The factor's map from the kernel's values at them, where what chose them made a factor; null:
+  // Nystrom's is to be made (nystrom.h).
+  std::shared_ptr<const Matrix> map;
+};
+
 struct Landmarks {
   // The landmarks, one in each row, with their square blocks where landmarks are rows.
   std::shared_ptr<const PreparedData> data;
   // The row of the inputs that each landmark is, ascending; empty for centres.
   std::vector<Index> rows;
+  // Those of each kernel; empty: all kernels share all of them.
+  std::vector<KernelLandmarks> of_kernel;
+
+  bool shared() const { return of_kernel.empty(); }
+  // The landmarks of kernel k, in the order of its places.
+  Landmarks Of(size_t k) const;
 };
 
 // `count` landmarks (all rows when there are fewer) for `kernels` between the rows of `inputs`:
@@ -37,6 +51,20 @@ absl::StatusOr<Landmarks> SelectLandmarks(const PreparedData& inputs,
                                           const std::vector<KernelSpec>& kernels,
                                           LandmarkSelection selection, Index count, uint64_t seed,
                                           RunContext& context);
+
+// The same for each kernel alone, by what it sees. For kLeverage and kPivotedCholesky.
+absl::StatusOr<Landmarks> SelectOwnLandmarks(const PreparedData& inputs,
+                                             const std::vector<KernelSpec>& kernels,
+                                             LandmarkSelection selection, Index count,
+                                             uint64_t seed, RunContext& context);
+
+// At most `count` pivots of each kernel alone, with its incomplete Cholesky factor on them: while a
+// row has more than `threshold` of the kernel's largest value left (kernel_landmarks.h). Errors:
+// kInvalidArgument naming "kernels[k]" (kernels that do not fit the inputs; reason NOT_PSD),
+// kCancelled.
+absl::StatusOr<Landmarks> PivotedLandmarks(const PreparedData& inputs,
+                                           const std::vector<KernelSpec>& kernels, Index count,
+                                           double threshold, RunContext& context);
 
 // Upper bound on the rows that selecting `count` of `rows` has copies of at a time, besides the
 // landmarks.

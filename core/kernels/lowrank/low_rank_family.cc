@@ -77,7 +77,9 @@ absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::Make(
   MERCER_ASSIGN_OR_RETURN(
       std::vector<Index> some,
       RepresentativeKernels(features.kernels(), inputs, options.basis.tolerance, context));
-  const bool spare = static_cast<Index>(some.size()) < features.num_kernels() &&
+  // Kernels follow from their neighbours' features where these are about the same landmarks.
+  const bool spare = features.shared() &&
+                     static_cast<Index>(some.size()) < features.num_kernels() &&
                      inputs.rows >= LeastRowsToSpareKernels(features.num_landmarks());
   if (spare) {
     absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> found =
@@ -159,7 +161,7 @@ double LowRankKernelFamily::RowEnergy(ConstVectorRef features, Index& out_of_ran
 // Computes Q = V S L, block of rows by block of rows; V is never stored.
 absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, const FitProbes* probes,
                                        RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, features_.Bind(inputs, context));
+  MERCER_ASSIGN_OR_RETURN(const NystromFeatures::Bound bound, features_.Bind(inputs, context));
   std::optional<BoundCrossKernels> fitted;
   if (probes != nullptr) {
     MERCER_ASSIGN_OR_RETURN(fitted, probes->Bind(inputs, context));
@@ -347,17 +349,16 @@ absl::Status LowRankKernelFamily::Diagonals(absl::Span<const Index> kernels, Mat
 // value is q(x)'z, and q(x) = reduce'v(x) with v_k(x) = M_k'k_k(Z, x): the coefficients of kernel k
 // are M_k times its rows of reduce z. Kernels that were fitted to the others have none of their
 // own.
-absl::StatusOr<Matrix> LowRankKernelFamily::LandmarkCoefficients(ConstVectorRef weights,
-                                                                 ConstVectorRef dual,
-                                                                 RunContext& context) const {
+absl::StatusOr<std::vector<Vector>> LowRankKernelFamily::LandmarkCoefficients(
+    ConstVectorRef weights, ConstVectorRef dual, RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(const Vector coefficients, CombinedCoefficients(weights, dual, context));
-  Matrix result = Matrix::Zero(features_.num_landmarks(), num_kernels());
+  std::vector<Vector> result(kernels_.size());
   PacedCheck check(context);
   for (Index k = 0; k < features_.num_kernels(); ++k) {
     const Index first = features_.first_feature(k);
     MERCER_RETURN_IF_ERROR(
-        check.After(features_.map(k).cols() * (features_.num_landmarks() + joint_rank())));
-    result.col(basis_kernels_[static_cast<size_t>(k)]) =
+        check.After(features_.map(k).cols() * (features_.map(k).rows() + joint_rank())));
+    result[static_cast<size_t>(basis_kernels_[static_cast<size_t>(k)])] =
         features_.map(k) *
         (basis_.reduce.middleRows(first, features_.first_feature(k + 1) - first) * coefficients);
   }
@@ -393,7 +394,7 @@ size_t LowRankFamilyBytes(const LowRankShape& shape) {
   // allocator may keep what was freed.
   const ByteCount sampling =
       values + (features + rank + ByteCount(kPanel)) *
-                   ByteCount(std::min(shape.rows, kSampleRows + shape.landmarks));
+                   ByteCount(std::min(shape.rows, kSampleRows + shape.all_landmarks));
   // What a combination takes: weighted copies of the L_k, and matrices of order r.
   const ByteCount combining = features * rank + ByteCount(3) * rank * rank;
   return (ByteCount(LowRankFamilyKeptBytes(shape)) +

@@ -64,14 +64,15 @@ class LowRankKernelFamily : public KernelFamily {
   // from, landmarks among them, fifty times it for the fit; of others more may be left out.
   double dropped_share() const { return dropped_share_; }
 
-  // The function sum_k weights(k) sum_i dual(i) K_k(x_i, .) on the landmarks, landmarks x kernels:
-  // column k holds the coefficients of kernel k's values at the landmarks. The kernels share one
+  // The function sum_k weights(k) sum_i dual(i) K_k(x_i, .) on the landmarks: for each kernel the
+  // coefficients of its values at its landmarks, none for a kernel that has no part. The kernels share one
   // basis, so that a weight of 0 is no coefficient of 0. At new rows, too, this is a function of
   // the joint basis: where there are fewer rows than features, and so directions of the features
   // that no row has, it may differ from that of the kernels' own features by more than the
   // tolerance. Errors: kCancelled.
-  absl::StatusOr<Matrix> LandmarkCoefficients(ConstVectorRef weights, ConstVectorRef dual,
-                                              RunContext& context) const;
+  absl::StatusOr<std::vector<Vector>> LandmarkCoefficients(ConstVectorRef weights,
+                                                           ConstVectorRef dual,
+                                                           RunContext& context) const;
   // The numbers |L_k y| of every kernel: the norm that the function sum_k weights(k) Q L_k'L_k y
   // has in kernel k, without the factor weights(k). Errors: kCancelled.
   absl::StatusOr<Vector> PartNorms(ConstVectorRef y, const RunContext& context) const;
@@ -124,9 +125,10 @@ class LowRankKernelFamily : public KernelFamily {
 struct LowRankShape {
   Index rows = 0;
   Index kernels = 0;
-  Index landmarks = 0;
-  Index of_kernel = 0;    // the most features of one kernel
-  Index max_columns = 0;  // of the joint basis
+  Index landmarks = 0;      // of one kernel
+  Index all_landmarks = 0;  // of all together
+  Index of_kernel = 0;      // the most features of one kernel
+  Index max_columns = 0;    // of the joint basis
 };
 
 // Upper bound on the bytes that making a family and one combination takes at its peak.

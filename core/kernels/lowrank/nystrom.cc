@@ -113,11 +113,38 @@ absl::StatusOr<NystromFeatures> NystromFeatures::Make(const Landmarks& landmarks
                                                       std::vector<KernelSpec> kernels,
                                                       const NystromOptions& options,
                                                       RunContext& context) {
-  NystromFeatures features({WithoutSquares(*landmarks.data), landmarks.rows}, std::move(kernels));
+  NystromFeatures features({WithoutSquares(*landmarks.data), landmarks.rows, landmarks.of_kernel},
+                           std::move(kernels));
+  features.first_.push_back(0);
   MERCER_RETURN_IF_ERROR(features.MakeCross(context));
-  MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, features.Bind(*landmarks.data, context));
-  const Index count = landmarks.data->rows;
-  const auto num_kernels = static_cast<Index>(features.kernels_.size());
+  if (landmarks.shared()) {
+    MERCER_RETURN_IF_ERROR(features.AddMaps(features.cross_[0], *landmarks.data, options, context));
+    return features;
+  }
+  for (size_t k = 0; k < features.cross_.size(); ++k) {
+    const std::shared_ptr<const Matrix>& given = landmarks.of_kernel[k].map;
+    if (given != nullptr) {
+      features.AddMap(given);
+    } else {
+      MERCER_RETURN_IF_ERROR(
+          features.AddMaps(features.cross_[k], *landmarks.Of(k).data, options, context));
+    }
+  }
+  return features;
+}
+
+void NystromFeatures::AddMap(std::shared_ptr<const Matrix> map) {
+  first_.push_back(first_.back() + map->cols());
+  maps_.push_back(std::move(map));
+}
+
+// Adds the maps of the next kernels, which are those of `cross`, on the same landmarks.
+absl::Status NystromFeatures::AddMaps(const CrossKernels& cross, const PreparedData& landmarks,
+                                      const NystromOptions& options, RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, cross.Bind(landmarks, context));
+  const Index count = landmarks.rows;
+  const size_t first = maps_.size();
+  const Index num_kernels = shared() ? static_cast<Index>(kernels_.size()) : 1;
   Vector values(num_kernels * count * bound.stride());
   bound.Values(0, count, values.data(), context);
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
@@ -128,37 +155,58 @@ absl::StatusOr<NystromFeatures> NystromFeatures::Make(const Landmarks& landmarks
         Eigen::OuterStride<>(bound.stride()));
     whitenings[static_cast<size_t>(k)] = Whiten(kernel, options, context);
   });
-  features.first_.push_back(0);
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-  for (size_t k = 0; k < whitenings.size(); ++k) {
-    MERCER_ASSIGN_OR_RETURN(Whitening whitening, std::move(whitenings[k]));
+  for (size_t i = 0; i < whitenings.size(); ++i) {
+    MERCER_ASSIGN_OR_RETURN(Whitening whitening, std::move(whitenings[i]));
+    const size_t k = first + i;
     if (!whitening.finite) {
-      return NotPsd(k, features.kernels_[k], "it has values or eigenvalues that are not finite");
+      return NotPsd(k, kernels_[k], "it has values or eigenvalues that are not finite");
     }
     if (whitening.negative < 0) {
-      return NotPsd(k, features.kernels_[k],
-                    absl::StrCat("it has the eigenvalue ", whitening.negative));
+      return NotPsd(k, kernels_[k], absl::StrCat("it has the eigenvalue ", whitening.negative));
     }
-    features.first_.push_back(features.first_.back() + whitening.map.cols());
-    features.maps_.push_back(std::make_shared<const Matrix>(std::move(whitening.map)));
+    AddMap(std::make_shared<const Matrix>(std::move(whitening.map)));
   }
-  return features;
+  return absl::OkStatus();
 }
 
 absl::Status NystromFeatures::MakeCross(const RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(cross_,
-                          CrossKernels::Make(landmarks_.data, kernels_, landmarks_.rows, context));
+  if (shared()) {
+    MERCER_ASSIGN_OR_RETURN(CrossKernels cross, CrossKernels::Make(landmarks_.data, kernels_,
+                                                                   landmarks_.rows, context));
+    cross_.push_back(std::move(cross));
+    return absl::OkStatus();
+  }
+  for (size_t k = 0; k < kernels_.size(); ++k) {
+    Landmarks own = landmarks_.Of(k);
+    MERCER_ASSIGN_OR_RETURN(
+        CrossKernels cross,
+        CrossKernels::Make(std::move(own.data), {kernels_[k]}, std::move(own.rows), context));
+    cross_.push_back(std::move(cross));
+  }
   return absl::OkStatus();
+}
+
+absl::StatusOr<NystromFeatures::Bound> NystromFeatures::Bind(const PreparedData& x,
+                                                             RunContext& context) const {
+  Bound bound;
+  for (const CrossKernels& cross : cross_) {
+    MERCER_ASSIGN_OR_RETURN(BoundCrossKernels of_cross, cross.Bind(x, context));
+    bound.push_back(std::move(of_cross));
+  }
+  return bound;
 }
 
 absl::StatusOr<NystromFeatures> NystromFeatures::Select(const std::vector<Index>& kernels,
                                                         const RunContext& context) const {
-  NystromFeatures selected(landmarks_, {});
+  NystromFeatures selected({landmarks_.data, landmarks_.rows, {}}, {});
   selected.first_.push_back(0);
   for (const Index k : kernels) {
     selected.kernels_.push_back(kernels_[static_cast<size_t>(k)]);
-    selected.maps_.push_back(maps_[static_cast<size_t>(k)]);
-    selected.first_.push_back(selected.first_.back() + map(k).cols());
+    if (!shared()) {
+      selected.landmarks_.of_kernel.push_back(landmarks_.of_kernel[static_cast<size_t>(k)]);
+    }
+    selected.AddMap(maps_[static_cast<size_t>(k)]);
   }
   MERCER_RETURN_IF_ERROR(selected.MakeCross(context));
   return selected;
@@ -166,7 +214,7 @@ absl::StatusOr<NystromFeatures> NystromFeatures::Select(const std::vector<Index>
 
 absl::StatusOr<Matrix> NystromFeatures::EvaluateAll(const PreparedData& x,
                                                     RunContext& context) const {
-  MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, Bind(x, context));
+  MERCER_ASSIGN_OR_RETURN(const Bound bound, Bind(x, context));
   Matrix values(num_features(), x.rows);
   context.parallel().ForBlocks(x.rows, kEvaluatedRows, [&](Index begin, Index end) {
     if (!context.cancelled()) {
@@ -177,19 +225,24 @@ absl::StatusOr<Matrix> NystromFeatures::EvaluateAll(const PreparedData& x,
   return values;
 }
 
-void NystromFeatures::Evaluate(const BoundCrossKernels& x, Index begin, Index end, MatrixRef out,
+void NystromFeatures::Evaluate(const Bound& x, Index begin, Index end, MatrixRef out,
                                const RunContext& context) const {
   const Index rows = end - begin;
-  std::vector<double> values(static_cast<size_t>(num_kernels() * rows * x.stride()));
-  x.Values(begin, end, values.data(), context);
-  for (Index k = 0; k < num_kernels() && !context.cancelled(); ++k) {
-    const Matrix& whitening = map(k);
-    if (whitening.cols() > 0) {
-      const Eigen::Map<const Matrix, 0, Eigen::OuterStride<>> kernel(
-          values.data() + k * rows * x.stride(), whitening.rows(), rows,
-          Eigen::OuterStride<>(x.stride()));
-      TransposedProductOfTask(whitening, kernel, out.middleRows(first_feature(k), whitening.cols()),
-                              context);
+  const Index of_bound = shared() ? num_kernels() : 1;
+  std::vector<double> values;
+  for (Index first = 0; first < num_kernels() && !context.cancelled(); first += of_bound) {
+    const BoundCrossKernels& bound = x[static_cast<size_t>(first / of_bound)];
+    values.resize(static_cast<size_t>(of_bound * rows * bound.stride()));
+    bound.Values(begin, end, values.data(), context);
+    for (Index k = first; k < first + of_bound && !context.cancelled(); ++k) {
+      const Matrix& whitening = map(k);
+      if (whitening.cols() > 0) {
+        const Eigen::Map<const Matrix, 0, Eigen::OuterStride<>> kernel(
+            values.data() + (k - first) * rows * bound.stride(), whitening.rows(), rows,
+            Eigen::OuterStride<>(bound.stride()));
+        TransposedProductOfTask(whitening, kernel,
+                                out.middleRows(first_feature(k), whitening.cols()), context);
+      }
     }
   }
 }

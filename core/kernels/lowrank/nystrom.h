@@ -1,14 +1,14 @@
-// Nystrom factors of several kernels on the same landmarks: k_k(x, z) ~ v_k(x)'v_k(z),
-// v_k(x) = M_k'k_k(x, Z).
+// Nystrom factors of several kernels on landmarks, the same for all or each kernel's own:
+// k_k(x, z) ~ v_k(x)'v_k(z), v_k(x) = M_k'k_k(x, Z).
 //
 // With W_k = k_k(Z, Z) = L diag(e) L', M_k = L diag(e)^(-1/2) over the eigenvalues that are kept.
 // The approximation is below the kernel in the order of positive semidefinite matrices on rows that
-// contain the landmarks. Source: Rakotomamonjy, Chanda: lp-norm multiple kernel learning with
+// contain the landmarks. Landmarks that come with a factor, M_k = T_k^-T of an incomplete Cholesky
+// factor's pivots T_k T_k' = W_k, keep its M_k. Source: Rakotomamonjy, Chanda: lp-norm multiple kernel learning with
 // low-rank kernels, section 2; docs/mathematics/README.md, section 7.
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -29,6 +29,10 @@ struct NystromOptions {
 // Immutable and safe for concurrent use.
 class NystromFeatures {
  public:
+  // The kernels between some rows and the landmarks: all kernels together, or one by one where each
+  // has landmarks of its own.
+  using Bound = std::vector<BoundCrossKernels>;
+
   // Errors: kInvalidArgument (kernels that do not fit the data; reason NOT_PSD with the kernel when
   // an eigenvalue of W_k is below -1e-8 times the largest magnitude of them or a value of W_k is
   // not finite), kCancelled, kInternal (eigenvalues that do not converge).
@@ -37,7 +41,10 @@ class NystromFeatures {
                                               const NystromOptions& options, RunContext& context);
 
   Index num_kernels() const { return static_cast<Index>(maps_.size()); }
-  Index num_landmarks() const { return maps_.empty() ? 0 : maps_[0]->rows(); }
+  // Whether all kernels have the same landmarks.
+  bool shared() const { return landmarks_.shared(); }
+  // The number of landmarks of all kernels together.
+  Index num_landmarks() const { return landmarks_.data->rows; }
   // The number of features of all kernels together.
   Index num_features() const { return first_.back(); }
   // Where the features of kernel k begin; first_feature(num_kernels()) = num_features().
@@ -53,12 +60,10 @@ class NystromFeatures {
                                          const RunContext& context) const;
 
   // The kernels between the rows of `x` and the landmarks.
-  absl::StatusOr<BoundCrossKernels> Bind(const PreparedData& x, RunContext& context) const {
-    return cross_->Bind(x, context);
-  }
+  absl::StatusOr<Bound> Bind(const PreparedData& x, RunContext& context) const;
   // out(:, r) = v(x_(begin + r)), all kernels one below the other: num_features x (end - begin).
   // Ends early, with values of no use, once cancelled.
-  void Evaluate(const BoundCrossKernels& x, Index begin, Index end, MatrixRef out,
+  void Evaluate(const Bound& x, Index begin, Index end, MatrixRef out,
                 const RunContext& context) const;
   // The features v of all rows: num_features() x rows. Errors: those of Bind, kCancelled.
   absl::StatusOr<Matrix> EvaluateAll(const PreparedData& x, RunContext& context) const;
@@ -69,10 +74,13 @@ class NystromFeatures {
 
   // Errors: those of CrossKernels.
   absl::Status MakeCross(const RunContext& context);
+  void AddMap(std::shared_ptr<const Matrix> map);
+  absl::Status AddMaps(const CrossKernels& cross, const PreparedData& landmarks,
+                       const NystromOptions& options, RunContext& context);
 
   Landmarks landmarks_;  // without their square blocks
   std::vector<KernelSpec> kernels_;
-  std::optional<CrossKernels> cross_;
+  std::vector<CrossKernels> cross_;  // for all kernels, or one for each
   std::vector<std::shared_ptr<const Matrix>> maps_;
   std::vector<Index> first_;
 };

@@ -26,7 +26,7 @@ size_t EstimateMemory(const LpMklOptions& options, const ProblemShape& shape) {
   const ByteCount number(sizeof(double));
   const bool curved = IsCurved(options.loss);  // then most rows are in the products
   const ByteCount of_model = std::min(kernels, ByteCount(kMaxModelKernels));
-  if (options.approximation != Approximation::kNone) {
+  if (options.is_low_rank()) {
     const ByteCount columns = curved ? of_model + ByteCount(kVectors) : ByteCount(kVectors);
     // Of a pass over all pairs, with its partial sums.
     constexpr ByteCount kTiles(size_t{40} << 20);
@@ -77,16 +77,27 @@ LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape&
   const double landmarks = std::min(static_cast<double>(options.landmarks), rows);
   const double of_kernel =
       options.rank > 0 ? std::min(landmarks, static_cast<double>(options.rank)) : landmarks;
-  // Kernels of widths in between follow from those of about so many of each source.
+  // Kernels of widths in between follow from those of about so many of each source, where all see
+  // the same landmarks.
   constexpr double kSpacedKernels = 18;
-  const double spaced = rows < 4000 ? kernels : std::min(kernels, kSpacedKernels * sources);
+  const bool own = options.has_own_landmarks();
+  const double spaced = rows < 4000 || own ? kernels : std::min(kernels, kSpacedKernels * sources);
   const double features = of_kernel * spaced;
-  const double rank = std::min(features, 7 * landmarks);
+  const double all_landmarks = std::min(own ? kernels * landmarks : landmarks, rows);
+  const double rank = std::min(features, 7 * (own ? landmarks * std::sqrt(kernels) : landmarks));
   LearnerWork work;
   work.verification[WorkKind::kKernelValues] = rows * landmarks * spaced;
   work.verification[WorkKind::kFactorOperations] =
       rows * features * (rank + landmarks) +
-      kSampleProducts * std::min(rows, kSampledRows + landmarks) * features * rank;
+      kSampleProducts * std::min(rows, kSampledRows + all_landmarks) * features * rank;
+  if (options.selects_by_kernels()) {
+    // Two passes over all rows, or a column for each pivot; the mean kernel or each one.
+    const bool leverage = options.approximation == Approximation::kNystrom &&
+                          options.landmark_selection == LandmarkSelection::kLeverage;
+    work.verification[WorkKind::kKernelValues] += (leverage ? 2 : 1) * rows * landmarks * kernels;
+    work.verification[WorkKind::kFactorOperations] +=
+        (leverage ? 1 : 2) * rows * landmarks * landmarks * (own ? kernels : 1);
+  }
   work.training = work.verification;
   if (options.exact_certificate) {
     work.verification += KernelSumWork(shape);
@@ -122,7 +133,7 @@ LearnerWork EstimateJointWork(const LpMklOptions& options, const ProblemShape& s
 
 // SVMs of changing weights, each followed by the quadratic forms of all kernels.
 LearnerWork EstimateWork(const LpMklOptions& options, const ProblemShape& shape) {
-  if (options.approximation != Approximation::kNone) {
+  if (options.is_low_rank()) {
     return EstimateLowRankWork(options, shape);
   }
   if (options.outer_loop == OuterLoopChoice::kSmoMkl) {
@@ -160,7 +171,7 @@ LearnerWork EstimateWork(const LpMklOptions& options, const ProblemShape& shape)
 }
 
 absl::StatusOr<std::unique_ptr<Learner>> Create(const LpMklOptions& options) {
-  MERCER_RETURN_IF_ERROR(CheckLossAndSolver(options));
+  MERCER_RETURN_IF_ERROR(CheckCombinations(options));
   if (options.outer_loop == OuterLoopChoice::kSmoMkl) {
     return MakeJointLearner(options);
   }

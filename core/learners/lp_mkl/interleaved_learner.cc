@@ -44,7 +44,7 @@ class InterleavedLpMklLearner : public ResumableLearner<InterleavedState> {
  public:
   // Version 3 since factors are those of another basis.
   explicit InterleavedLpMklLearner(const LpMklOptions& options)
-      : ResumableLearner("lp_mkl", /*version=*/3), options_(options) {}
+      : ResumableLearner("lp_mkl", 3 + LandmarkVersion(options)), options_(options) {}
 
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override {
     if (!std::isfinite(state_.best.gap)) {

@@ -41,6 +41,13 @@ absl::StatusOr<Index> CountWideSources(const std::vector<KernelSpec>& kernels,
   return static_cast<Index>(keys.size());
 }
 
+// The rows that landmarks of all kernels together may be.
+Index AllLandmarks(const LpMklOptions& options, Index rows, Index kernels) {
+  const ByteCount all =
+      ByteCount(options.landmarks) * ByteCount(options.has_own_landmarks() ? kernels : Index{1});
+  return static_cast<Index>(std::min(all, ByteCount(rows)).value());
+}
+
 Index FeaturesOfKernel(const LpMklOptions& options, Index rows) {
   const Index landmarks = std::min<Index>(options.landmarks, rows);
   return options.rank > 0 ? std::min<Index>(options.rank, landmarks) : landmarks;
@@ -51,7 +58,7 @@ Index MostColumns(const LpMklOptions& options, Index rows, Index kernels, Index 
   const ByteCount features = ByteCount(kernels) * ByteCount(FeaturesOfKernel(options, rows));
   constexpr size_t kMost = std::numeric_limits<Index>::max();
   return LargestJointRank(static_cast<Index>(std::min(features.value(), kMost)),
-                          std::min<Index>(options.landmarks, rows), kernels, wide_sources,
+                          AllLandmarks(options, rows, kernels), kernels, wide_sources,
                           options.compression_tolerance);
 }
 
@@ -73,6 +80,18 @@ absl::StatusOr<Index> MostColumns(const LpMklOptions& options, const TrainingPro
                      static_cast<Index>(problem.kernels.size()), wide);
 }
 
+absl::StatusOr<Landmarks> ChooseLandmarks(const LpMklOptions& options,
+                                          const std::vector<KernelSpec>& kernels,
+                                          const PreparedData& inputs, uint64_t seed,
+                                          RunContext& context) {
+  if (options.approximation == Approximation::kPivotedCholesky) {
+    return PivotedLandmarks(inputs, kernels, FeaturesOfKernel(options, inputs.rows),
+                            options.eigenvalue_threshold, context);
+  }
+  const auto select = options.own_landmarks ? SelectOwnLandmarks : SelectLandmarks;
+  return select(inputs, kernels, options.landmark_selection, options.landmarks, seed, context);
+}
+
 absl::StatusOr<std::shared_ptr<const LpMklKernels>> MakeLowRank(const LpMklOptions& options,
                                                                 const TrainingProblem& problem,
                                                                 RunContext& context) {
@@ -87,9 +106,8 @@ absl::StatusOr<std::shared_ptr<const LpMklKernels>> MakeLowRank(const LpMklOptio
   LowRankOptions low_rank = LowRankOptionsOf(options, problem.seed);
   MERCER_ASSIGN_OR_RETURN(low_rank.basis.max_columns, MostColumns(options, problem, context));
   auto kernels = std::make_shared<LpMklKernels>();
-  MERCER_ASSIGN_OR_RETURN(kernels->landmarks,
-                          SelectLandmarks(selected, problem.kernels, options.landmark_selection,
-                                          options.landmarks, problem.seed, context));
+  MERCER_ASSIGN_OR_RETURN(kernels->landmarks, ChooseLandmarks(options, problem.kernels, selected,
+                                                              problem.seed, context));
   MERCER_ASSIGN_OR_RETURN(
       std::unique_ptr<LowRankKernelFamily> family,
       LowRankKernelFamily::Make(selected, kernels->landmarks, problem.kernels, low_rank, context));
@@ -111,8 +129,10 @@ std::string LowRankKey(const LpMklOptions& options, const TrainingProblem& probl
   writer.WriteIndices(task.rows);
   WriteFields(problem.kernels, writer);
   writer.WriteUint64(problem.seed);
+  writer.WriteUint8(static_cast<uint8_t>(options.approximation));
   writer.WriteInt64(options.landmarks);
   writer.WriteUint8(static_cast<uint8_t>(options.landmark_selection));
+  writer.WriteBool(options.own_landmarks);
   writer.WriteInt64(options.rank);
   writer.WriteDouble(options.eigenvalue_threshold);
   writer.WriteDouble(options.compression_tolerance);
@@ -123,22 +143,45 @@ LowRankShape ShapeOf(const LpMklOptions& options, Index rows, Index kernels, Ind
   return {.rows = rows,
           .kernels = kernels,
           .landmarks = std::min<Index>(options.landmarks, rows),
+          .all_landmarks = AllLandmarks(options, rows, kernels),
           .of_kernel = FeaturesOfKernel(options, rows),
           .max_columns = max_columns};
 }
 
 // How many rows of tables are in memory at a time: the sample of the joint basis, landmarks among
-// it, or that of the landmarks, and landmarks of learner and verifier.
-Index SampledRows(const LpMklOptions& options, Index rows) {
+// it, or that of the landmarks, and landmarks of learner and verifier, which each kernel has copies
+// of where they are its own.
+ByteCount SampledRows(const LpMklOptions& options, Index rows, Index kernels) {
   constexpr Index kBasisSample = 4000;
-  const Index landmarks = std::min<Index>(options.landmarks, rows);
-  const Index sample = LandmarkSampleRows(options.landmark_selection, rows, landmarks);
-  return std::max(std::min(rows, kBasisSample + landmarks), sample) + 4 * landmarks;
+  const Index of_kernel = std::min<Index>(options.landmarks, rows);
+  const Index all = AllLandmarks(options, rows, kernels);
+  const Index sample = LandmarkSampleRows(options.landmark_selection, rows, of_kernel);
+  const ByteCount copies =
+      ByteCount(of_kernel) * ByteCount(options.has_own_landmarks() ? 2 * kernels : Index{0});
+  return ByteCount(std::max(std::min(rows, kBasisSample + all), sample)) +
+         ByteCount(4) * ByteCount(all) + copies;
 }
 
-// The landmarks as a basis of a model; where they are rows, by their numbers and what the kernels
-// read of them.
-Basis BasisOf(const Landmarks& landmarks, const TrainingProblem& problem) {
+// Upper bound on what choosing landmarks by kernels takes at its peak. Factors of one kernel are
+// made after the other; what each keeps is in the family's estimate.
+ByteCount SelectionBytes(const LpMklOptions& options, const ProblemShape& shape) {
+  if (!options.selects_by_kernels()) {
+    return ByteCount(0);
+  }
+  const Index unit_diagonals =
+      std::min(shape.unit_diagonals, options.has_own_landmarks() ? Index{1} : shape.kernels);
+  if (options.approximation == Approximation::kPivotedCholesky) {
+    return ByteCount(PivotBytes(shape.rows, FeaturesOfKernel(options, shape.rows), unit_diagonals));
+  }
+  return ByteCount(options.landmark_selection == LandmarkSelection::kLeverage
+                       ? LeverageBytes(shape.rows, options.landmarks, unit_diagonals)
+                       : PivotBytes(shape.rows, options.landmarks, unit_diagonals));
+}
+
+// Landmarks of `kernels` as a basis of a model; where they are rows, by their numbers and what the
+// kernels read of them.
+Basis BasisOf(const Landmarks& landmarks, const std::vector<KernelSpec>& kernels,
+              const TrainingProblem& problem) {
   Basis basis;
   for (const Index row : landmarks.rows) {
     basis.training_rows.push_back(problem.tasks[0].rows[static_cast<size_t>(row)]);
@@ -147,7 +190,7 @@ Basis BasisOf(const Landmarks& landmarks, const TrainingProblem& problem) {
   for (Index i = 0; i < landmarks.data->rows; ++i) {
     all.push_back(i);
   }
-  basis.data = SelectBasis(*landmarks.data, all, BlocksOfKernels(*landmarks.data, problem.kernels));
+  basis.data = SelectBasis(*landmarks.data, all, BlocksOfKernels(*landmarks.data, kernels));
   return basis;
 }
 
@@ -161,17 +204,25 @@ absl::StatusOr<ModelFunction> FunctionOf(const LpMklKernels& kernels,
     return MakeKernelFunction(*task.inputs, task.rows, problem.kernels,
                               weights.cwiseProduct(kernels.family->scales()), dual, bias);
   }
-  MERCER_ASSIGN_OR_RETURN(const Matrix coefficients,
+  MERCER_ASSIGN_OR_RETURN(const std::vector<Vector> coefficients,
                           kernels.low_rank->LandmarkCoefficients(weights, dual, context));
+  const bool shared = kernels.landmarks.shared();
   ModelFunction function;
   function.bias = Vector::Constant(1, bias);
-  function.bases.push_back(BasisOf(kernels.landmarks, problem));
+  if (shared) {
+    function.bases.push_back(BasisOf(kernels.landmarks, problem.kernels, problem));
+  }
   for (size_t k = 0; k < problem.kernels.size(); ++k) {
-    const auto column = coefficients.col(static_cast<Index>(k));
+    const Vector& column = coefficients[k];
     if (column.isZero(0)) {
       continue;
     }
     KernelTerm term;
+    if (!shared) {
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+      term.basis = static_cast<int>(function.bases.size());
+      function.bases.push_back(BasisOf(kernels.landmarks.Of(k), {problem.kernels[k]}, problem));
+    }
     term.kernels = {problem.kernels[k]};
     term.outputs = {0};
     term.weights = Matrix::Ones(1, 1);
@@ -185,7 +236,7 @@ absl::StatusOr<ModelFunction> FunctionOf(const LpMklKernels& kernels,
 
 absl::Status CheckApproximation(const LpMklOptions& options,
                                 const std::vector<KernelSpec>& kernels) {
-  if (options.approximation == Approximation::kNone) {
+  if (!options.is_low_rank()) {
     return absl::OkStatus();
   }
   FieldViolations violations;
@@ -200,9 +251,13 @@ absl::Status CheckApproximation(const LpMklOptions& options,
   return violations.ToStatus();
 }
 
+uint64_t LandmarkVersion(const LpMklOptions& options) {
+  return options.selects_by_kernels() ? 1 : 0;
+}
+
 absl::StatusOr<LpMklKernels> MakeLpMklKernels(const LpMklOptions& options,
                                               const TrainingProblem& problem, RunContext& context) {
-  if (options.approximation == Approximation::kNystrom) {
+  if (options.is_low_rank()) {
     MERCER_ASSIGN_OR_RETURN(const Index most_columns, MostColumns(options, problem, context));
     const LowRankShape shape = ShapeOf(options, static_cast<Index>(problem.tasks[0].rows.size()),
                                        static_cast<Index>(problem.kernels.size()), most_columns);
@@ -253,24 +308,22 @@ ByteCount LowRankBytes(const LpMklOptions& options, const ProblemShape& shape) {
   // memory, and so are the columns of theirs that kernels on some columns read.
   const ByteCount inputs =
       (ByteCount(shape.rows) * ByteCount(shape.columns - shape.columns_in_files) +
-       ByteCount(SampledRows(options, shape.rows)) *
+       SampledRows(options, shape.rows, shape.kernels) *
            (ByteCount(shape.columns) + ByteCount(shape.source_columns))) *
       ByteCount(sizeof(double));
-  const bool by_kernels = options.landmark_selection == LandmarkSelection::kLeverage ||
-                          options.landmark_selection == LandmarkSelection::kPivotedCholesky;
-  const ByteCount selection(by_kernels ? KernelLandmarkBytes(shape.rows, options.landmarks) : 0);
   return ByteCount(LowRankFamilyKeptBytes(low_rank)) +
-         std::max(ByteCount(LowRankFamilyBytes(low_rank)), selection) +
+         std::max(ByteCount(LowRankFamilyBytes(low_rank)), SelectionBytes(options, shape)) +
          InnerSolverBytes(options.inner_solver, shape.rows, shape.kernels, low_rank.max_columns) +
          ByteCount(GramOfRowsBytes(shape.rows, low_rank.max_columns)) + inputs;
 }
 
 std::optional<Index> BasisRows(const LpMklOptions& options, const ProblemShape& shape) {
-  if (options.approximation == Approximation::kNone) {
+  if (!options.is_low_rank()) {
     return std::nullopt;
   }
-  const ByteCount all =
-      ByteCount(shape.outputs) * ByteCount(std::min<Index>(options.landmarks, shape.rows));
+  const ByteCount all = ByteCount(shape.outputs) *
+                        ByteCount(std::min<Index>(options.landmarks, shape.rows)) *
+                        ByteCount(options.has_own_landmarks() ? shape.kernels : Index{1});
   constexpr size_t kMost = std::numeric_limits<Index>::max();
   return static_cast<Index>(std::min(all.value(), kMost));
 }

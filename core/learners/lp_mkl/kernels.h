@@ -29,6 +29,10 @@ struct LpMklKernels {
 absl::Status CheckApproximation(const LpMklOptions& options,
                                 const std::vector<KernelSpec>& kernels);
 
+// What is added to the version of states that are in terms of factors of low rank: landmarks that
+// are chosen by kernels were others before.
+uint64_t LandmarkVersion(const LpMklOptions& options);
+
 // Makes the kernels; the same ones for equal options, data and seed of the problem. Kernels of low
 // rank are kept in the context's cache, where the other outputs of a run and its verifier find
 // them. Errors: kInvalidArgument naming "kernels[k]", kCancelled.

@@ -38,7 +38,7 @@ class LpMklLearner : public ResumableLearner<LpMklState> {
   // Of low rank, states of solvers are in terms of factors that are made anew: 5 since these are on
   // another basis.
   explicit LpMklLearner(const LpMklOptions& options)
-      : ResumableLearner("lp_mkl", options.approximation == Approximation::kNystrom ? 5 : 3),
+      : ResumableLearner("lp_mkl", options.is_low_rank() ? 5 + LandmarkVersion(options) : 3),
         options_(options),
         ball_(options.p) {}
 

@@ -30,9 +30,9 @@ void CheckOuterLoop(const LpMklOptions& options, FieldViolations& violations) {
     violations.Check(options.p > 1 && !std::isinf(options.p), "outer_loop",
                      name + " is for 1 < p < inf");
   }
-  violations.Check(
-      options.approximation == (smo_mkl ? Approximation::kNone : Approximation::kNystrom),
-      "outer_loop", name + " is for approximation=" + (smo_mkl ? "none" : "nystrom"));
+  violations.Check(options.is_low_rank() != smo_mkl, "outer_loop",
+                   name + (smo_mkl ? " is for approximation=none"
+                                   : " is for approximation=nystrom or pivoted_cholesky"));
   violations.Check(!IsCurved(options.loss), "outer_loop",
                    name + " is for the losses hinge and epsilon_insensitive");
   violations.Check(options.inner_solver == InnerSolverChoice::kAuto, "outer_loop",
@@ -41,10 +41,10 @@ void CheckOuterLoop(const LpMklOptions& options, FieldViolations& violations) {
 
 }  // namespace
 
-absl::Status CheckLossAndSolver(const LpMklOptions& options) {
+absl::Status CheckCombinations(const LpMklOptions& options) {
   const bool for_all_kernels = options.inner_solver <= InnerSolverChoice::kSmo;
   FieldViolations violations;
-  violations.Check(for_all_kernels || options.approximation != Approximation::kNone, "inner_solver",
+  violations.Check(for_all_kernels || options.is_low_rank(), "inner_solver",
                    "must be auto, newton or smo when approximation is none: the others are for "
                    "kernels of low rank");
   violations.Check(!IsCurved(options.loss) || options.inner_solver == InnerSolverChoice::kAuto ||
@@ -53,6 +53,11 @@ absl::Status CheckLossAndSolver(const LpMklOptions& options) {
                    "must be auto or newton for the losses squared_hinge, logistic and square; the "
                    "others solve the dual of hinge and epsilon_insensitive");
   CheckOuterLoop(options, violations);
+  violations.Check(options.approximation != Approximation::kNystrom || !options.own_landmarks ||
+                       options.selects_by_kernels(),
+                   "own_landmarks",
+                   "is for landmark_selection=leverage or pivoted_cholesky: the others do not look "
+                   "at kernels");
   return violations.ToStatus();
 }
 

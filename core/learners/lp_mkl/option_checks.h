@@ -1,4 +1,4 @@
-// Which solvers and loops are for which losses.
+// Which options go together: solvers, loops and losses, and where landmarks come from.
 #pragma once
 
 #include "absl/status/status.h"
@@ -8,7 +8,7 @@
 namespace mercer::lp_mkl {
 
 // What options can contradict without any data. Errors: kInvalidArgument naming the field
-// "inner_solver" or "outer_loop".
-absl::Status CheckLossAndSolver(const LpMklOptions& options);
+// "inner_solver", "outer_loop" or "own_landmarks".
+absl::Status CheckCombinations(const LpMklOptions& options);
 
 }  // namespace mercer::lp_mkl

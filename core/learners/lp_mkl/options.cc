@@ -12,17 +12,21 @@ constexpr char kChosen[] = "chosen here; the paper gives none";
 void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
   schema.Choice(
       "approximation", &LpMklOptions::approximation,
-      {{"none", Approximation::kNone}, {"nystrom", Approximation::kNystrom}},
+      {{"none", Approximation::kNone},
+       {"nystrom", Approximation::kNystrom},
+       {"pivoted_cholesky", Approximation::kPivotedCholesky}},
       {.meaning = "none: the kernels themselves; memory and time grow with the square of the "
-                  "rows. nystrom: kernels of low rank, which see the rows through landmarks; "
-                  "memory and time grow with the rows, and the certificate is about these "
-                  "kernels.",
+                  "rows. The others are kernels of low rank; memory and time grow with the rows, "
+                  "and the certificate is about these kernels. nystrom: they see the rows through "
+                  "landmarks. pivoted_cholesky: each kernel is its own incomplete Cholesky factor, "
+                  "whose pivots, its landmarks, are in turn the row of all that those before it "
+                  "represent worst.",
        .source = kChosen});
   schema.Integer(
       "landmarks", &LpMklOptions::landmarks,
-      {.meaning = "nystrom: number of landmarks, shared by all kernels; all rows when there are "
-                  "fewer. More come closer to the kernels themselves; time grows with the "
-                  "square.",
+      {.meaning = "Low rank: number of landmarks, of all kernels together or of each its own; all "
+                  "rows when there are fewer. More come closer to the kernels themselves; time "
+                  "grows with the square.",
        .min = 1,
        .max = 10'000,
        .source = "the paper's experiments"});
@@ -34,12 +38,20 @@ void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
        {"pivoted_cholesky", LandmarkSelection::kPivotedCholesky}},
       {.meaning = "nystrom: uniform draws training rows; k_means takes centres of the rows, which "
                   "represent them better at a small cost; leverage draws rows by approximate "
-                  "leverage scores; pivoted_cholesky takes in turn the row that those before it "
-                  "represent worst, well for wide kernels, poorly for narrow ones.",
+                  "leverage scores of all rows; pivoted_cholesky takes in turn the row of all that "
+                  "those before it represent worst, well for wide kernels, poorly for narrow ones.",
        .source = kPaper});
+  schema.Bool(
+      "own_landmarks", &LpMklOptions::own_landmarks,
+      {.meaning =
+           "nystrom, with landmark_selection leverage or pivoted_cholesky: each kernel has "
+           "landmarks "
+           "chosen for it alone, in place of those for the mean of all. Closer to each kernel; the "
+           "kernels have less in common then, so that memory and time grow with their number.",
+       .source = kChosen});
   schema.Integer(
       "rank", &LpMklOptions::rank,
-      {.meaning = "nystrom: the largest rank of each kernel. 0: as many as there are landmarks.",
+      {.meaning = "Low rank: the largest rank of each kernel. 0: as many as there are landmarks.",
        .min = 0,
        .max = 10'000,
        .source = kPaper});
@@ -47,14 +59,15 @@ void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
       "eigenvalue_threshold", &LpMklOptions::eigenvalue_threshold,
       {.meaning =
            "nystrom: eigenvalues of a kernel among the landmarks are kept above this share of "
-           "the largest one times the number of landmarks, the largest always.",
+           "the largest one times the number of landmarks, the largest always. pivoted_cholesky: "
+           "pivots are taken while a row has more than this share of the largest value left.",
        .min = 1e-15,
        .max = 1e-2,
        .source = kChosen});
   schema.Real(
       "compression_tolerance", &LpMklOptions::compression_tolerance,
       {.meaning =
-           "nystrom: the share of the kernels' traces that their joint basis may leave out. At "
+           "Low rank: the share of the kernels' traces that their joint basis may leave out. At "
            "most 1e-4 times the gap asked for keeps the objective; 0 keeps all that can be "
            "told apart.",
        .min = 0,
@@ -63,7 +76,7 @@ void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
   schema.Bool(
       "exact_certificate", &LpMklOptions::exact_certificate,
       {.meaning =
-           "nystrom: also bounds the optimum with the kernels themselves at the solution's dual "
+           "Low rank: also bounds the optimum with the kernels themselves at the solution's dual "
            "variables and weights. The model's metrics then say how far it is from that optimum. "
            "The verification then goes through all pairs of rows for every kernel.",
        .source = kChosen});
@@ -97,8 +110,8 @@ OptionSchema<LpMklOptions> MakeSchema() {
                  {"gfb_merged", InnerSolverChoice::kGfbMerged},
                  {"coordinate_descent", InnerSolverChoice::kCoordinateDescent}},
                 {.meaning = "How the SVM of fixed weights is solved. auto: SMO within a budget of "
-                            "pair steps, then Newton; with approximation=nystrom Newton. With "
-                            "approximation=nystrom only: interior_point (Mehrotra), gfb "
+                            "pair steps, then Newton; with kernels of low rank Newton. With "
+                            "kernels of low rank only: interior_point (Mehrotra), gfb "
                             "(generalized forward-backward, one set per kernel), gfb_merged (one "
                             "set for all) and coordinate_descent; the last three may end at a "
                             "numerical limit for large C. The losses squared_hinge, logistic and "
@@ -118,7 +131,7 @@ OptionSchema<LpMklOptions> MakeSchema() {
            "but pair steps on dual and weights together, a baseline for comparisons, with "
            "1.000001 <= p < inf, approximation=none, the losses hinge and epsilon_insensitive, and "
            "inner_solver=auto only. interleaved: the closed form after every Newton step, "
-           "with 1 < p < inf, approximation=nystrom and the same other options only. Changes time "
+           "with 1 < p < inf, kernels of low rank and the same other options only. Changes time "
            "only.",
        .source = "measured, tests/bench/lp_mkl_bench.cc"});
   AddLowRankOptions(schema);

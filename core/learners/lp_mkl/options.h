@@ -11,7 +11,7 @@
 namespace mercer::lp_mkl {
 
 enum class OuterLoopChoice : uint8_t { kNewton, kOverRelaxed, kAlternation, kSmoMkl, kInterleaved };
-enum class Approximation : uint8_t { kNone, kNystrom };
+enum class Approximation : uint8_t { kNone, kNystrom, kPivotedCholesky };
 
 struct LpMklOptions {
   double p = 2.0;
@@ -24,9 +24,24 @@ struct LpMklOptions {
   bool exact_certificate = false;
   int64_t landmarks = 100;
   LandmarkSelection landmark_selection = LandmarkSelection::kUniform;
+  bool own_landmarks = false;
   int64_t rank = 0;
   double eigenvalue_threshold = 1e-10;
   double compression_tolerance = 1e-8;
+
+  bool is_low_rank() const { return approximation != Approximation::kNone; }
+  // Whether each kernel has landmarks that are chosen for it alone.
+  bool has_own_landmarks() const {
+    return approximation == Approximation::kPivotedCholesky ||
+           (approximation == Approximation::kNystrom && own_landmarks);
+  }
+  // Whether landmarks are chosen by what the kernels see.
+  bool selects_by_kernels() const {
+    return approximation == Approximation::kPivotedCholesky ||
+           (approximation == Approximation::kNystrom &&
+            (landmark_selection == LandmarkSelection::kLeverage ||
+             landmark_selection == LandmarkSelection::kPivotedCholesky));
+  }
 
   static const OptionSchema<LpMklOptions>& Fields();
 };

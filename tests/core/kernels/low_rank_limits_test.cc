@@ -53,7 +53,7 @@ TEST(LowRankLimitsTest, LandmarksAreFoundBehindManyRowsOfNothing) {
   const auto data = BlockOf(values);
   const std::vector<KernelSpec> kernels = {MakeSpec(KernelType::kLinear, "x")};
   RunContext context;
-  const auto pivots = PickPivots(*data, kernels, 10, 1, context);
+  const auto pivots = PickPivots(*data, kernels, 10, context);
   ASSERT_TRUE(pivots.ok()) << pivots.status();
   EXPECT_EQ(pivots->size(), 3u);  // its rank
   EXPECT_GE(pivots->front(), 400);

@@ -44,7 +44,12 @@ TEST(LowRankFamilyBytesTest, EstimateIsAnUpperBoundOfAFamilyAndACombination) {
     });
     EXPECT_GT(grown, 0) << of.what << ": the family failed in the child";
     const auto estimate = static_cast<int64_t>(
-        LowRankFamilyBytes({of.rows, m, of.landmarks, of_kernel, options.basis.max_columns}));
+        LowRankFamilyBytes({.rows = of.rows,
+                            .kernels = m,
+                            .landmarks = of.landmarks,
+                            .all_landmarks = of.landmarks,
+                            .of_kernel = of_kernel,
+                            .max_columns = options.basis.max_columns}));
     EXPECT_GE(estimate + kCodeAndStacks, grown) << of.what;
     EXPECT_LE(estimate, 3 * grown) << of.what;
   }

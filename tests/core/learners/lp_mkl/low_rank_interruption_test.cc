@@ -130,17 +130,22 @@ TEST(LowRankInterruptionTest, CancelledRunsGoOnWithTheSameBitsForEveryLossAndSol
 // Those of a state that was written while factors had other bits.
 TEST(LowRankInterruptionTest, StatesOfEarlierFactorsAreRefused) {
   const TrainingProblem problem = InterruptedProblem();
+  std::vector<OptionValues> all;
   for (const std::string outer : {"newton", "interleaved"}) {
-    const OptionValues options = OnLandmarks(20, {{"outer_loop", outer}});
+    for (const std::string selection : {"uniform", "leverage", "factors"}) {
+      all.push_back(SelectedBy(selection, OnLandmarks(20, {{"outer_loop", outer}})));
+    }
+  }
+  for (const OptionValues& options : all) {
     const std::unique_ptr<Learner> learner = *Entry().create(options);
     EXPECT_TRUE(learner->Start(problem, nullptr).ok());
     RunContext context;
     ASSERT_TRUE(learner->Step(context, problem.relative_gap).ok());
     std::string state = learner->SaveState();
     const std::unique_ptr<Learner> restored = *Entry().create(options);
-    EXPECT_TRUE(restored->RestoreState(problem, state, context).ok()) << outer;
+    EXPECT_TRUE(restored->RestoreState(problem, state, context).ok());
     --state[0];  // of the version, the lowest byte
-    EXPECT_TRUE(absl::IsDataLoss(restored->RestoreState(problem, state, context))) << outer;
+    EXPECT_TRUE(absl::IsDataLoss(restored->RestoreState(problem, state, context)));
   }
 }
 

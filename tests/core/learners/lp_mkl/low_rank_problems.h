@@ -20,14 +20,23 @@ inline OptionValues OnLandmarks(int64_t landmarks, OptionValues options) {
   return options;
 }
 
+// Where landmarks come from: the words of landmark_selection, "own" before those of each kernel alone,
+// and the kernels' own factors.
 inline const std::vector<std::string>& LandmarkSelections() {
-  static const auto& selections =
-      *new std::vector<std::string>{"uniform", "k_means", "leverage", "pivoted_cholesky"};
+  static const auto& selections = *new std::vector<std::string>{
+      "uniform", "k_means", "leverage", "pivoted_cholesky", "own leverage", "own pivoted_cholesky",
+      "factors"};
   return selections;
 }
 
 inline OptionValues SelectedBy(const std::string& selection, OptionValues options) {
-  options["landmark_selection"] = selection;
+  if (selection == "factors") {
+    options["approximation"] = std::string("pivoted_cholesky");
+    return options;
+  }
+  const bool own = selection.rfind("own ", 0) == 0;
+  options["landmark_selection"] = own ? selection.substr(4) : selection;
+  options["own_landmarks"] = own;
   return options;
 }
 

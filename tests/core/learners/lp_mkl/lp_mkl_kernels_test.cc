@@ -63,6 +63,12 @@ TEST_F(SharedKernelsTest, AnotherFactorForAllElse) {
   const std::vector<std::function<void(LpMklOptions&)>> options_changes = {
       [](LpMklOptions& options) { options.landmarks = 11; },
       [](LpMklOptions& options) { options.landmark_selection = LandmarkSelection::kKMeans; },
+      [](LpMklOptions& options) { options.landmark_selection = LandmarkSelection::kLeverage; },
+      [](LpMklOptions& options) {
+        options.landmark_selection = LandmarkSelection::kLeverage;
+        options.own_landmarks = true;
+      },
+      [](LpMklOptions& options) { options.approximation = Approximation::kPivotedCholesky; },
       [](LpMklOptions& options) { options.rank = 5; },
       [](LpMklOptions& options) { options.eigenvalue_threshold = 1e-6; },
       [](LpMklOptions& options) { options.compression_tolerance = 1e-4; }};

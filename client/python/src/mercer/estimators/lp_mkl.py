@@ -42,39 +42,44 @@ class LpMKLClassifier(KernelClassifier):
         max(0, |y - f| - epsilon), square (y - f)^2. None has a factor 1/2. With squared_hinge, logistic and square most
         rows are support vectors.
     inner_solver : {'auto', 'newton', 'smo', 'interior_point', 'gfb', 'gfb_merged', 'coordinate_descent'}, default='auto'
-        How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton; with
-        approximation=nystrom Newton. With approximation=nystrom only: interior_point (Mehrotra), gfb (generalized
-        forward-backward, one set per kernel), gfb_merged (one set for all) and coordinate_descent; the last three may
-        end at a numerical limit for large C. The losses squared_hinge, logistic and square are for auto and newton.
-        Changes time only.
+        How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton; with kernels of
+        low rank Newton. With kernels of low rank only: interior_point (Mehrotra), gfb (generalized forward-backward,
+        one set per kernel), gfb_merged (one set for all) and coordinate_descent; the last three may end at a numerical
+        limit for large C. The losses squared_hinge, logistic and square are for auto and newton. Changes time only.
     outer_loop : {'newton', 'over_relaxed', 'alternation', 'smo_mkl', 'interleaved'}, default='newton'
         How weights follow from the SVM's solution. newton: a second-order model of the optimum in the weights;
         over_relaxed: the closed form of the weights with longer steps; alternation: the closed form. smo_mkl: no SVMs
         of fixed weights but pair steps on dual and weights together, a baseline for comparisons, with 1.000001 <= p <
         inf, approximation=none, the losses hinge and epsilon_insensitive, and inner_solver=auto only. interleaved: the
-        closed form after every Newton step, with 1 < p < inf, approximation=nystrom and the same other options only.
+        closed form after every Newton step, with 1 < p < inf, kernels of low rank and the same other options only.
         Changes time only.
-    approximation : {'none', 'nystrom'}, default='none'
-        None: the kernels themselves; memory and time grow with the square of the rows. nystrom: kernels of low rank,
-        which see the rows through landmarks; memory and time grow with the rows, and the certificate is about these
-        kernels.
+    approximation : {'none', 'nystrom', 'pivoted_cholesky'}, default='none'
+        None: the kernels themselves; memory and time grow with the square of the rows. The others are kernels of low
+        rank; memory and time grow with the rows, and the certificate is about these kernels. nystrom: they see the rows
+        through landmarks. pivoted_cholesky: each kernel is its own incomplete Cholesky factor, whose pivots, its
+        landmarks, are in turn the row of all that those before it represent worst.
     landmarks : int, default=100
-        Nystrom: number of landmarks, shared by all kernels; all rows when there are fewer. More come closer to the
-        kernels themselves; time grows with the square. In [1, 10000].
+        Low rank: number of landmarks, of all kernels together or of each its own; all rows when there are fewer. More
+        come closer to the kernels themselves; time grows with the square. In [1, 10000].
     landmark_selection : {'uniform', 'k_means', 'leverage', 'pivoted_cholesky'}, default='uniform'
         Nystrom: uniform draws training rows; k_means takes centres of the rows, which represent them better at a small
-        cost; leverage draws rows by approximate leverage scores; pivoted_cholesky takes in turn the row that those
-        before it represent worst, well for wide kernels, poorly for narrow ones.
+        cost; leverage draws rows by approximate leverage scores of all rows; pivoted_cholesky takes in turn the row of
+        all that those before it represent worst, well for wide kernels, poorly for narrow ones.
+    own_landmarks : bool, default=False
+        Nystrom, with landmark_selection leverage or pivoted_cholesky: each kernel has landmarks chosen for it alone, in
+        place of those for the mean of all. Closer to each kernel; the kernels have less in common then, so that memory
+        and time grow with their number. In true or false.
     rank : int, default=0
-        Nystrom: the largest rank of each kernel. 0: as many as there are landmarks. In [0, 10000].
+        Low rank: the largest rank of each kernel. 0: as many as there are landmarks. In [0, 10000].
     eigenvalue_threshold : float, default=1e-10
         Nystrom: eigenvalues of a kernel among the landmarks are kept above this share of the largest one times the
-        number of landmarks, the largest always. In [1e-15, 0.01].
+        number of landmarks, the largest always. pivoted_cholesky: pivots are taken while a row has more than this share
+        of the largest value left. In [1e-15, 0.01].
     compression_tolerance : float, default=1e-08
-        Nystrom: the share of the kernels' traces that their joint basis may leave out. At most 1e-4 times the gap asked
-        for keeps the objective; 0 keeps all that can be told apart. In [0, 0.01].
+        Low rank: the share of the kernels' traces that their joint basis may leave out. At most 1e-4 times the gap
+        asked for keeps the objective; 0 keeps all that can be told apart. In [0, 0.01].
     exact_certificate : bool, default=False
-        Nystrom: also bounds the optimum with the kernels themselves at the solution's dual variables and weights. The
+        Low rank: also bounds the optimum with the kernels themselves at the solution's dual variables and weights. The
         model's metrics then say how far it is from that optimum. The verification then goes through all pairs of rows
         for every kernel. In true or false.
     coding : {'one_vs_all', 'one_vs_one'}, default='one_vs_all'
@@ -137,7 +142,6 @@ class LpMKLClassifier(KernelClassifier):
     """
 
     _learner = "lp_mkl"
-    _options = ("p", "C", "loss", "inner_solver", "outer_loop", "approximation", "landmarks", "landmark_selection", "rank", "eigenvalue_threshold", "compression_tolerance", "exact_certificate",)
 
     def __init__(
         self,
@@ -151,6 +155,7 @@ class LpMKLClassifier(KernelClassifier):
         approximation: str = "none",
         landmarks: int = 100,
         landmark_selection: str = "uniform",
+        own_landmarks: bool = False,
         rank: int = 0,
         eigenvalue_threshold: float = 1e-10,
         compression_tolerance: float = 1e-08,
@@ -178,6 +183,7 @@ class LpMKLClassifier(KernelClassifier):
         self.approximation = approximation
         self.landmarks = landmarks
         self.landmark_selection = landmark_selection
+        self.own_landmarks = own_landmarks
         self.rank = rank
         self.eigenvalue_threshold = eigenvalue_threshold
         self.compression_tolerance = compression_tolerance
@@ -231,39 +237,44 @@ class LpMKLRegressor(KernelRegressor):
         max(0, |y - f| - epsilon), square (y - f)^2. None has a factor 1/2. With squared_hinge, logistic and square most
         rows are support vectors.
     inner_solver : {'auto', 'newton', 'smo', 'interior_point', 'gfb', 'gfb_merged', 'coordinate_descent'}, default='auto'
-        How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton; with
-        approximation=nystrom Newton. With approximation=nystrom only: interior_point (Mehrotra), gfb (generalized
-        forward-backward, one set per kernel), gfb_merged (one set for all) and coordinate_descent; the last three may
-        end at a numerical limit for large C. The losses squared_hinge, logistic and square are for auto and newton.
-        Changes time only.
+        How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton; with kernels of
+        low rank Newton. With kernels of low rank only: interior_point (Mehrotra), gfb (generalized forward-backward,
+        one set per kernel), gfb_merged (one set for all) and coordinate_descent; the last three may end at a numerical
+        limit for large C. The losses squared_hinge, logistic and square are for auto and newton. Changes time only.
     outer_loop : {'newton', 'over_relaxed', 'alternation', 'smo_mkl', 'interleaved'}, default='newton'
         How weights follow from the SVM's solution. newton: a second-order model of the optimum in the weights;
         over_relaxed: the closed form of the weights with longer steps; alternation: the closed form. smo_mkl: no SVMs
         of fixed weights but pair steps on dual and weights together, a baseline for comparisons, with 1.000001 <= p <
         inf, approximation=none, the losses hinge and epsilon_insensitive, and inner_solver=auto only. interleaved: the
-        closed form after every Newton step, with 1 < p < inf, approximation=nystrom and the same other options only.
+        closed form after every Newton step, with 1 < p < inf, kernels of low rank and the same other options only.
         Changes time only.
-    approximation : {'none', 'nystrom'}, default='none'
-        None: the kernels themselves; memory and time grow with the square of the rows. nystrom: kernels of low rank,
-        which see the rows through landmarks; memory and time grow with the rows, and the certificate is about these
-        kernels.
+    approximation : {'none', 'nystrom', 'pivoted_cholesky'}, default='none'
+        None: the kernels themselves; memory and time grow with the square of the rows. The others are kernels of low
+        rank; memory and time grow with the rows, and the certificate is about these kernels. nystrom: they see the rows
+        through landmarks. pivoted_cholesky: each kernel is its own incomplete Cholesky factor, whose pivots, its
+        landmarks, are in turn the row of all that those before it represent worst.
     landmarks : int, default=100
-        Nystrom: number of landmarks, shared by all kernels; all rows when there are fewer. More come closer to the
-        kernels themselves; time grows with the square. In [1, 10000].
+        Low rank: number of landmarks, of all kernels together or of each its own; all rows when there are fewer. More
+        come closer to the kernels themselves; time grows with the square. In [1, 10000].
     landmark_selection : {'uniform', 'k_means', 'leverage', 'pivoted_cholesky'}, default='uniform'
         Nystrom: uniform draws training rows; k_means takes centres of the rows, which represent them better at a small
-        cost; leverage draws rows by approximate leverage scores; pivoted_cholesky takes in turn the row that those
-        before it represent worst, well for wide kernels, poorly for narrow ones.
+        cost; leverage draws rows by approximate leverage scores of all rows; pivoted_cholesky takes in turn the row of
+        all that those before it represent worst, well for wide kernels, poorly for narrow ones.
+    own_landmarks : bool, default=False
+        Nystrom, with landmark_selection leverage or pivoted_cholesky: each kernel has landmarks chosen for it alone, in
+        place of those for the mean of all. Closer to each kernel; the kernels have less in common then, so that memory
+        and time grow with their number. In true or false.
     rank : int, default=0
-        Nystrom: the largest rank of each kernel. 0: as many as there are landmarks. In [0, 10000].
+        Low rank: the largest rank of each kernel. 0: as many as there are landmarks. In [0, 10000].
     eigenvalue_threshold : float, default=1e-10
         Nystrom: eigenvalues of a kernel among the landmarks are kept above this share of the largest one times the
-        number of landmarks, the largest always. In [1e-15, 0.01].
+        number of landmarks, the largest always. pivoted_cholesky: pivots are taken while a row has more than this share
+        of the largest value left. In [1e-15, 0.01].
     compression_tolerance : float, default=1e-08
-        Nystrom: the share of the kernels' traces that their joint basis may leave out. At most 1e-4 times the gap asked
-        for keeps the objective; 0 keeps all that can be told apart. In [0, 0.01].
+        Low rank: the share of the kernels' traces that their joint basis may leave out. At most 1e-4 times the gap
+        asked for keeps the objective; 0 keeps all that can be told apart. In [0, 0.01].
     exact_certificate : bool, default=False
-        Nystrom: also bounds the optimum with the kernels themselves at the solution's dual variables and weights. The
+        Low rank: also bounds the optimum with the kernels themselves at the solution's dual variables and weights. The
         model's metrics then say how far it is from that optimum. The verification then goes through all pairs of rows
         for every kernel. In true or false.
     target_scaling : {'standardize', 'none'}, default='standardize'
@@ -323,7 +334,6 @@ class LpMKLRegressor(KernelRegressor):
     """
 
     _learner = "lp_mkl"
-    _options = ("p", "C", "epsilon", "loss", "inner_solver", "outer_loop", "approximation", "landmarks", "landmark_selection", "rank", "eigenvalue_threshold", "compression_tolerance", "exact_certificate",)
 
     def __init__(
         self,
@@ -338,6 +348,7 @@ class LpMKLRegressor(KernelRegressor):
         approximation: str = "none",
         landmarks: int = 100,
         landmark_selection: str = "uniform",
+        own_landmarks: bool = False,
         rank: int = 0,
         eigenvalue_threshold: float = 1e-10,
         compression_tolerance: float = 1e-08,
@@ -365,6 +376,7 @@ class LpMKLRegressor(KernelRegressor):
         self.approximation = approximation
         self.landmarks = landmarks
         self.landmark_selection = landmark_selection
+        self.own_landmarks = own_landmarks
         self.rank = rank
         self.eigenvalue_threshold = eigenvalue_threshold
         self.compression_tolerance = compression_tolerance
