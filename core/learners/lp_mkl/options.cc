@@ -134,6 +134,18 @@ OptionSchema<LpMklOptions> MakeSchema() {
            "with 1 < p < inf, kernels of low rank and the same other options only. Changes time "
            "only.",
        .source = "measured, tests/bench/lp_mkl_bench.cc"});
+  schema.Real(
+      "weight_penalty", &LpMklOptions::weight_penalty,
+      {.meaning =
+           "smo_mkl: 0 keeps |weights|_p <= 1; above 0 the weights are free and half of this times "
+           "|weights|_p^2 is added to the objective, as in the paper of SMO-MKL. Its solution of "
+           "the "
+           "norm t has the function of the constrained form with t times the C.",
+       .min = 0,
+       .max_open = true,
+       .source =
+           "Vishwanathan, Sun, Theera-Ampornpunt, Varma: Multiple kernel learning and the SMO "
+           "algorithm. NIPS 2010"});
   AddLowRankOptions(schema);
   return schema;
 }

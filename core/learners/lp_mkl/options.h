@@ -20,6 +20,7 @@ struct LpMklOptions {
   LossChoice loss = LossChoice::kAuto;
   InnerSolverChoice inner_solver = InnerSolverChoice::kAuto;
   OuterLoopChoice outer_loop = OuterLoopChoice::kNewton;
+  double weight_penalty = 0;
   Approximation approximation = Approximation::kNone;
   bool exact_certificate = false;
   int64_t landmarks = 100;

@@ -33,7 +33,7 @@ absl::StatusOr<WeightedKernelPoint> ReadPoint(const LpMklOptions& options,
           ? largest
           : largest *
                 std::pow((point.weights / largest).array().pow(options.p).sum(), 1.0 / options.p);
-  if (norm > 1.0 + 1e-9) {
+  if (options.weight_penalty == 0 && norm > 1.0 + 1e-9) {
     return absl::FailedPreconditionError("the kernel weights of the witness lie outside the ball");
   }
   return point;
@@ -59,9 +59,22 @@ double HalfSquaredNorm(const Vector& norms, double p) {
   return 0.5 * largest * largest * std::pow((norms / largest).array().pow(r).sum(), 2.0 / r);
 }
 
-KernelNorms NormsOf(double p) {
-  return {[p](const Vector& norms) { return HalfSquaredNorm(norms, p); },
-          [p](const Vector& energies) { return EnergyNorm(energies, p); }};
+// With a penalty the weights are those that are best for a function of the half squared norm h:
+// min_t h / t + penalty / 2 t^2 = 3/2 penalty^(1/3) h^(2/3), t the norm of the weights.
+KernelNorms NormsOf(const LpMklOptions& options) {
+  const double p = options.p;
+  const double penalty = options.weight_penalty;
+  KernelNorms norms;
+  norms.support = [p](const Vector& energies) { return EnergyNorm(energies, p); };
+  if (penalty == 0) {
+    norms.half_squared_norm = [p](const Vector& parts) { return HalfSquaredNorm(parts, p); };
+    return norms;
+  }
+  norms.half_squared_norm = [p, penalty](const Vector& parts) {
+    return 1.5 * std::cbrt(penalty) * std::pow(HalfSquaredNorm(parts, p), 2.0 / 3.0);
+  };
+  norms.dual_cost = [penalty](double support) { return support * support / (8 * penalty); };
+  return norms;
 }
 
 // The size against which rounding of a value is small. Factors are stored in single precision, so
@@ -90,7 +103,7 @@ absl::StatusOr<std::vector<Metric>> CompareWithExactKernels(
   MERCER_ASSIGN_OR_RETURN(const LpMklKernels kernels, MakeLpMklKernels(options, problem, context));
   MERCER_ASSIGN_OR_RETURN(
       const BoundedKernelPoint exact,
-      BoundKernelPoint(NormsOf(options.p), loss, point, problem.kernels, *kernels.family, context));
+      BoundKernelPoint(NormsOf(options), loss, point, problem.kernels, *kernels.family, context));
   std::vector<Metric> metrics = {
       {"exact_kernels.relative_gap", exact.certificate.accuracy},
       {"exact_kernels.value_difference",
@@ -119,7 +132,7 @@ absl::StatusOr<Verification> Verify(const LpMklOptions& options, const TrainingP
     MERCER_ASSIGN_OR_RETURN(const LpMklKernels kernels,
                             MakeLpMklKernels(options, problem, context));
     MERCER_ASSIGN_OR_RETURN(BoundedKernelPoint bounded,
-                            BoundKernelPoint(NormsOf(options.p), *loss, point, problem.kernels,
+                            BoundKernelPoint(NormsOf(options), *loss, point, problem.kernels,
                                              *kernels.family, context));
     scores = std::move(bounded.scores);
     verification.certificate = bounded.certificate;

@@ -17,9 +17,8 @@
 //              for exact kernels: it keeps all products, and takes as many iterations as SMO takes
 //              for one SVM of the final weights, or more.
 //
-// The penalised form is for comparison with others' results: a user of the learner reaches it by
-// another C. With costs C and weights of norm t its solution is that of the constrained form with
-// costs t C.
+// The penalised form is for comparison with others' results. With costs C and weights of norm t its
+// solution is that of the constrained form with costs t C.
 #pragma once
 
 #include <cstdint>

@@ -28,18 +28,20 @@ absl::Status IndefiniteError(const KernelSpec& kernel, double quotient, double d
 }
 
 // The best value of the dual objective on the ray through a feasible dual.
-absl::StatusOr<double> LowerBound(const Loss& loss, const WeightedKernelPoint& point,
-                                  const Vector& feasible, double norm, const RunContext& context) {
+absl::StatusOr<double> LowerBound(const KernelNorms& norms, const Loss& loss,
+                                  const WeightedKernelPoint& point, const Vector& feasible,
+                                  double norm, const RunContext& context) {
   const double largest = LargestScaleInBox(loss, point.targets, point.costs, feasible);
-  if (loss.is_piecewise_linear()) {
+  if (loss.is_piecewise_linear() && norms.dual_cost == nullptr) {
     MERCER_ASSIGN_OR_RETURN(const double linear,
                             loss.DualValue(point.targets, point.costs, feasible, context));
     return BestValueOnRay(linear, norm, largest);
   }
   return BestConcaveValueOnRay(
       [&](double scale) {
+        const double scaled = scale * scale * norm;
         return loss.DualValue(point.targets, point.costs, scale * feasible, context).value_or(0.0) -
-               0.5 * scale * scale * norm;
+               (norms.dual_cost != nullptr ? norms.dual_cost(scaled) : 0.5 * scaled);
       },
       largest, context);
 }
@@ -131,7 +133,7 @@ absl::StatusOr<BoundedKernelPoint> BoundKernelPoint(const KernelNorms& norms, co
       same ? Vector(shrink * shrink * energies.col(0)) : Vector(energies.col(1));
   MERCER_ASSIGN_OR_RETURN(
       const double lower,
-      LowerBound(loss, point, feasible, norms.support(feasible_energies), context));
+      LowerBound(norms, loss, point, feasible, norms.support(feasible_energies), context));
   bounded.certificate = MakeGapCertificate(primal, lower);
   return bounded;
 }

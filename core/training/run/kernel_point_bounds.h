@@ -1,6 +1,8 @@
 // For verifiers of learners that learn weights of kernels: bounds of
 //
-//   min_f 1/2 |f|^2 + sum_i costs(i) l(targets(i), f(x_i) + b),   f = sum_k f_k
+//   min_f 1/2 |f|^2 + sum_i costs(i) l(targets(i), f(x_i) + b),   f = sum_k f_k,
+//
+// or of another growing function of |f| in place of half its square,
 //
 // at f_k = weights(k) K_k dual, recomputed from kernels and dual alone; it shares nothing with the
 // solvers. A learner says its norm by norms(k) = |f_k|, and the dual one by energies(k) = a'K_k a.
@@ -48,6 +50,9 @@ absl::Status CheckEnergies(const KernelFamily& family, const std::vector<KernelS
 struct KernelNorms {
   std::function<double(const Vector& norms)> half_squared_norm;
   std::function<double(const Vector& energies)> support;  // the squared dual norm
+  // What the dual objective takes away at a dual of this squared norm, a convex function that grows;
+  // null: half of it.
+  std::function<double(double support)> dual_cost = nullptr;
 };
 
 struct BoundedKernelPoint {

@@ -1,11 +1,13 @@
 // outer_loop = smo_mkl against a cone solver's fixtures and the other outer loops; its refusals,
 // states and ends.
+#include <cmath>
 #include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "core/learners/lp_mkl/lp_mkl.h"
+#include "core/training/model/predictor.h"
 #include "tests/core/learners/lp_mkl/outer_loop_checks.h"
 
 namespace mercer::lp_mkl {
@@ -47,6 +49,36 @@ TEST(JointLpMklTest, NormsNearOneHaveTheOptimumOfOne) {
     const Fit joint = MustTrain(problem, Joint({{"p", 1.0 + above_one}}), 1e-4);
     // Optima differ by a factor of m^(2 - 2 / p) at the most.
     ExpectSameOptimum(joint, at_one, 1e-4, 4 * above_one, NormAndCost(1.0 + above_one, 1.0));
+  }
+}
+
+// Costs C and weights of norm t, of which half the penalty times t^2 is the price, are costs t C and weights of norm 1: with N = |f|^2
+// the first objective is N / (2 t) + penalty t^2 / 2 + C risk, the second one N / 2 + t C risk.
+TEST(JointLpMklTest, APenaltyOfTheWeightsIsAnotherCost) {
+  for (const TargetKind kind : {TargetKind::kClassification, TargetKind::kRegression}) {
+    const TrainingProblem problem = JointProblem(90, kind);
+    for (const double p : {1.2, 2.0, 4.0}) {
+      for (const double penalty : {0.05, 3.0}) {
+        const Fit free =
+            MustTrain(problem, Joint({{"p", p}, {"C", 2.0}, {"weight_penalty", penalty}}), 1e-8);
+        const double norm = std::pow(free.weights().array().pow(p).sum(), 1 / p);
+        const Fit within = MustTrain(problem, {{"p", p}, {"C", 2.0 * norm}}, 1e-8);
+        const std::string what = NormAndCost(p, penalty);
+        EXPECT_NEAR(norm * (free.certificate.primal - 0.5 * penalty * norm * norm),
+                    within.certificate.primal, 1e-6 * within.certificate.primal)
+            << what;
+        EXPECT_LE((free.weights() / norm - within.weights()).cwiseAbs().maxCoeff(), 2e-3) << what;
+        RunContext context;
+        const auto values =
+            EvaluateFunction(free.point.function, *problem.tasks[0].inputs, context);
+        const auto expected =
+            EvaluateFunction(within.point.function, *problem.tasks[0].inputs, context);
+        ASSERT_TRUE(values.ok() && expected.ok());
+        EXPECT_LE((*values - *expected).cwiseAbs().maxCoeff(),
+                  2e-3 * expected->cwiseAbs().maxCoeff())
+            << what;
+      }
+    }
   }
 }
 
@@ -95,6 +127,12 @@ TEST(JointLpMklTest, OptionsThatItCannotTakeAreRefusedByName) {
                                   {{"loss", std::string("square")}},
                                   {{"inner_solver", std::string("smo")}}});
   EXPECT_TRUE(Entry().create(Joint({{"p", 1.000001}})).ok());
+  for (const char* other : {"newton", "alternation", "over_relaxed"}) {
+    const absl::Status status =
+        Entry().create({{"weight_penalty", 1.0}, {"outer_loop", std::string(other)}}).status();
+    ASSERT_EQ(GetFieldViolations(status).size(), 1u) << status;
+    EXPECT_EQ(GetFieldViolations(status)[0].field, "weight_penalty");
+  }
 }
 
 TEST(JointLpMklTest, DamagedStatesAreDataLoss) {

@@ -53,6 +53,10 @@ class LpMKLClassifier(KernelClassifier):
         inf, approximation=none, the losses hinge and epsilon_insensitive, and inner_solver=auto only. interleaved: the
         closed form after every Newton step, with 1 < p < inf, kernels of low rank and the same other options only.
         Changes time only.
+    weight_penalty : float, default=0.0
+        Smo_mkl: 0 keeps |weights|_p <= 1; above 0 the weights are free and half of this times |weights|_p^2 is added to
+        the objective, as in the paper of SMO-MKL. Its solution of the norm t has the function of the constrained form
+        with t times the C. In [0, inf).
     approximation : {'none', 'nystrom', 'pivoted_cholesky'}, default='none'
         None: the kernels themselves; memory and time grow with the square of the rows. The others are kernels of low
         rank; memory and time grow with the rows, and the certificate is about these kernels. nystrom: they see the rows
@@ -142,6 +146,7 @@ class LpMKLClassifier(KernelClassifier):
     """
 
     _learner = "lp_mkl"
+    _options = ("p", "C", "loss", "inner_solver", "outer_loop", "weight_penalty", "approximation", "landmarks", "landmark_selection", "own_landmarks", "rank", "eigenvalue_threshold", "compression_tolerance", "exact_certificate",)
 
     def __init__(
         self,
@@ -152,6 +157,7 @@ class LpMKLClassifier(KernelClassifier):
         loss: str = "auto",
         inner_solver: str = "auto",
         outer_loop: str = "newton",
+        weight_penalty: float = 0.0,
         approximation: str = "none",
         landmarks: int = 100,
         landmark_selection: str = "uniform",
@@ -180,6 +186,7 @@ class LpMKLClassifier(KernelClassifier):
         self.loss = loss
         self.inner_solver = inner_solver
         self.outer_loop = outer_loop
+        self.weight_penalty = weight_penalty
         self.approximation = approximation
         self.landmarks = landmarks
         self.landmark_selection = landmark_selection
@@ -248,6 +255,10 @@ class LpMKLRegressor(KernelRegressor):
         inf, approximation=none, the losses hinge and epsilon_insensitive, and inner_solver=auto only. interleaved: the
         closed form after every Newton step, with 1 < p < inf, kernels of low rank and the same other options only.
         Changes time only.
+    weight_penalty : float, default=0.0
+        Smo_mkl: 0 keeps |weights|_p <= 1; above 0 the weights are free and half of this times |weights|_p^2 is added to
+        the objective, as in the paper of SMO-MKL. Its solution of the norm t has the function of the constrained form
+        with t times the C. In [0, inf).
     approximation : {'none', 'nystrom', 'pivoted_cholesky'}, default='none'
         None: the kernels themselves; memory and time grow with the square of the rows. The others are kernels of low
         rank; memory and time grow with the rows, and the certificate is about these kernels. nystrom: they see the rows
@@ -334,6 +345,7 @@ class LpMKLRegressor(KernelRegressor):
     """
 
     _learner = "lp_mkl"
+    _options = ("p", "C", "epsilon", "loss", "inner_solver", "outer_loop", "weight_penalty", "approximation", "landmarks", "landmark_selection", "own_landmarks", "rank", "eigenvalue_threshold", "compression_tolerance", "exact_certificate",)
 
     def __init__(
         self,
@@ -345,6 +357,7 @@ class LpMKLRegressor(KernelRegressor):
         loss: str = "auto",
         inner_solver: str = "auto",
         outer_loop: str = "newton",
+        weight_penalty: float = 0.0,
         approximation: str = "none",
         landmarks: int = 100,
         landmark_selection: str = "uniform",
@@ -373,6 +386,7 @@ class LpMKLRegressor(KernelRegressor):
         self.loss = loss
         self.inner_solver = inner_solver
         self.outer_loop = outer_loop
+        self.weight_penalty = weight_penalty
         self.approximation = approximation
         self.landmarks = landmarks
         self.landmark_selection = landmark_selection
