@@ -1,6 +1,7 @@
 """Measures multiple kernel learning with lp norms, and what it is compared with."""
 
 import baselines
+import hold_out
 import kernel_trainings
 import splits
 from laboratory import Laboratory
@@ -14,6 +15,15 @@ class KernelLaboratory(Laboratory):
         return self._measure(
             "mercer", name, number, settings,
             lambda: kernel_trainings.train(self._client, self.split(name, number), settings, self._threads),
+        )  # fmt: skip
+
+    def held_out(self, name, number, settings):
+        """The same on a part of the training rows, and tested on the others."""
+        return self._measure(
+            "mercer", name, number, {**settings, "held_out": hold_out.HELD_OUT},
+            lambda: kernel_trainings.train(
+                self._client, hold_out.hold_out(self.split(name, number)), settings, self._threads
+            ),
         )  # fmt: skip
 
     def solver(self, name, number, settings, rows=None):

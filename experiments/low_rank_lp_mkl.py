@@ -11,11 +11,16 @@ once, and one that stands there is not made again. The tables go to the standard
 import command_line
 from kernel_laboratory import KernelLaboratory
 from study_accuracy import accuracy
+from study_costs import costs
 from study_equal_accuracy import equal_accuracy
 from study_kernels import kernels
+from study_landmarks import landmarks
 from study_solvers import solvers
 
-EXPERIMENTS = {"accuracy": accuracy, "kernels": kernels, "equal_accuracy": equal_accuracy, "solvers": solvers}
+EXPERIMENTS = {
+    "accuracy": accuracy, "kernels": kernels, "landmarks": landmarks, "costs": costs, "equal_accuracy": equal_accuracy,
+    "solvers": solvers,
+}  # fmt: skip
 
 if __name__ == "__main__":
     command_line.run(__doc__, EXPERIMENTS, KernelLaboratory, ("mercer", "svc", "nystroem"), splits=2)
