@@ -75,19 +75,20 @@ absl::StatusOr<Vector> MeanKernel::KernelDiagonal(const Source& source, size_t k
                                                   RunContext& context) const {
   const Index padded = PaddedLength(rows_);
   Vector values = Vector::Zero(padded);
-  context.parallel().ForBlocks(rows_, StripRows(kMostStripRows, source.columns), [&](Index begin, Index end) {
-    if (context.cancelled()) {
-      return;
-    }
-    RowMatrix gathered;
-    const auto rows = source.rows.Rows(begin, end, gathered);
-    for (Index i = begin; i < end; ++i) {
-      values(i) = PairValueOfRow(source.value, rows.row(i - begin).data(), rows.cols());
-    }
-    const Index stride = PaddedLength(end - begin);
-    KernelValuesOfRead(kernels_[kernel], {values.data() + begin, 1, end - begin, stride},
-                       values.data() + begin);
-  });
+  context.parallel().ForBlocks(
+      rows_, StripRows(kMostStripRows, source.columns), [&](Index begin, Index end) {
+        if (context.cancelled()) {
+          return;
+        }
+        RowMatrix gathered;
+        const auto rows = source.rows.Rows(begin, end, gathered);
+        for (Index i = begin; i < end; ++i) {
+          values(i) = PairValueOfRow(source.value, rows.row(i - begin).data(), rows.cols());
+        }
+        const Index stride = PaddedLength(end - begin);
+        KernelValuesOfRead(kernels_[kernel], {values.data() + begin, 1, end - begin, stride},
+                           values.data() + begin);
+      });
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   values.conservativeResize(rows_);
   return values;

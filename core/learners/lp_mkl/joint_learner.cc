@@ -19,7 +19,7 @@ constexpr double kJointSliceOperations = 4e8;  // bound by memory, about 0.2 s
 constexpr double kPassesPerIteration = 8;      // over n x m numbers
 
 SmoMklOptions SolverOptions(const LpMklOptions& options, double relative_gap) {
-  return {.p = options.p, .weight_penalty = options.weight_penalty, .relative_gap = relative_gap};
+  return {.p = options.p, .weight_penalty = options.penalty(), .relative_gap = relative_gap};
 }
 
 std::optional<StopReason> ReasonOf(const SmoMklSolver& solver) {

@@ -53,11 +53,6 @@ absl::Status CheckCombinations(const LpMklOptions& options) {
                    "must be auto or newton for the losses squared_hinge, logistic and square; the "
                    "others solve the dual of hinge and epsilon_insensitive");
   CheckOuterLoop(options, violations);
-  violations.Check(options.weight_penalty == 0 || options.outer_loop == OuterLoopChoice::kSmoMkl,
-                   "weight_penalty",
-                   "is for outer_loop=smo_mkl: the others keep the weights within their norm; "
-                   "another C gives the "
-                   "same function");
   violations.Check(options.approximation != Approximation::kNystrom || !options.own_landmarks ||
                        options.selects_by_kernels(),
                    "own_landmarks",

@@ -8,7 +8,7 @@
 namespace mercer::lp_mkl {
 
 // What options can contradict without any data. Errors: kInvalidArgument naming the field
-// "inner_solver", "outer_loop", "weight_penalty" or "own_landmarks".
+// "inner_solver", "outer_loop" or "own_landmarks".
 absl::Status CheckCombinations(const LpMklOptions& options);
 
 }  // namespace mercer::lp_mkl

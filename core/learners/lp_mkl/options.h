@@ -30,6 +30,8 @@ struct LpMklOptions {
   double eigenvalue_threshold = 1e-10;
   double compression_tolerance = 1e-8;
 
+  // Of the weights: SMO-MKL's alone.
+  double penalty() const { return outer_loop == OuterLoopChoice::kSmoMkl ? weight_penalty : 0.0; }
   bool is_low_rank() const { return approximation != Approximation::kNone; }
   // Whether each kernel has landmarks that are chosen for it alone.
   bool has_own_landmarks() const {

@@ -33,7 +33,7 @@ absl::StatusOr<WeightedKernelPoint> ReadPoint(const LpMklOptions& options,
           ? largest
           : largest *
                 std::pow((point.weights / largest).array().pow(options.p).sum(), 1.0 / options.p);
-  if (options.weight_penalty == 0 && norm > 1.0 + 1e-9) {
+  if (options.penalty() == 0 && norm > 1.0 + 1e-9) {
     return absl::FailedPreconditionError("the kernel weights of the witness lie outside the ball");
   }
   return point;
@@ -63,7 +63,7 @@ double HalfSquaredNorm(const Vector& norms, double p) {
 // min_t h / t + penalty / 2 t^2 = 3/2 penalty^(1/3) h^(2/3), t the norm of the weights.
 KernelNorms NormsOf(const LpMklOptions& options) {
   const double p = options.p;
-  const double penalty = options.weight_penalty;
+  const double penalty = options.penalty();
   KernelNorms norms;
   norms.support = [p](const Vector& energies) { return EnergyNorm(energies, p); };
   if (penalty == 0) {

@@ -43,13 +43,13 @@ TEST(LowRankFamilyBytesTest, EstimateIsAnUpperBoundOfAFamilyAndACombination) {
       return family.ok() && (*family)->Combine(Vector::Ones(m), context).ok();
     });
     EXPECT_GT(grown, 0) << of.what << ": the family failed in the child";
-    const auto estimate = static_cast<int64_t>(
-        LowRankFamilyBytes({.rows = of.rows,
-                            .kernels = m,
-                            .landmarks = of.landmarks,
-                            .all_landmarks = of.landmarks,
-                            .of_kernel = of_kernel,
-                            .max_columns = options.basis.max_columns}));
+    const auto estimate =
+        static_cast<int64_t>(LowRankFamilyBytes({.rows = of.rows,
+                                                 .kernels = m,
+                                                 .landmarks = of.landmarks,
+                                                 .all_landmarks = of.landmarks,
+                                                 .of_kernel = of_kernel,
+                                                 .max_columns = options.basis.max_columns}));
     EXPECT_GE(estimate + kCodeAndStacks, grown) << of.what;
     EXPECT_LE(estimate, 3 * grown) << of.what;
   }
