@@ -388,8 +388,10 @@ size_t LowRankFamilyBytes(const LowRankShape& shape) {
   constexpr Index kPanel = 128;
   const ByteCount features = ByteCount(shape.kernels) * ByteCount(shape.of_kernel);
   const ByteCount rank(shape.max_columns);
-  const ByteCount values =
-      ByteCount(shape.kernels) * ByteCount(shape.landmarks) * ByteCount(2 * shape.landmarks);
+  // Of kernels with landmarks of their own one after the other has its values among them.
+  const bool own = shape.all_landmarks > shape.landmarks;
+  const ByteCount values = ByteCount(own ? Index{1} : shape.kernels) * ByteCount(shape.landmarks) *
+                           ByteCount(2 * shape.landmarks);
   // The features of the sampled rows, landmarks among them, and their products with the basis and with a panel; an
   // allocator may keep what was freed.
   const ByteCount sampling =

@@ -57,7 +57,9 @@ Index FeaturesOfKernel(const LpMklOptions& options, Index rows) {
 Index MostColumns(const LpMklOptions& options, Index rows, Index kernels, Index wide_sources) {
   const ByteCount features = ByteCount(kernels) * ByteCount(FeaturesOfKernel(options, rows));
   constexpr size_t kMost = std::numeric_limits<Index>::max();
-  return LargestJointRank(static_cast<Index>(std::min(features.value(), kMost)),
+  // No more than there are rows, which features on landmarks of each kernel's own may exceed by far.
+  const Index most = static_cast<Index>(std::min(features.value(), kMost));
+  return LargestJointRank(options.has_own_landmarks() ? std::min(most, rows) : most,
                           AllLandmarks(options, rows, kernels), kernels, wide_sources,
                           options.compression_tolerance);
 }
@@ -159,7 +161,7 @@ ByteCount SampledRows(const LpMklOptions& options, Index rows, Index kernels) {
   const ByteCount copies =
       ByteCount(of_kernel) * ByteCount(options.has_own_landmarks() ? 2 * kernels : Index{0});
   return ByteCount(std::max(std::min(rows, kBasisSample + all), sample)) +
-         ByteCount(4) * ByteCount(all) + copies;
+         ByteCount(options.has_own_landmarks() ? 2 : 4) * ByteCount(all) + copies;
 }
 
 // Upper bound on what choosing landmarks by kernels takes at its peak. Factors of one kernel are
