@@ -212,7 +212,9 @@ def test_peers_stand_beside_our_time(client, folder, small):
 
 def test_continuous_bandwidths_beside_an_svc(client, folder, small):
     header, _, *rows = cells(study_continuous.continuous(laboratory(folder, client), ["two"], range(2)))
-    assert [row[1] for row in rows] == ["GrFL, lambda 10", "GrFL, lambda 50", "SVC"]
+    drawn = ["GrFL, lambda 10", "GrFL, lambda 50"]
+    climbing = [f"GrFL that climbs, lambda {penalty}" for penalty in (50, 100, 200)]
+    assert [row[1] for row in rows] == [*drawn, *climbing, "SVC"]
     assert float(rows[-1][header.index("accuracy %")].split(" ± ")[0]) > 80
     assert int(rows[-1][header.index("groups, or support vectors")]) > 0
 
