@@ -58,10 +58,12 @@ Index MostColumns(const LpMklOptions& options, Index rows, Index kernels, Index 
   const ByteCount features = ByteCount(kernels) * ByteCount(FeaturesOfKernel(options, rows));
   constexpr size_t kMost = std::numeric_limits<Index>::max();
   // No more than there are rows, which features on landmarks of each kernel's own may exceed by far.
+  // Nystrom's landmarks are shared where all rows are landmarks.
+  const bool own = options.has_own_landmarks() &&
+                   (options.approximation != Approximation::kNystrom || options.landmarks < rows);
   const Index most = static_cast<Index>(std::min(features.value(), kMost));
-  return LargestJointRank(options.has_own_landmarks() ? std::min(most, rows) : most,
-                          AllLandmarks(options, rows, kernels), kernels, wide_sources,
-                          options.compression_tolerance);
+  return LargestJointRank(own ? std::min(most, rows) : most, AllLandmarks(options, rows, kernels),
+                          kernels, wide_sources, options.compression_tolerance);
 }
 
 LowRankOptions LowRankOptionsOf(const LpMklOptions& options, uint64_t seed) {

@@ -142,8 +142,9 @@ TEST_F(JobObserverTest, JobThatIsGivenUpWhileTheServerRecoversEnds) {
   options_.max_lost_attempts = 1;
   options_.checkpoint_interval = absl::InfiniteDuration();
   StartManager();
+  control_.Allow(3);
   const std::string id = Submit(Steps(40));
-  control_.WaitUntilAsked(1);
+  control_.WaitUntilHeldAfter(3);
   CrashAndRestart();
   EXPECT_EQ(ErrorReason(id), "JOB_LOST_REPEATEDLY");
   EXPECT_THAT(observer_.ends(), ElementsAre(Pair(id, JobState::kFailed)));

@@ -171,10 +171,12 @@ TEST(LpMklLearnerTest, OptionsAreCheckedAndRoundTrip) {
                                {"approximation", std::string("nystrom")},
                                {"landmarks", int64_t{50}},
                                {"landmark_selection", std::string("k_means")},
+                               {"own_landmarks", true},
                                {"rank", int64_t{20}},
                                {"eigenvalue_threshold", 1e-8},
                                {"compression_tolerance", 1e-6},
-                               {"exact_certificate", true}};
+                               {"exact_certificate", true},
+                               {"weight_penalty", 0.5}};
   const auto parsed = schema.Parse(values);
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(schema.Values(*parsed), values);
