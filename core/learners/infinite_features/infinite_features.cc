@@ -310,7 +310,7 @@ absl::Status InfiniteFeaturesLearner::Search(RunContext& context) {
     return absl::OkStatus();
   }
   const double decrease = state_.before_round - solver_->evaluation().objective();
-  if (state_.before_round > 0 && state_.empty_rounds == 0 &&
+  if (options_.min_decrease > 0 && state_.before_round > 0 && state_.empty_rounds == 0 &&
       decrease < options_.min_decrease * state_.before_round) {
     EndSearch(SearchEnd::kMinDecrease);
     return absl::OkStatus();
