@@ -62,39 +62,6 @@ absl::Status Draining() {
 
 }  // namespace
 
-// What a worker hears of its claim: of the job once the claim is written, so that it can begin, and of the answer.
-class PendingClaim {
- public:
-  using Result = absl::StatusOr<std::optional<JobRecord>>;
-
-  void Tell(Result result) ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    if (!result_.has_value()) {
-      result_ = std::move(result);
-    }
-  }
-  void Answer() ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    answered_ = true;
-  }
-  Result WaitForJob() ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(this, &PendingClaim::IsTold));
-    return *result_;
-  }
-  void WaitForAnswer() ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(&answered_));
-  }
-
- private:
-  bool IsTold() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return result_.has_value(); }
-
-  absl::Mutex mutex_;
-  std::optional<Result> result_ ABSL_GUARDED_BY(mutex_);
-  bool answered_ ABSL_GUARDED_BY(mutex_) = false;
-};
-
 class JobManager::Impl {
  public:
   Impl(JobManagerOptions options, JobManagerDependencies dependencies)
@@ -145,9 +112,7 @@ class JobManager::Impl {
 
   void Work(int worker);
   // Claims the next job; null when there is none to run now. Errors: those of the storage.
-  // Where there is one, `claim` is still to be answered.
-  absl::StatusOr<AttemptPointer> Claim(int worker, std::shared_ptr<PendingClaim>& claim)
-      ABSL_LOCKS_EXCLUDED(claim_mutex_);
+  absl::StatusOr<AttemptPointer> Claim(int worker) ABSL_LOCKS_EXCLUDED(claim_mutex_);
   // Whether shares of so many bytes are a reason why no job was claimed, as far as one can tell.
   absl::StatusOr<bool> MayKeepMemoryFromJobs(int64_t shared_bytes) const;
   // Empty while no shares are granted.
@@ -300,12 +265,10 @@ void JobManager::Impl::Work(int worker) {
   const CrashStack crash_stack;
   while (!signal_.stopped()) {
     const int64_t generation = signal_.generation();
-    std::shared_ptr<PendingClaim> claim;
     const absl::StatusOr<AttemptPointer> attempt =
-        RunSafely("claiming a job", [&] { return Claim(worker, claim); });
+        RunSafely("claiming a job", [this, worker] { return Claim(worker); });
     if (attempt.ok() && *attempt != nullptr) {
       (*attempt)->Run();
-      claim->WaitForAnswer();
       running_.Finish(**attempt);
       signal_.Tell();  // memory is free
     } else if (!signal_.Wait(generation, attempt.ok() ? absl::InfiniteDuration() : kClaimPause)) {
@@ -314,8 +277,7 @@ void JobManager::Impl::Work(int worker) {
   }
 }
 
-absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker,
-                                                       std::shared_ptr<PendingClaim>& claim) {
+absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
   absl::MutexLock claim_lock(&claim_mutex_);
   if (signal_.stopped()) {
     return nullptr;
@@ -331,17 +293,8 @@ absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker,
   request.lease_until = request.now + environment_.options.lease_duration;
   request.event = StateEvent(JobState::kRunning);
   request.max_running_per_caller = environment_.options.max_running_jobs_per_caller;
-  claim = std::make_shared<PendingClaim>();
-  request.written = [claim](const JobRecord& job) { claim->Tell(job); };
-  storage().jobs().ClaimJob(
-      std::move(request), [claim, hub = &hub()](PendingClaim::Result claimed) {
-        if (claimed.ok() && claimed->has_value() && (*claimed)->last_event.has_value()) {
-          hub->Publish((*claimed)->id, {*(*claimed)->last_event});
-        }
-        claim->Tell(std::move(claimed));
-        claim->Answer();
-      });
-  MERCER_ASSIGN_OR_RETURN(const std::optional<JobRecord> job, claim->WaitForJob());
+  MERCER_ASSIGN_OR_RETURN(const std::optional<JobRecord> job,
+                          storage().jobs().ClaimJob(std::move(request)));
   if (!job.has_value()) {
     MERCER_ASSIGN_OR_RETURN(const absl::Time next, storage().jobs().NextReadyTime());
     signal_.SetNextReady(next);
@@ -405,7 +358,10 @@ AttemptPointer JobManager::Impl::Begin(const JobRecord& job) {
     absl::MutexLock lock(&stop_mutex_);
     ((*attempt).*stop_action_)();
   }
-  const absl::Status told = RunSafely("looking for changes of an attempt", [&] {
+  const absl::Status told = RunSafely("telling of an attempt", [&] {
+    if (job.last_event.has_value()) {
+      hub().Publish(job.id, {*job.last_event});
+    }
     // A cancellation or stop that came between the claim and the entry in running_ found nobody to tell.
     const absl::StatusOr<JobRecord> now = storage().jobs().GetJob(job.id);
     if (now.ok() && now->state == JobState::kCancelling) {

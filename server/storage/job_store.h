@@ -16,7 +16,6 @@
 // workers do hold jobs of A, that lasts as long as those jobs: a claim of A's is what is waited for.
 #pragma once
 
-#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -77,10 +76,6 @@ struct ClaimRequest {
   int64_t memory_budget_bytes = std::numeric_limits<int64_t>::max();
   // A caller of whom workers hold so many jobs is passed over; 0: no limit.
   int64_t max_running_per_caller = 0;
-  // Told of the job, before the answer, once its claim outlives the process and is there for all who read. The answer waits
-  // for the disk besides; should it be an error, the claim stands all the same. Must be quick. May be empty, and a store
-  // for which there is no difference need not call it.
-  std::function<void(const JobRecord&)> written = nullptr;
 };
 
 // A not_before further ahead than this is taken for the mistake of a clock.

@@ -190,20 +190,6 @@ void Connection::CheckpointOnClose(bool on) {
   sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, on ? 0 : 1, nullptr);
 }
 
-absl::Status Connection::SetSyncOfCommits(bool on) {
-  return Execute(on ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
-}
-
-absl::Status Connection::SyncLog() {
-  sqlite3_file* log = nullptr;
-  int code = sqlite3_file_control(database_, "main", SQLITE_FCNTL_JOURNAL_POINTER,
-                                  static_cast<void*>(&log));
-  if (code == SQLITE_OK && log != nullptr && log->pMethods != nullptr) {
-    code = log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
-  }
-  return code == SQLITE_OK ? absl::OkStatus() : SqliteError(database_, code, "syncing the log");
-}
-
 absl::StatusOr<Statement> Connection::Prepare(std::string_view sql) {
   auto found = statements_.find(sql);
   if (found == statements_.end()) {

@@ -82,14 +82,8 @@ class Connection {
   // database file. Off at first: a database that is refused stays as it is, for whoever repairs it.
   void CheckpointOnClose(bool on);
 
-  // Whether a commit waits until the disk has it, as it does at first. Otherwise it outlives the process, and the machine
-  // once SyncLog has succeeded, or a later commit that waits.
-  absl::Status SetSyncOfCommits(bool on);
-  absl::Status SyncLog();
-
   int64_t last_row_id() const { return sqlite3_last_insert_rowid(database_); }
   int64_t changes() const { return sqlite3_changes64(database_); }
-  int64_t total_changes() const { return sqlite3_total_changes64(database_); }
   bool in_transaction() const { return sqlite3_get_autocommit(database_) == 0; }
   sqlite3* handle() const { return database_; }
 

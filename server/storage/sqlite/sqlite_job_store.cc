@@ -1,6 +1,5 @@
 #include "server/storage/sqlite/sqlite_job_store.h"
 
-#include <functional>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -48,20 +47,12 @@ absl::StatusOr<std::optional<JobRecord>> SqliteJobStore::FindRequest(
 }
 
 void SqliteJobStore::ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) {
-  std::function<void(const std::optional<JobRecord>&)> written;
-  if (request.written != nullptr) {
-    written = [written_job = request.written](const std::optional<JobRecord>& job) {
-      if (job.has_value()) {
-        written_job(*job);
-      }
-    };
-  }
   SubmitChange<std::optional<JobRecord>>(
       *writer_,
       [request = std::move(request)](Connection& connection) {
         return ClaimNextJob(connection, request);
       },
-      std::move(done), std::move(written));
+      std::move(done));
 }
 
 absl::StatusOr<absl::Time> SqliteJobStore::NextReadyTime() {

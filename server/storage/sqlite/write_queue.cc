@@ -20,9 +20,9 @@ WriteQueue::~WriteQueue() {
   thread_.join();
 }
 
-void WriteQueue::Submit(Change change, Answer answer, Written written) {
+void WriteQueue::Submit(Change change, Answer answer) {
   absl::MutexLock lock(&mutex_);
-  queue_.push_back({std::move(change), std::move(answer), std::move(written), absl::OkStatus()});
+  queue_.push_back({std::move(change), std::move(answer), absl::OkStatus()});
 }
 
 void WriteQueue::Run() {
@@ -46,8 +46,7 @@ void WriteQueue::Run() {
 void WriteQueue::TakeBatch(std::vector<Request>& batch) {
   absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(this, &WriteQueue::HasWorkOrStops));
-  while (!queue_.empty() && batch.size() < max_batch_ &&
-         (batch.empty() || IsEarly(queue_.front()) == IsEarly(batch.front()))) {
+  while (!queue_.empty() && batch.size() < max_batch_) {
     batch.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }
@@ -74,33 +73,11 @@ absl::Status WriteQueue::RunTransaction(std::vector<Request>& batch) {
   if (connection_->in_transaction()) {  // there was no memory to undo it
     MERCER_RETURN_IF_ERROR(connection_->Execute("ROLLBACK"));
   }
-  const bool is_early = IsEarly(batch.front());
-  MERCER_RETURN_IF_ERROR(WaitForDisk(!is_early));
-  const int64_t changes = connection_->total_changes();
   MERCER_RETURN_IF_ERROR(connection_->Execute("BEGIN IMMEDIATE"));
   for (Request& request : batch) {
     MERCER_RETURN_IF_ERROR(RunInSavepoint(request));
   }
-  MERCER_RETURN_IF_ERROR(connection_->Execute("COMMIT"));
-  return is_early ? FinishEarly(batch, connection_->total_changes() != changes) : absl::OkStatus();
-}
-
-absl::Status WriteQueue::WaitForDisk(bool on) {
-  if (!on || !waits_for_disk_) {
-    waits_for_disk_ = false;  // unless nothing goes wrong
-    MERCER_RETURN_IF_ERROR(connection_->SetSyncOfCommits(on));
-    waits_for_disk_ = on;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status WriteQueue::FinishEarly(std::vector<Request>& batch, bool has_changes) {
-  for (Request& request : batch) {
-    if (request.status.ok()) {
-      RunNeeded("what a written change allows", [&request] { request.written(); }).IgnoreError();
-    }
-  }
-  return has_changes ? connection_->SyncLog() : absl::OkStatus();
+  return connection_->Execute("COMMIT");
 }
 
 absl::Status WriteQueue::RunInSavepoint(Request& request) {

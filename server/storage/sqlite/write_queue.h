@@ -1,10 +1,9 @@
 // The one thread that writes. Changes queue; each runs in a savepoint; up to `max_batch` of them
 // share a commit, because a commit waits for the disk and a change hardly costs anything. Answers
-// follow the commit. What needs not wait for the disk itself, such as a job that begins, is told earlier (Submit).
+// follow the commit.
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -27,7 +26,6 @@ class WriteQueue {
  public:
   using Change = absl::AnyInvocable<absl::Status(Connection&)>;
   using Answer = absl::AnyInvocable<void(absl::Status)>;
-  using Written = absl::AnyInvocable<void()>;
 
   // `connection` must outlive the queue and is used by its thread alone from now on.
   WriteQueue(Connection* connection, int max_batch);
@@ -38,17 +36,12 @@ class WriteQueue {
   // `change` runs at most once. When it fails it is undone alone, and `answer` gets its status;
   // when the commit or the whole transaction fails, every change of the batch is undone and gets
   // that status.
-  //
-  // With `written`, which must be quick, the change shares its commit with none but such changes. It is told, if the change
-  // succeeded, as soon as the commit outlives the process, and others may read it; the answer follows when the disk has it.
-  // From then on an error means that nobody knows whether the change outlives the machine.
-  void Submit(Change change, Answer answer, Written written = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Submit(Change change, Answer answer) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Request {
     Change change;
     Answer answer;
-    Written written;
     absl::Status status;
   };
 
@@ -59,11 +52,6 @@ class WriteQueue {
   void Process(std::vector<Request>& batch);
   // Runs and commits all changes; an error means that the transaction itself broke.
   absl::Status RunTransaction(std::vector<Request>& batch);
-  static bool IsEarly(const Request& request) { return request.written != nullptr; }
-  // Whether commits wait until the disk has them.
-  absl::Status WaitForDisk(bool on);
-  // Behind a commit that has not waited: tells of its changes, then waits.
-  absl::Status FinishEarly(std::vector<Request>& batch, bool has_changes);
   absl::Status RunInSavepoint(Request& request);
   bool HasWorkOrStops() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || !queue_.empty();
@@ -71,17 +59,16 @@ class WriteQueue {
 
   Connection* const connection_;
   const size_t max_batch_;
-  bool waits_for_disk_ = true;  // false: perhaps not; of the thread alone
   absl::Mutex mutex_;
   std::deque<Request> queue_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
-// Submits a change that has a result; `written` as of Submit, with the result.
+// Submits a change that has a result.
 template <typename T>
 void SubmitChange(WriteQueue& queue, absl::AnyInvocable<absl::StatusOr<T>(Connection&)> change,
-                  Done<T> done, std::function<void(const T&)> written = nullptr) {
+                  Done<T> done) {
   auto result = std::make_shared<std::optional<T>>();
   queue.Submit(
       [result, change = std::move(change)](Connection& connection) mutable {
@@ -97,9 +84,7 @@ void SubmitChange(WriteQueue& queue, absl::AnyInvocable<absl::StatusOr<T>(Connec
         } else {
           done(std::move(status));
         }
-      },
-      written == nullptr ? WriteQueue::Written()
-                         : [result, written = std::move(written)] { written(**result); });
+      });
 }
 
 }  // namespace mercer::server

@@ -204,41 +204,6 @@ TEST_F(WriteQueueTest, ManyChangesShareOneCommit) {
   EXPECT_EQ(commits, 4);  // that of the change which held the writer, then 40 + 40 + 20
 }
 
-// PRAGMA synchronous: 1 NORMAL, 2 FULL.
-TEST_F(WriteQueueTest, WrittenChangeIsReadableBeforeItsAnswerAndOthersWaitForTheDisk) {
-  std::vector<std::string> told;
-  std::vector<int64_t> waits;
-  const auto insert = [&](int64_t value) {
-    return [&waits, value](Connection& connection) {
-      auto pragma = connection.Prepare("PRAGMA synchronous");
-      waits.push_back(*pragma->Step() ? pragma->Int64(0) : -1);
-      return Insert(value)(connection);
-    };
-  };
-  const auto answer = [&](const char* name) {
-    return [&told, name](const absl::Status& status) {
-      told.push_back(absl::StrCat(name, status.ok() ? "" : " failed"));
-    };
-  };
-  auto reader = Connection::Open(path(), Connection::Mode::kReadOnly);
-  ASSERT_TRUE(reader.ok()) << reader.status();
-  const auto written = [&](const char* name) {
-    return [&told, &reader, name] {
-      auto count = (*reader)->Prepare("SELECT COUNT(*) FROM numbers");
-      told.push_back(absl::StrCat(name, " written, ", *count->Step() ? count->Int64(0) : -1));
-    };
-  };
-  {
-    WriteQueue queue(connection_.get(), 256);
-    queue.Submit(insert(1), answer("a"));
-    queue.Submit(insert(2), answer("b"), written("b"));
-    queue.Submit(insert(2), answer("twice"), written("twice"));
-    queue.Submit(insert(3), answer("c"));
-  }
-  EXPECT_THAT(told, ::testing::ElementsAre("a", "b written, 2", "b", "twice failed", "c"));
-  EXPECT_THAT(waits, ::testing::ElementsAre(2, 1, 1, 2));
-}
-
 TEST_F(WriteQueueTest, FailedChangeIsUndoneAndHarmsNobody) {
   std::vector<WriteQueue::Change> changes;
   changes.push_back(Insert(1));

@@ -121,24 +121,6 @@ TEST_P(QueueConformance, CallersTakeTurnsAlsoOnOneWorker) {
   EXPECT_THAT(order, ElementsAre("a0", "b0", "c0", "a1", "b1", "a2", "a3", "a4"));
 }
 
-TEST_P(QueueConformance, ClaimIsToldOfWhenItIsWritten) {
-  Add("a", "ann");
-  ClaimRequest request{"w", "host-1", At(20), At(50), kPlentyOfMemory, {0, "running"}};
-  std::vector<std::string> told;
-  request.written = [&](const JobRecord& job) {
-    EXPECT_EQ(Job(job.id).state, JobState::kRunning);
-    told.push_back(job.id);
-  };
-  const auto claimed = storage_->jobs().ClaimJob(request);
-  ASSERT_TRUE(claimed.ok() && claimed->has_value()) << claimed.status();
-  EXPECT_EQ((*claimed)->id, "a");
-  EXPECT_LE(told.size(), 1U) << "a store without a difference need not tell";
-  EXPECT_TRUE(told.empty() || told[0] == "a");
-  const auto none = storage_->jobs().ClaimJob(request);
-  EXPECT_TRUE(none.ok() && !none->has_value()) << none.status();
-  EXPECT_LE(told.size(), 1U);
-}
-
 TEST_P(QueueConformance, PriorityGoesBeforeFairness) {
   Add("a1", "ann");
   Add("b1", "bob");
