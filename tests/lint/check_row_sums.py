@@ -36,6 +36,7 @@ SAMPLES = "over a system of chosen rows, which one host solves"
 NUMBERS = "over numbers of a report, a fold or a time"
 
 ALLOWED = {
+    "core/base/numeric/all_finite.h": (1, ROW),
     "core/base/process/row_vectors.cc": (1, "over columns, of sums over rows"),
     "core/data/metrics/weighted_metrics.cc": (15, "over rows that are judged, not trained on"),
     "core/data/preprocess/preprocessing.cc": (1, ROW),
