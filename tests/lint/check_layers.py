@@ -10,13 +10,12 @@ import pathlib
 import re
 import sys
 
-MAX_LINES = 500  # of what people write
+MAX_LINES = 500
 MAX_FILES = 25  # of a folder of the core
 WARN_LINES = 400
 SOURCE_FOLDERS = ("core", "server", "client", "tests", "proto", "docs")
 SIZED_SUFFIXES = {".h", ".cc", ".py", ".proto", ".js", ".mjs", ".ts", ".tsx"}
 UNCHECKED = ("tests/fixtures/", "tests/data/")
-MADE_BY_A_TOOL = "Made by ``tools/"  # in the docstring of a file that a program of ours writes
 GENERATED = {"node_modules", "target", "mercerv1"}  # folders that tools fill where they are run, in no version control
 CPP_SUFFIXES = {".h", ".cc", ".inc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -170,9 +169,7 @@ def check_file(root, file):
     path = file.relative_to(root).as_posix()
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     errors, warnings = [], []
-    if any(line.startswith(MADE_BY_A_TOOL) for line in lines[:5]):
-        pass
-    elif len(lines) > MAX_LINES:
+    if len(lines) > MAX_LINES:
         errors.append(f"{path}:{len(lines)}: error: {len(lines)} lines, at most {MAX_LINES}")
     elif len(lines) > WARN_LINES:
         warnings.append(f"{path}:{len(lines)}: warning: {len(lines)} lines, aim for {WARN_LINES}")

@@ -106,6 +106,14 @@ def test_the_estimators_are_what_the_descriptions_say(client):
     assert generator.generate(client.learners()) == checked_in, "run tools/generate_estimators.py"
 
 
+def test_both_classes_of_a_learner_are_found_in_its_module():
+    """Where objects that were pickled before each class had a module of its own look for them."""
+    for name in estimators.__all__:
+        kind = getattr(estimators, name)
+        module = importlib.import_module(f"mercer.estimators.{kind._learner}")
+        assert getattr(module, name) is kind
+
+
 def test_parameters_and_their_texts():
     parameters = LpMKLClassifier().get_params()
     assert (parameters["p"], parameters["C"], parameters["inner_solver"]) == (2.0, 1.0, "auto")

@@ -6,6 +6,7 @@ A learner that learns classes gives a classifier, one that learns numbers a regr
 learner, but for the names that estimators of some have in the literature.
 """
 
+import json
 import pathlib
 import textwrap
 
@@ -282,29 +283,46 @@ def estimator(learner, kind):
     return name, "\n".join([f"class {name}({bases_of(learner)[kind]}):", *doc, "", *body])
 
 
-def module(learner):
-    """(names of the classes, source) of the module of a learner."""
-    made = [estimator(learner, kind) for kind in ONLY if getattr(learner, kind)]
-    bases = [base for kind, base in bases_of(learner).items() if getattr(learner, kind)]
+def module_of(learner, kind):
+    """The name of the module with the class of this kind: that of a learner's second class has a name of its own."""
+    second = kind == "regression" and learner.classification
+    return f"{learner.name}_regression" if second else learner.name
+
+
+def module(learner, kind):
+    """(name, source) of the module with the class of this kind."""
+    name, source = estimator(learner, kind)
+    base = f"from mercer.{home_of(learner)} import {bases_of(learner)[kind]}"
+    imports, exports = [base], [name]
+    if kind == "classification" and learner.regression:
+        # Objects that were pickled before it had a module of its own look for the other class here.
+        other = class_name(learner.name, "regression")
+        imports.append(f"from mercer.estimators.{module_of(learner, 'regression')} import {other}")
+        exports.append(other)
     head = [
         f'"""{learner.title}.\n\n{MADE_BY}\n"""\n',
         "from __future__ import annotations\n",
         "from typing import Any\n",
-        f"from mercer.{home_of(learner)} import {', '.join(bases)}",
+        "\n".join(imports) + "\n",
+        f"__all__ = {json.dumps(exports)}",
     ]
-    return [name for name, _ in made], "\n\n\n".join(["\n".join(head), *(source for _, source in made)]) + "\n"
+    return module_of(learner, kind), "\n\n\n".join(["\n".join(head), source]) + "\n"
 
 
 def generate(learners):
     """The source of every module, by file name."""
-    modules = {learner.name: module(learner) for learner in learners}
-    classes = {name: ", ".join(sorted(made)) for name, (made, _) in modules.items()}
-    imports = [f"from mercer.estimators.{name} import {classes[name]}" for name in sorted(modules)]
-    names = sorted(name for made, _ in modules.values() for name in made)
+    made = {
+        class_name(learner.name, kind): module(learner, kind)
+        for learner in learners
+        for kind in ONLY
+        if getattr(learner, kind)
+    }
+    names = sorted(made)
+    imports = sorted(f"from mercer.estimators.{made[name][0]} import {name}" for name in names)
     listed = "\n".join(["__all__ = [", *(f'    "{name}",' for name in names), "]"])
     doc = f'"""Estimators for scikit-learn, one or two for each learner.\n\n{MADE_BY}\n"""'
     package = "\n\n".join([doc, "\n".join(imports), listed]) + "\n"
-    return {"__init__.py": package, **{f"{name}.py": source for name, (_, source) in modules.items()}}
+    return {"__init__.py": package, **{f"{name}.py": source for name, source in made.values()}}
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ from typing import Any
 
 from mercer._estimator import KernelClassifier
 
+__all__ = ["IKLClassifier"]
+
 
 class IKLClassifier(KernelClassifier):
     """Infinite kernel learning, for classes.

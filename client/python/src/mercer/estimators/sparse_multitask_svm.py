@@ -10,6 +10,8 @@ from typing import Any
 
 from mercer._task_estimator import TaskClassifier
 
+__all__ = ["SparseMultiTaskSVM"]
+
 
 class SparseMultiTaskSVM(TaskClassifier):
     """Jointly sparse multi-task support vector machine, for classes.

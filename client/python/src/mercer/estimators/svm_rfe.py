@@ -10,6 +10,8 @@ from typing import Any
 
 from mercer._ranking_estimator import RankingClassifier
 
+__all__ = ["SVMRFE"]
+
 
 class SVMRFE(RankingClassifier):
     """Recursive feature elimination, for classes.
