@@ -91,6 +91,13 @@ absl::StatusOr<Vector> Gradient(const SearchProblem& problem, const FoundGroup& 
 
 }  // namespace
 
+int64_t CandidatesOfAscent(const InfiniteFeaturesOptions& options) {
+  constexpr int64_t kOfStep = 8;
+  const bool climbs =
+      options.family == FamilyChoice::kFourier && options.selection == SelectionChoice::kGenerated;
+  return climbs ? options.ascent_steps * kOfStep : 0;
+}
+
 absl::StatusOr<FoundGroup> Ascend(const SearchProblem& problem, FoundGroup from, int64_t steps,
                                   const Lambdas& lambdas, const std::vector<Matrix>& slopes,
                                   const RunContext& context) {

@@ -2,6 +2,7 @@
 // optimality more.
 #pragma once
 
+#include "core/learners/infinite_features/options.h"
 #include "core/learners/infinite_features/search.h"
 
 namespace mercer::infinite_features {
@@ -13,7 +14,7 @@ absl::StatusOr<FoundGroup> Ascend(const SearchProblem& problem, FoundGroup from,
                                   const Lambdas& lambdas, const std::vector<Matrix>& slopes,
                                   const RunContext& context);
 
-// About how many candidates a step evaluates, the gradient counted as some.
-inline constexpr int64_t kCandidatesOfStep = 8;
+// About how many candidates the ascent of a round evaluates, gradients counted as some.
+int64_t CandidatesOfAscent(const InfiniteFeaturesOptions& options);
 
 }  // namespace mercer::infinite_features

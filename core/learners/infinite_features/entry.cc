@@ -163,10 +163,8 @@ LearnerWork EstimateWork(const InfiniteFeaturesOptions& options, const ProblemSh
   const auto outputs_of_row = static_cast<double>(shape.outputs_of_row());
   const auto inputs = static_cast<double>(NumbersOfMap(options, shape.columns));
   const auto groups = static_cast<double>(MostGroups(options, shape.columns));
-  const Index of_ascent = options.family == FamilyChoice::kFourier
-                              ? options.groups_per_round * options.ascent_steps * kCandidatesOfStep
-                              : 0;
-  const auto candidates = static_cast<double>(Candidates(options, shape) + of_ascent);
+  const auto candidates =
+      static_cast<double>(Candidates(options, shape) + CandidatesOfAscent(options));
   const auto per_group = static_cast<double>(ColumnsPerGroup(options));
   const double rounds = options.selection == SelectionChoice::kFixed
                             ? 1

@@ -243,8 +243,7 @@ absl::Status InfiniteFeaturesLearner::Work(RunContext& context) {
     } else if (searching) {
       const int64_t before = state_.candidates;
       MERCER_RETURN_IF_ERROR(Search(context));
-      operations +=
-          SearchOperations(state_.candidates - before + options_.ascent_steps * kCandidatesOfStep);
+      operations += SearchOperations(state_.candidates - before + CandidatesOfAscent(options_));
     } else {
       break;
     }
@@ -324,17 +323,17 @@ absl::Status InfiniteFeaturesLearner::Search(RunContext& context) {
   return Admit(found, context);
 }
 
-// Leaves those that would enter first, moved uphill.
+// Moves the best one uphill. Others of the same round would often climb the same hill.
 absl::Status InfiniteFeaturesLearner::Climb(SearchRound& found, RunContext& context) const {
-  if (options_.ascent_steps == 0 || family_->motion() == nullptr) {
+  if (options_.ascent_steps == 0 || family_->motion() == nullptr || found.found.empty()) {
     return absl::OkStatus();
   }
-  const std::vector<Matrix> slopes = SlopesOf(solver_->evaluation());
-  found.found = found.Best(state_.lambdas, 0, options_.groups_per_round);
-  for (FoundGroup& one : found.found) {
-    MERCER_ASSIGN_OR_RETURN(one, Ascend(MakeSearch(), std::move(one), options_.ascent_steps,
-                                        state_.lambdas, slopes, context));
-  }
+  FoundGroup& best = *std::max_element(found.found.begin(), found.found.end(),
+                                       [this](const FoundGroup& a, const FoundGroup& b) {
+                                         return a.Ratio(state_.lambdas) < b.Ratio(state_.lambdas);
+                                       });
+  MERCER_ASSIGN_OR_RETURN(best, Ascend(MakeSearch(), best, options_.ascent_steps, state_.lambdas,
+                                       SlopesOf(solver_->evaluation()), context));
   return absl::OkStatus();
 }
 

@@ -212,8 +212,8 @@ void AddSearch(Schema& schema) {
       {.meaning =
            "fourier: steps uphill that the best candidate of a round makes before it enters, "
            "in its direction and, with bandwidths from a range, in its bandwidth. It takes "
-           "the place of most draws: with 20 about 60 candidates a round are enough, and the "
-           "model has fewer features at the same lambda. 0: none, as in the paper.",
+           "the place of most draws. The model fits more closely at the same lambda, so that a "
+           "larger one, with fewer features, is as accurate. 0: none, as in the paper.",
        .min = 0,
        .max = 1000,
        .source = "measured, docs/results/infinite-features.md"});
