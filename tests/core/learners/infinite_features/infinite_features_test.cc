@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/base/status/errors.h"
@@ -159,6 +160,19 @@ TEST(InfiniteFeaturesTest, TheSearchEndsWhereARoundBringsTooLittle) {
       EXPECT_EQ(last - objective >= kShare * last, round < rounds) << "round " << round;
     }
     last = objective;
+  }
+}
+
+// Between two rounds the objective of the hinge loss may rise: that is no reason to end the search
+// where no least decrease was asked for.
+TEST(InfiniteFeaturesTest, WithoutALeastDecreaseNoRoundEndsTheSearch) {
+  for (const uint64_t seed : {1, 2, 3, 4}) {
+    const TrainingOutcome outcome = MustTrain(
+        {{"loss", "hinge"}, {"master_gap", 0.1}, {"lambda", 0.01}}, RingProblem(120, seed));
+    EXPECT_THAT(MetricOf(outcome, "features.search_end"),
+                testing::AnyOf(static_cast<double>(SearchEnd::kNoViolation),
+                               static_cast<double>(SearchEnd::kMaxGroups)))
+        << seed;
   }
 }
 
