@@ -80,7 +80,7 @@ LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape&
   // Kernels of widths in between follow from those of about so many of each source, where all see
   // the same landmarks.
   constexpr double kSpacedKernels = 18;
-  const bool own = options.has_own_landmarks();
+  const bool own = options.has_own_landmarks(shape.rows);
   const double spaced = rows < 4000 || own ? kernels : std::min(kernels, kSpacedKernels * sources);
   const double features = of_kernel * spaced;
   const double all_landmarks = std::min(own ? kernels * landmarks : landmarks, rows);

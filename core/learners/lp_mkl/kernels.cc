@@ -43,8 +43,8 @@ absl::StatusOr<Index> CountWideSources(const std::vector<KernelSpec>& kernels,
 
 // The rows that landmarks of all kernels together may be.
 Index AllLandmarks(const LpMklOptions& options, Index rows, Index kernels) {
-  const ByteCount all =
-      ByteCount(options.landmarks) * ByteCount(options.has_own_landmarks() ? kernels : Index{1});
+  const ByteCount all = ByteCount(options.landmarks) *
+                        ByteCount(options.has_own_landmarks(rows) ? kernels : Index{1});
   return static_cast<Index>(std::min(all, ByteCount(rows)).value());
 }
 
@@ -58,12 +58,10 @@ Index MostColumns(const LpMklOptions& options, Index rows, Index kernels, Index 
   const ByteCount features = ByteCount(kernels) * ByteCount(FeaturesOfKernel(options, rows));
   constexpr size_t kMost = std::numeric_limits<Index>::max();
   // No more than there are rows, which features on landmarks of each kernel's own may exceed by far.
-  // Nystrom's landmarks are shared where all rows are landmarks.
-  const bool own = options.has_own_landmarks() &&
-                   (options.approximation != Approximation::kNystrom || options.landmarks < rows);
   const Index most = static_cast<Index>(std::min(features.value(), kMost));
-  return LargestJointRank(own ? std::min(most, rows) : most, AllLandmarks(options, rows, kernels),
-                          kernels, wide_sources, options.compression_tolerance);
+  return LargestJointRank(options.has_own_landmarks(rows) ? std::min(most, rows) : most,
+                          AllLandmarks(options, rows, kernels), kernels, wide_sources,
+                          options.compression_tolerance);
 }
 
 LowRankOptions LowRankOptionsOf(const LpMklOptions& options, uint64_t seed) {
@@ -161,9 +159,9 @@ ByteCount SampledRows(const LpMklOptions& options, Index rows, Index kernels) {
   const Index all = AllLandmarks(options, rows, kernels);
   const Index sample = LandmarkSampleRows(options.landmark_selection, rows, of_kernel);
   const ByteCount copies =
-      ByteCount(of_kernel) * ByteCount(options.has_own_landmarks() ? 2 * kernels : Index{0});
+      ByteCount(of_kernel) * ByteCount(options.has_own_landmarks(rows) ? 2 * kernels : Index{0});
   return ByteCount(std::max(std::min(rows, kBasisSample + all), sample)) +
-         ByteCount(options.has_own_landmarks() ? 2 : 4) * ByteCount(all) + copies;
+         ByteCount(options.has_own_landmarks(rows) ? 2 : 4) * ByteCount(all) + copies;
 }
 
 // Upper bound on what choosing landmarks by kernels takes at its peak. Factors of one kernel are
@@ -172,8 +170,8 @@ ByteCount SelectionBytes(const LpMklOptions& options, const ProblemShape& shape)
   if (!options.selects_by_kernels()) {
     return ByteCount(0);
   }
-  const Index unit_diagonals =
-      std::min(shape.unit_diagonals, options.has_own_landmarks() ? Index{1} : shape.kernels);
+  const Index unit_diagonals = std::min(
+      shape.unit_diagonals, options.has_own_landmarks(shape.rows) ? Index{1} : shape.kernels);
   if (options.approximation == Approximation::kPivotedCholesky) {
     return ByteCount(PivotBytes(shape.rows, FeaturesOfKernel(options, shape.rows), unit_diagonals));
   }
@@ -327,7 +325,7 @@ std::optional<Index> BasisRows(const LpMklOptions& options, const ProblemShape& 
   }
   const ByteCount all = ByteCount(shape.outputs) *
                         ByteCount(std::min<Index>(options.landmarks, shape.rows)) *
-                        ByteCount(options.has_own_landmarks() ? shape.kernels : Index{1});
+                        ByteCount(options.has_own_landmarks(shape.rows) ? shape.kernels : Index{1});
   constexpr size_t kMost = std::numeric_limits<Index>::max();
   return static_cast<Index>(std::min(all.value(), kMost));
 }

@@ -45,8 +45,8 @@ void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
       "own_landmarks", &LpMklOptions::own_landmarks,
       {.meaning =
            "nystrom, with landmark_selection leverage or pivoted_cholesky: each kernel has "
-           "landmarks "
-           "chosen for it alone, in place of those for the mean of all. Closer to each kernel; the "
+           "landmarks chosen for it alone, in place of those for the mean of all. Closer to each "
+           "kernel; the "
            "kernels have less in common then, so that memory and time grow with their number.",
        .source = kChosen});
   schema.Integer(
@@ -139,8 +139,7 @@ OptionSchema<LpMklOptions> MakeSchema() {
       {.meaning =
            "smo_mkl: 0 keeps |weights|_p <= 1; above 0 the weights are free and half of this times "
            "|weights|_p^2 is added to the objective, as in the paper of SMO-MKL. Its solution of "
-           "the "
-           "norm t has the function of the constrained form with t times the C.",
+           "the norm t has the function of the constrained form with t times the C.",
        .min = 0,
        .max_open = true,
        .source =

@@ -33,10 +33,11 @@ struct LpMklOptions {
   // Of the weights: SMO-MKL's alone.
   double penalty() const { return outer_loop == OuterLoopChoice::kSmoMkl ? weight_penalty : 0.0; }
   bool is_low_rank() const { return approximation != Approximation::kNone; }
-  // Whether each kernel has landmarks that are chosen for it alone.
-  bool has_own_landmarks() const {
+  // Whether each kernel has landmarks that are chosen for it alone among so many rows. Nystrom's are
+  // shared where all rows are landmarks.
+  bool has_own_landmarks(Index rows) const {
     return approximation == Approximation::kPivotedCholesky ||
-           (approximation == Approximation::kNystrom && own_landmarks);
+           (approximation == Approximation::kNystrom && own_landmarks && landmarks < rows);
   }
   // Whether landmarks are chosen by what the kernels see.
   bool selects_by_kernels() const {
