@@ -46,7 +46,7 @@ class ProgressRecorder {
 
   void Record(const ProgressEvent& event) ABSL_LOCKS_EXCLUDED(mutex_);
   void WriteNow(EventDraft event) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Makes the job VERIFYING, as of now, behind all that waits. Waits for nothing: it is told of once it is stored.
+  // Makes the job VERIFYING, as of now, behind all that waits, unless that cannot be written. Waits for nothing: it is told of once it is stored.
   void BeginVerifying(EventDraft event) ABSL_LOCKS_EXCLUDED(mutex_);
   // Writes what has waited long enough.
   void Flush() ABSL_LOCKS_EXCLUDED(mutex_);

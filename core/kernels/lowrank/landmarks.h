@@ -38,7 +38,7 @@ struct Landmarks {
   std::vector<KernelLandmarks> of_kernel;
 
   bool shared() const { return of_kernel.empty(); }
-  // The landmarks of kernel k, in the order of its places.
+  // The landmarks of kernel k, in the order of its places, and so are their rows.
   Landmarks Of(size_t k) const;
 };
 
@@ -52,7 +52,8 @@ absl::StatusOr<Landmarks> SelectLandmarks(const PreparedData& inputs,
                                           LandmarkSelection selection, Index count, uint64_t seed,
                                           RunContext& context);
 
-// The same for each kernel alone, by what it sees. For kLeverage and kPivotedCholesky.
+// The same for each kernel alone, by what it sees; where all rows are landmarks they are shared. For
+// kLeverage and kPivotedCholesky.
 absl::StatusOr<Landmarks> SelectOwnLandmarks(const PreparedData& inputs,
                                              const std::vector<KernelSpec>& kernels,
                                              LandmarkSelection selection, Index count,
