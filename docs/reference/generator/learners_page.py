@@ -91,8 +91,10 @@ class LearnersPage:
         return found[1] if found else ""
 
     def _estimators(self, learner):
-        source = read(self.root / f"client/python/src/mercer/estimators/{learner}.py")
-        return ", ".join(code(name) for name in re.findall(r"^class (\w+)", source, re.MULTILINE))
+        """The classes of the learner's modules: one for classes, which has its name, and perhaps one for numbers."""
+        folder = self.root / "client/python/src/mercer/estimators"
+        sources = [read(folder / f"{module}.py") for module in (learner, f"{learner}_regression")]
+        return ", ".join(code(name) for source in sources for name in re.findall(r"^class (\w+)", source, re.MULTILINE))
 
     def _option(self, option):
         unit = f" Unit: {option['unit']}." if option.get("unit") else ""
