@@ -62,12 +62,6 @@ absl::Status CallCancelledError() {
                     "CALL_CANCELLED");
 }
 
-absl::Status NotImplemented(const char* method) {
-  return WithReason(
-      absl::UnimplementedError(absl::StrCat(method, " is not available on this server")),
-      "NOT_IMPLEMENTED", {{"method", method}});
-}
-
 OwnerCheck CallInfo::CheckOfChange(std::string type, std::string name) const {
   return [seen = owner, check = ChangeCheck(caller, std::move(type), std::move(name))](
              const std::string& of_resource) {

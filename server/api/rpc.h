@@ -170,7 +170,4 @@ grpc::Status AnswerUnary(CallRecord& call, const grpc::CallbackServerContext& co
                         : call.End(status);
 }
 
-// For RPCs that this server does not have yet.
-absl::Status NotImplemented(const char* method);
-
 }  // namespace mercer::server

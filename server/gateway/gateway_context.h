@@ -75,7 +75,6 @@ struct GatewayContext {
   MetricsSource* metrics = nullptr;  // null: there are none to show
   int64_t max_body_bytes = 0;
   bool loopback = true;  // the port is reached from this machine alone
-  bool has_tls = false;
   Places event_streams;
   BodyBudget bodies;
   std::atomic<bool> ready = false;

@@ -156,10 +156,6 @@ class HttpServer::Impl {
   }
 
   int port() const { return port_; }
-  bool has_tls() const ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    return tls_ != nullptr;
-  }
 
  private:
   // What a handler throws ends nothing but its own turn.
@@ -347,6 +343,5 @@ void HttpServer::Start(Handler handler, std::function<void()> tick) {
 }
 void HttpServer::Stop(absl::Duration grace) { impl_->Stop(grace); }
 int HttpServer::port() const { return impl_->port(); }
-bool HttpServer::has_tls() const { return impl_->has_tls(); }
 
 }  // namespace mercer::gateway

@@ -67,7 +67,6 @@ class HttpServer {
   void Stop(absl::Duration grace);
 
   int port() const;
-  bool has_tls() const;
 
  private:
   class Impl;
