@@ -13,13 +13,13 @@ using SlotPointer = std::shared_ptr<JobListenerSlot>;
 
 // Every change of a job is a method without a body here until somebody writes one: a new one that is not told
 // of does not compile.
-class WatchedJobStore final : public JobStore {
+class WatchedJobStore final : public ForwardingJobReader {
  public:
   WatchedJobStore(JobStore* store, SlotPointer slot, JobObserver* observer)
-      : store_(store), slot_(std::move(slot)), observer_(observer) {}
+      : ForwardingJobReader(store), slot_(std::move(slot)), observer_(observer) {}
 
   void CreateJob(NewJob job, Done<CreatedJob> done) override {
-    store_->CreateJob(std::move(job), [slot = slot_, done = std::move(done)](
+    jobs_->CreateJob(std::move(job), [slot = slot_, done = std::move(done)](
                                           absl::StatusOr<CreatedJob> created) mutable {
       if (created.ok() && created->created) {
         slot->Tell(created->job.id, JobChange::kState);
@@ -28,7 +28,7 @@ class WatchedJobStore final : public JobStore {
     });
   }
   void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override {
-    store_->ClaimJob(std::move(request),
+    jobs_->ClaimJob(std::move(request),
                      [slot = slot_, observer = observer_, done = std::move(done)](
                          absl::StatusOr<std::optional<JobRecord>> claimed) mutable {
                        if (claimed.ok() && claimed->has_value()) {
@@ -43,51 +43,31 @@ class WatchedJobStore final : public JobStore {
   void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
                       Done<EventRecord> done) override {
     const std::string id = lease.job_id;
-    store_->BeginVerifying(std::move(lease), std::move(event), now,
+    jobs_->BeginVerifying(std::move(lease), std::move(event), now,
                            Telling(id, JobChange::kState, std::move(done)));
   }
   void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
-    store_->EndAttempt(std::move(end), TellingOfEnd(std::move(done)));
+    jobs_->EndAttempt(std::move(end), TellingOfEnd(std::move(done)));
   }
   void CancelJob(CancelRequest request, Done<EndedAttempt> done) override {
-    store_->CancelJob(std::move(request), TellingOfEnd(std::move(done)));
+    jobs_->CancelJob(std::move(request), TellingOfEnd(std::move(done)));
   }
   void StopJob(StopRequest request, Done<EndedAttempt> done) override {
-    store_->StopJob(std::move(request), TellingOfEnd(std::move(done)));
+    jobs_->StopJob(std::move(request), TellingOfEnd(std::move(done)));
   }
 
   // Watchers hear of changes of jobs, not of jobs that are forgotten: there is nothing left to read of these.
   void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) override {
-    store_->DeleteFinishedJobs(which, std::move(done));
+    jobs_->DeleteFinishedJobs(which, std::move(done));
   }
   // Leases and checkpoints are no part of what a job shows.
   void RenewLease(Lease lease, absl::Time lease_until, Done<RenewedLease> done) override {
-    store_->RenewLease(std::move(lease), lease_until, std::move(done));
+    jobs_->RenewLease(std::move(lease), lease_until, std::move(done));
   }
   void SaveCheckpoint(Lease lease, NewCheckpoint checkpoint,
                       Done<std::optional<BlobDigest>> done) override {
-    store_->SaveCheckpoint(std::move(lease), std::move(checkpoint), std::move(done));
+    jobs_->SaveCheckpoint(std::move(lease), std::move(checkpoint), std::move(done));
   }
-
-  absl::StatusOr<std::optional<JobRecord>> FindRequest(const std::string& caller,
-                                                       const std::string& request_id,
-                                                       const std::string& request_digest) override {
-    return store_->FindRequest(caller, request_id, request_digest);
-  }
-  absl::StatusOr<absl::Time> NextReadyTime() override { return store_->NextReadyTime(); }
-  absl::StatusOr<JobRecord> GetJob(const std::string& id) override { return store_->GetJob(id); }
-  absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
-                                           const PageRequest& page) override {
-    return store_->ListJobs(filter, page);
-  }
-  absl::StatusOr<std::vector<AttemptRecord>> ListAttempts(const std::string& job_id) override {
-    return store_->ListAttempts(job_id);
-  }
-  absl::StatusOr<std::optional<CheckpointRecord>> GetCheckpoint(
-      const std::string& job_id) override {
-    return store_->GetCheckpoint(job_id);
-  }
-  absl::StatusOr<std::map<JobState, int64_t>> CountJobs() override { return store_->CountJobs(); }
 
  private:
   template <typename T>
@@ -115,7 +95,6 @@ class WatchedJobStore final : public JobStore {
     };
   }
 
-  JobStore* const store_;
   const SlotPointer slot_;
   JobObserver* const observer_;  // may be null
 };
@@ -164,7 +143,8 @@ void JobListenerSlot::Tell(const std::string& job_id, JobChange change) {
 }
 
 WatchedStorage::WatchedStorage(std::unique_ptr<Storage> storage, JobObserver* observer)
-    : slot_(std::make_shared<JobListenerSlot>()),
+    : ForwardingStorage(storage.get()),
+      slot_(std::make_shared<JobListenerSlot>()),
       storage_(std::move(storage)),
       jobs_(std::make_unique<WatchedJobStore>(&storage_->jobs(), slot_, observer)),
       events_(std::make_unique<WatchedEventLog>(&storage_->events(), slot_)) {}

@@ -12,7 +12,7 @@
 #include "absl/synchronization/mutex.h"
 
 #include "server/jobs/job_observer.h"
-#include "server/storage/storage.h"
+#include "server/storage/forwarding_storage.h"
 
 namespace mercer::server {
 
@@ -38,26 +38,14 @@ class JobListenerSlot {
 };
 
 // Thread-safe. Tells of changes made through it alone.
-class WatchedStorage final : public Storage {
+class WatchedStorage final : public ForwardingStorage {
  public:
   // `observer`, which may be null, is told of what workers take and of what ends; outlives the storage.
   explicit WatchedStorage(std::unique_ptr<Storage> storage, JobObserver* observer = nullptr);
   ~WatchedStorage() override;
 
-  DatasetStore& datasets() override { return storage_->datasets(); }
   JobStore& jobs() override { return *jobs_; }
   EventLog& events() override { return *events_; }
-  ModelStore& models() override { return storage_->models(); }
-  absl::StatusOr<bool> IsBlobReferenced(const BlobDigest& blob) override {
-    return storage_->IsBlobReferenced(blob);
-  }
-  absl::StatusOr<std::vector<BlobDigest>> ReferencedBlobs() override {
-    return storage_->ReferencedBlobs();
-  }
-  absl::StatusOr<std::vector<BlobDigest>> WriteSnapshot(
-      const std::string& path, const std::function<bool()>& is_cancelled) override {
-    return storage_->WriteSnapshot(path, is_cancelled);
-  }
 
   // Empty: nobody listens.
   void SetListener(JobListener listener) { slot_->Set(std::move(listener)); }

@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include "mercer/v1/admin_service.grpc.pb.h"
 #include "server/blobs/disk_reserve.h"
 #include "server/maintenance/folder_check.h"
 #include "tests/integration/test_server.h"
@@ -104,6 +105,25 @@ TEST_F(FullDiskTest, NearlyFullRefusesNewWorkAndGoesOnWithTheOld) {
   EXPECT_TRUE(Cancel(running.name()).ok());
   EXPECT_EQ(WaitForEnd(queued.name()).state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_TRUE(DeleteDataset(dataset.name()).ok());
+}
+
+TEST_F(FullDiskTest, BackupNeedsRoomForACopyOfTheDatabase) {
+  ServerOptions options;
+  options.min_free_disk_bytes = int64_t{1} << 60;
+  StartServer(options);
+  grpc::ClientContext context;
+  const auto stream =
+      v1::AdminService::NewStub(channel_)->Backup(&context, v1::BackupRequest());
+  v1::BackupResponse response;
+  EXPECT_FALSE(stream->Read(&response));
+  const grpc::Status refused = stream->Finish();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonOf(refused), "DISK_NEARLY_FULL");
+  const auto database = static_cast<int64_t>(std::filesystem::file_size(folder_ / "mercer.db"));
+  ASSERT_GT(database, 0);
+  EXPECT_GE(std::stoll(InfoOf(refused).metadata().at("needed_bytes")),
+            options.min_free_disk_bytes + database);
+  EXPECT_EQ(FilesIn("backup"), 0u);
 }
 
 TEST_F(FullDiskTest, FullDiskLosesNothingAndIsOverWhenThereIsRoom) {

@@ -191,16 +191,18 @@ size_t ServerTest::FilesIn(const std::string& folder) const {
   return count;
 }
 
-std::string ReasonOf(const grpc::Status& status) {
+google::rpc::ErrorInfo InfoOf(const grpc::Status& status) {
   const google::rpc::Status details = Details(status);
   google::rpc::ErrorInfo info;
   for (const google::protobuf::Any& any : details.details()) {
     if (any.UnpackTo(&info)) {
-      return info.reason();
+      return info;
     }
   }
-  return "";
+  return google::rpc::ErrorInfo();
 }
+
+std::string ReasonOf(const grpc::Status& status) { return InfoOf(status).reason(); }
 
 std::vector<std::string> ViolationsOf(const grpc::Status& status) {
   const google::rpc::Status details = Details(status);

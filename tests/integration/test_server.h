@@ -63,7 +63,9 @@ class ServerTest : public testing::Test {
   std::unique_ptr<v1::PredictionService::Stub> prediction_;
 };
 
-// The reason of the ErrorInfo; empty without one.
+// The ErrorInfo of an error; empty without one.
+google::rpc::ErrorInfo InfoOf(const grpc::Status& status);
+// Its reason.
 std::string ReasonOf(const grpc::Status& status);
 // "field: description" of each violation.
 std::vector<std::string> ViolationsOf(const grpc::Status& status);

@@ -1,9 +1,11 @@
 #include "server/storage/memory/memory_storage.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -211,6 +213,12 @@ class MemoryStorage final : public Storage {
     }
     blobs.erase("");
     return std::vector<BlobDigest>(blobs.begin(), blobs.end());
+  }
+
+  int64_t SnapshotBytes() override { return 0; }
+  absl::StatusOr<std::vector<BlobDigest>> WriteSnapshot(
+      const std::string& /*path*/, const std::function<bool()>& /*is_cancelled*/) override {
+    return absl::UnimplementedError("this storage is kept in no file");
   }
 
  private:

@@ -27,6 +27,7 @@
 #include "server/api/request_planner.h"
 #include "server/api/services.h"
 #include "server/api/training_handlers.h"
+#include "server/storage/forwarding_storage.h"
 #include "server/storage/memory/memory_storage.h"
 
 namespace mercer::server {
@@ -60,20 +61,13 @@ class HeldExecutor final : public Executor {
 };
 
 // Throws where a test wants it, as everything may when there is no memory.
-class FaultyStorage final : public Storage {
+class FaultyStorage final : public ForwardingStorage {
  public:
-  explicit FaultyStorage(Storage& inner) : inner_(inner) {}
+  explicit FaultyStorage(Storage& inner) : ForwardingStorage(&inner) {}
 
-  DatasetStore& datasets() override { return Check(no_datasets), inner_.datasets(); }
-  JobStore& jobs() override { return Check(no_jobs), inner_.jobs(); }
-  EventLog& events() override { return inner_.events(); }
-  ModelStore& models() override { return Check(no_models), inner_.models(); }
-  absl::StatusOr<bool> IsBlobReferenced(const BlobDigest& blob) override {
-    return inner_.IsBlobReferenced(blob);
-  }
-  absl::StatusOr<std::vector<BlobDigest>> ReferencedBlobs() override {
-    return inner_.ReferencedBlobs();
-  }
+  DatasetStore& datasets() override { return Check(no_datasets), ForwardingStorage::datasets(); }
+  JobStore& jobs() override { return Check(no_jobs), ForwardingStorage::jobs(); }
+  ModelStore& models() override { return Check(no_models), ForwardingStorage::models(); }
   // Some pieces of a backup.
   absl::StatusOr<std::vector<BlobDigest>> WriteSnapshot(
       const std::string& path, const std::function<bool()>& /*is_cancelled*/) override {
@@ -91,8 +85,6 @@ class FaultyStorage final : public Storage {
       throw std::bad_alloc();
     }
   }
-
-  Storage& inner_;
 };
 
 // Calls a function before each reading of a blob.

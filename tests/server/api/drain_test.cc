@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status/errors.h"
+#include "server/storage/forwarding_storage.h"
 #include "tests/server/api/api_fixture.h"
 
 namespace mercer::server {
@@ -222,20 +223,11 @@ TEST_F(DrainTest, BadRequestsAreBadAndEarlierOnesAreFoundWhileDraining) {
 }
 
 // A log that does not answer in time.
-class BusyStorage final : public Storage, private EventLog {
+class BusyStorage final : public ForwardingStorage, private EventLog {
  public:
-  explicit BusyStorage(Storage& inner) : inner_(inner) {}
+  explicit BusyStorage(Storage& inner) : ForwardingStorage(&inner) {}
 
-  DatasetStore& datasets() override { return inner_.datasets(); }
-  JobStore& jobs() override { return inner_.jobs(); }
   EventLog& events() override { return *this; }
-  ModelStore& models() override { return inner_.models(); }
-  absl::StatusOr<bool> IsBlobReferenced(const BlobDigest& blob) override {
-    return inner_.IsBlobReferenced(blob);
-  }
-  absl::StatusOr<std::vector<BlobDigest>> ReferencedBlobs() override {
-    return inner_.ReferencedBlobs();
-  }
 
  private:
   void Append(Lease, std::vector<EventDraft>, absl::Time,
@@ -246,8 +238,6 @@ class BusyStorage final : public Storage, private EventLog {
     return WithReason(absl::UnavailableError("the database did not answer in time"),
                       "DATABASE_BUSY");
   }
-
-  Storage& inner_;
 };
 
 TEST_F(DrainTest, BusyDatabaseIsNoDrain) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,7 +10,7 @@
 
 #include "absl/status/status.h"
 
-#include "server/storage/storage.h"
+#include "server/storage/forwarding_storage.h"
 
 namespace mercer::server {
 
@@ -33,82 +32,37 @@ struct StorageFailures {
   static absl::Status Failure() { return absl::InternalError("the storage fails"); }
 };
 
-class FailingJobStore final : public JobStore {
+class FailingJobStore final : public ForwardingJobStore {
  public:
-  FailingJobStore(JobStore* real, StorageFailures* failures) : real_(real), failures_(failures) {}
+  FailingJobStore(JobStore* real, StorageFailures* failures)
+      : ForwardingJobStore(real), failures_(failures) {}
 
-  void CreateJob(NewJob job, Done<CreatedJob> done) override {
-    real_->CreateJob(std::move(job), std::move(done));
-  }
-  absl::StatusOr<std::optional<JobRecord>> FindRequest(const std::string& caller,
-                                                       const std::string& request_id,
-                                                       const std::string& digest) override {
-    return real_->FindRequest(caller, request_id, digest);
-  }
-  void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override {
-    real_->ClaimJob(std::move(request), std::move(done));
-  }
   void RenewLease(Lease lease, absl::Time until, Done<RenewedLease> done) override {
     if (failures_->hold_renewals) {
       failures_->held_renewals.push_back(std::move(done));
       return;
     }
-    real_->RenewLease(std::move(lease), until, std::move(done));
-  }
-  void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
-                      Done<EventRecord> done) override {
-    real_->BeginVerifying(std::move(lease), std::move(event), now, std::move(done));
-  }
-  void SaveCheckpoint(Lease lease, NewCheckpoint checkpoint,
-                      Done<std::optional<BlobDigest>> done) override {
-    real_->SaveCheckpoint(std::move(lease), std::move(checkpoint), std::move(done));
+    jobs_->RenewLease(std::move(lease), until, std::move(done));
   }
   void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
     if (StorageFailures::Take(failures_->ends)) {
       done(StorageFailures::Failure());
     } else {
-      real_->EndAttempt(std::move(end), std::move(done));
+      jobs_->EndAttempt(std::move(end), std::move(done));
     }
-  }
-  void CancelJob(CancelRequest request, Done<EndedAttempt> done) override {
-    real_->CancelJob(std::move(request), std::move(done));
-  }
-  void StopJob(StopRequest request, Done<EndedAttempt> done) override {
-    real_->StopJob(std::move(request), std::move(done));
-  }
-  void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) override {
-    real_->DeleteFinishedJobs(which, std::move(done));
-  }
-  absl::StatusOr<absl::Time> NextReadyTime() override { return real_->NextReadyTime(); }
-  absl::StatusOr<JobRecord> GetJob(const std::string& id) override { return real_->GetJob(id); }
-  absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
-                                           const PageRequest& page) override {
-    return real_->ListJobs(filter, page);
-  }
-  absl::StatusOr<std::vector<AttemptRecord>> ListAttempts(const std::string& job_id) override {
-    return real_->ListAttempts(job_id);
   }
   absl::StatusOr<std::optional<CheckpointRecord>> GetCheckpoint(
       const std::string& job_id) override {
     if (StorageFailures::Take(failures_->checkpoint_reads)) {
       return StorageFailures::Failure();
     }
-    return real_->GetCheckpoint(job_id);
+    return jobs_->GetCheckpoint(job_id);
   }
-  absl::StatusOr<std::map<JobState, int64_t>> CountJobs() override { return real_->CountJobs(); }
 
-  using JobStore::BeginVerifying;
-  using JobStore::CancelJob;
-  using JobStore::ClaimJob;
-  using JobStore::CreateJob;
-  using JobStore::DeleteFinishedJobs;
   using JobStore::EndAttempt;
   using JobStore::RenewLease;
-  using JobStore::SaveCheckpoint;
-  using JobStore::StopJob;
 
  private:
-  JobStore* const real_;
   StorageFailures* const failures_;
 };
 
@@ -135,23 +89,16 @@ class FailingEventLog final : public EventLog {
   StorageFailures* const failures_;
 };
 
-class FailingStorage final : public Storage {
+class FailingStorage final : public ForwardingStorage {
  public:
   FailingStorage(std::unique_ptr<Storage> real, StorageFailures* failures)
-      : real_(std::move(real)),
+      : ForwardingStorage(real.get()),
+        real_(std::move(real)),
         jobs_(&real_->jobs(), failures),
         events_(&real_->events(), failures) {}
 
-  DatasetStore& datasets() override { return real_->datasets(); }
   JobStore& jobs() override { return jobs_; }
   EventLog& events() override { return events_; }
-  ModelStore& models() override { return real_->models(); }
-  absl::StatusOr<bool> IsBlobReferenced(const BlobDigest& blob) override {
-    return real_->IsBlobReferenced(blob);
-  }
-  absl::StatusOr<std::vector<BlobDigest>> ReferencedBlobs() override {
-    return real_->ReferencedBlobs();
-  }
 
  private:
   const std::unique_ptr<Storage> real_;

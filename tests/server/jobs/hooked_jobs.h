@@ -2,17 +2,14 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 
 #include "core/base/status/errors.h"
-#include "server/storage/storage.h"
+#include "server/storage/forwarding_storage.h"
 
 namespace mercer::server {
 
@@ -29,51 +26,16 @@ struct JobHooks {
   }
 };
 
-class HookedJobStore final : public JobStore {
+class HookedJobStore final : public ForwardingJobStore {
  public:
-  HookedJobStore(JobStore* real, JobHooks* hooks) : real_(real), hooks_(hooks) {}
+  HookedJobStore(JobStore* real, JobHooks* hooks) : ForwardingJobStore(real), hooks_(hooks) {}
 
-  void CreateJob(NewJob job, Done<CreatedJob> done) override {
-    real_->CreateJob(std::move(job), std::move(done));
-  }
-  absl::StatusOr<std::optional<JobRecord>> FindRequest(const std::string& caller,
-                                                       const std::string& request_id,
-                                                       const std::string& digest) override {
-    return real_->FindRequest(caller, request_id, digest);
-  }
-  void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override {
-    real_->ClaimJob(std::move(request), std::move(done));
-  }
-  void RenewLease(Lease lease, absl::Time until, Done<RenewedLease> done) override {
-    real_->RenewLease(std::move(lease), until, std::move(done));
-  }
-  void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
-                      Done<EventRecord> done) override {
-    real_->BeginVerifying(std::move(lease), std::move(event), now, std::move(done));
-  }
-  void SaveCheckpoint(Lease lease, NewCheckpoint checkpoint,
-                      Done<std::optional<BlobDigest>> done) override {
-    real_->SaveCheckpoint(std::move(lease), std::move(checkpoint), std::move(done));
-  }
-  void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
-    real_->EndAttempt(std::move(end), std::move(done));
-  }
-  void CancelJob(CancelRequest request, Done<EndedAttempt> done) override {
-    real_->CancelJob(std::move(request), std::move(done));
-  }
-  void StopJob(StopRequest request, Done<EndedAttempt> done) override {
-    real_->StopJob(std::move(request), std::move(done));
-  }
-  void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) override {
-    real_->DeleteFinishedJobs(which, std::move(done));
-  }
-  absl::StatusOr<absl::Time> NextReadyTime() override { return real_->NextReadyTime(); }
   absl::StatusOr<JobRecord> GetJob(const std::string& id) override {
     if (hooks_->failing_gets > 0) {
       --hooks_->failing_gets;
       return JobHooks::Failure();
     }
-    return Answer(real_->GetJob(id), hooks_->after_get);
+    return Answer(jobs_->GetJob(id), hooks_->after_get);
   }
   absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
                                            const PageRequest& page) override {
@@ -82,16 +44,8 @@ class HookedJobStore final : public JobStore {
       --hooks_->failing_lists;
       return JobHooks::Failure();
     }
-    return Answer(real_->ListJobs(filter, page), hooks_->after_list);
+    return Answer(jobs_->ListJobs(filter, page), hooks_->after_list);
   }
-  absl::StatusOr<std::vector<AttemptRecord>> ListAttempts(const std::string& job_id) override {
-    return real_->ListAttempts(job_id);
-  }
-  absl::StatusOr<std::optional<CheckpointRecord>> GetCheckpoint(
-      const std::string& job_id) override {
-    return real_->GetCheckpoint(job_id);
-  }
-  absl::StatusOr<std::map<JobState, int64_t>> CountJobs() override { return real_->CountJobs(); }
 
  private:
   template <typename T>
@@ -102,25 +56,15 @@ class HookedJobStore final : public JobStore {
     return answer;
   }
 
-  JobStore* const real_;
   JobHooks* const hooks_;
 };
 
-class HookedStorage final : public Storage {
+class HookedStorage final : public ForwardingStorage {
  public:
   HookedStorage(std::unique_ptr<Storage> real, JobHooks* hooks)
-      : real_(std::move(real)), jobs_(&real_->jobs(), hooks) {}
+      : ForwardingStorage(real.get()), real_(std::move(real)), jobs_(&real_->jobs(), hooks) {}
 
-  DatasetStore& datasets() override { return real_->datasets(); }
   JobStore& jobs() override { return jobs_; }
-  EventLog& events() override { return real_->events(); }
-  ModelStore& models() override { return real_->models(); }
-  absl::StatusOr<bool> IsBlobReferenced(const BlobDigest& blob) override {
-    return real_->IsBlobReferenced(blob);
-  }
-  absl::StatusOr<std::vector<BlobDigest>> ReferencedBlobs() override {
-    return real_->ReferencedBlobs();
-  }
 
  private:
   const std::unique_ptr<Storage> real_;
