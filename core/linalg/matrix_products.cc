@@ -68,6 +68,15 @@ absl::Status TransposedProduct(const ConstMatrixRef& a, const ConstMatrixRef& b,
   return MultiplyPieces({a, true, b, 1.0, 0.0}, out, context);
 }
 
+absl::Status LowerTransposedProduct(const ConstMatrixRef& a, const ConstMatrixRef& b, MatrixRef out,
+                                    RunContext& context) {
+  context.parallel().ForBlocks(out.rows(), kPiece, [&](Index begin, Index end) {
+    const ConstMatrixRef columns = b.leftCols(end);
+    MultiplyPiece({a, true, columns, 1.0, 0.0}, begin, end, out.leftCols(end), context);
+  });
+  return context.CheckCancelled();
+}
+
 void TransposedProductOfTask(const ConstMatrixRef& a, const ConstMatrixRef& b, MatrixRef out,
                              const RunContext& context) {
   const Piece piece = {a, true, b, 1.0, 0.0};

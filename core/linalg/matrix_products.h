@@ -12,7 +12,10 @@ namespace mercer {
 // out = a'b. Errors: kCancelled.
 absl::Status TransposedProduct(const ConstMatrixRef& a, const ConstMatrixRef& b, MatrixRef out,
                                RunContext& context);
-// The same by the calling thread, for use within a task of a parallel loop. Ends early, with values
+// Of a square product, the lower triangle; the strict upper one is arbitrary.
+absl::Status LowerTransposedProduct(const ConstMatrixRef& a, const ConstMatrixRef& b, MatrixRef out,
+                                    RunContext& context);
+// The whole by the calling thread, for use within a task of a parallel loop. Ends early, with values
 // of no use, once cancelled.
 void TransposedProductOfTask(const ConstMatrixRef& a, const ConstMatrixRef& b, MatrixRef out,
                              const RunContext& context);

@@ -1,7 +1,8 @@
 // Low-rank lp-norm MKL from 10^5 to 10^6 rows: whole trainings, factors included, and their
-// verification.
+// verification. Up to 8000 rows also the exact kernels, as many landmarks may take longer.
 //
 //   low_rank_bench [THREADS [KERNELS [LANDMARKS [C [ROWS ...]]]]]        defaults: 2 20 100 1 100000 1000000
+//   low_rank_bench 2 20 300 1 5700                                       many landmarks of few rows
 //
 // Rows: x ~ N(0, I) in 10 columns, score sin(1.5 x0) + 0.7 x1 x2 + 0.5 x3 + 0.25 noise, classes
 // above and below its median. Gaussian kernels with bandwidths from 1 to 100, p = 2, relative gap
@@ -31,6 +32,7 @@ namespace {
 constexpr double kGap = 1e-4;
 constexpr Index kColumns = 10;
 constexpr Index kTestRows = 20'000;
+constexpr Index kMostRowsOfExact = 8'000;
 
 double WallSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -53,6 +55,7 @@ struct Settings {
   int kernels = 20;
   int64_t landmarks = 100;
   double cost = 1;
+  bool exact = false;
 };
 
 struct Clouds {
@@ -115,10 +118,11 @@ double Accuracy(const ModelFunction& function, RunContext& context) {
 // Seconds, or 0 after an error.
 double Measure(const Clouds& clouds, const Settings& settings, double seconds_per_row) {
   const TrainingProblem problem = MakeProblem(clouds, settings);
-  const OptionValues options = {{"p", 2.0},
-                                {"C", settings.cost},
-                                {"approximation", std::string("nystrom")},
-                                {"landmarks", settings.landmarks}};
+  OptionValues options = {{"p", 2.0}, {"C", settings.cost}};
+  if (!settings.exact) {
+    options["approximation"] = std::string("nystrom");
+    options["landmarks"] = settings.landmarks;
+  }
   RunContext context(CancellationToken(), settings.threads, nullptr);
   const LearnerEntry entry = lp_mkl::Entry();
   const auto learner = entry.create(options);
@@ -146,10 +150,11 @@ double Measure(const Clouds& clouds, const Settings& settings, double seconds_pe
   const double verifying = WallSeconds() - start_verifying;
   const auto rows = static_cast<double>(clouds.labels.size());
   std::printf(
-      "%8.0f rows  threads %d  %.1f s (processor %.1f)  %.1f us a row (x %.2f)  Newton steps %ld  "
+      "%8.0f rows  %s  threads %d  %.1f s (processor %.1f)  %.1f us a row (x %.2f)  Newton steps "
+      "%ld  "
       "accuracy %.2f %%  peak %.0f MB, verified %.0f MB  gap %.1e (%.1f s)\n",
-      rows, settings.threads, seconds, processor, 1e6 * seconds / rows,
-      seconds_per_row > 0 ? seconds / rows / seconds_per_row : 1.0,
+      rows, settings.exact ? "exact" : "low rank", settings.threads, seconds, processor,
+      1e6 * seconds / rows, seconds_per_row > 0 ? seconds / rows / seconds_per_row : 1.0,
       static_cast<long>(report.inner_iterations), Accuracy(point->function, context), peak,
       static_cast<double>(Usage().ru_maxrss) / 1024.0,
       verified.ok() ? verified->certificate.accuracy : kInfinity, verifying);
@@ -186,6 +191,11 @@ int main(int argc, char** argv) {
     }
     const double seconds = mercer::Measure(clouds, settings, seconds_per_row);
     seconds_per_row = seconds_per_row > 0 ? seconds_per_row : seconds / static_cast<double>(rows);
+    if (rows <= mercer::kMostRowsOfExact) {
+      mercer::Settings exact = settings;
+      exact.exact = true;
+      mercer::Measure(clouds, exact, seconds_per_row);
+    }
   }
   return 0;
 }

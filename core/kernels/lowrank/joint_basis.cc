@@ -3,70 +3,50 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include <Eigen/QR>
 
-#include "core/base/numeric/random.h"
+#include "core/base/numeric/index_range.h"
 #include "core/base/process/paced_check.h"
 #include "core/base/status/status_macros.h"
 #include "core/kernels/lowrank/landmarks.h"
+#include "core/linalg/blocked_cholesky.h"
 #include "core/linalg/matrix_products.h"
 
 namespace mercer {
 namespace {
 
-constexpr Index kSampledRows = 3000;
-constexpr Index kOrthonormalColumns = 16;
+constexpr Index kFreshRows = 3000;
 constexpr Index kFreshSamples = 4;
-constexpr double kTolerated = 100;        // times the tolerance, on a fresh sample
-constexpr double kPanelRounding = 1e-12;  // of a panel's longest column: less may be rounding alone
-// What taking others out leaves of a unit vector that is not in their span.
-constexpr double kIndependent = 0.5;
+constexpr double kTolerated = 100;  // times the tolerance, on a fresh sample
+// The tolerance of kernels that follow from others, as a multiple of that of the basis: it moved
+// optima of real data by 1e-4 at a tolerance of 1e-8, as the tolerance itself does.
+constexpr double kSparedTolerance = 50;
+// Kernels are fitted, not projected: the root of what is left moves them. So less than the tolerance
+// is left, at a twentieth more columns.
+constexpr double kFitted = 0.1;
+constexpr double kBasisRounding =
+    1e-15;  // of the sample's squared norm: less may be rounding alone
+// A panel takes features that have this share of what is left of its first one at least, without
+// what those before them in the panel have of them.
+constexpr double kLeastPivot = 0.25;
+// Orthogonality is lost in the measure in which a panel becomes shorter, and is restored where it
+// becomes as short as this, in squared norms.
+constexpr double kShortened = 1e-10;
 
 // Wide panels multiply faster; narrow ones waste fewer columns when little is left to be caught.
-// `excess`: what is dropped over what may be.
+// `excess`: what is left over what may be.
 Index PanelColumns(double excess) {
   return excess > 1e4 ? 128 : (excess > 100 ? 64 : (excess > 4 ? 32 : 16));
-}
-
-// Takes what lies in the span of the basis out of `target`: target -= basis basis'target.
-absl::Status TakeOut(const ConstMatrixRef& basis, MatrixRef target, RunContext& context) {
-  Matrix inside(basis.cols(), target.cols());
-  MERCER_RETURN_IF_ERROR(TransposedProduct(basis, target, inside, context));
-  return AddProduct(-1.0, basis, inside, target, context);
-}
-
-// An orthonormal basis of the columns of `panel`, in place: block by block, each made orthogonal to
-// those before it twice. What is no longer than `least` is rounding, which points anywhere, along
-// the columns before too: it is left out.
-absl::Status Orthonormalize(double least, Matrix& panel, RunContext& context) {
-  Index kept = 0;
-  for (Index begin = 0; begin < panel.cols(); begin += kOrthonormalColumns) {
-    Matrix block = panel.middleCols(begin, std::min(kOrthonormalColumns, panel.cols() - begin));
-    for (const double shortest : {least, kIndependent}) {
-      if (block.cols() == 0) {
-        break;
-      }
-      MERCER_RETURN_IF_ERROR(TakeOut(panel.leftCols(kept), block, context));
-      const Eigen::ColPivHouseholderQR<Matrix> qr(block);
-      const Index rank = (qr.matrixQR().diagonal().array().abs() > shortest).count();
-      block = qr.householderQ() * Matrix::Identity(panel.rows(), rank);
-    }
-    panel.middleCols(kept, block.cols()) = block;
-    kept += block.cols();
-  }
-  panel.conservativeResize(Eigen::NoChange, kept);
-  return absl::OkStatus();
 }
 
 // A sample of rows: their features, scaled and times the roots of their weights, as features x rows.
 struct BasisSample {
   std::vector<Index> rows;
   Matrix features;
-  double energy = 0;  // their squared norm
 };
 
 std::vector<Index> Union(const std::vector<Index>& a, const std::vector<Index>& b) {
@@ -75,51 +55,120 @@ std::vector<Index> Union(const std::vector<Index>& a, const std::vector<Index>& 
   return all;
 }
 
+// The sums of squares of each row of `values`.
+Vector RowEnergies(const ConstMatrixRef& values) {
+  Vector sums = Vector::Zero(values.rows());
+  for (Index j = 0; j < values.cols(); ++j) {
+    sums += values.col(j).cwiseAbs2();
+  }
+  return sums;
+}
+
+// Some columns of a panel, in order, and the Cholesky factor of their products.
+struct PanelFactor {
+  std::vector<Index> pivots;
+  Matrix lower;
+  double least = kInfinity;  // pivot
+};
+
+// Each time the column with most left, of kLeastPivot of the first one's and `least` or more.
+PanelFactor FactorPanel(const Matrix& gram, double least) {
+  PanelFactor factor;
+  Matrix lower = Matrix::Zero(gram.rows(), gram.cols());
+  Vector left = gram.diagonal();
+  for (Index j = 0; j < gram.cols(); ++j) {
+    Index pivot = 0;
+    const double most = left.maxCoeff(&pivot);
+    if (!(most >= least) || !(most > 0)) {
+      break;
+    }
+    least = j == 0 ? std::max(least, kLeastPivot * most) : least;
+    factor.least = most;
+    factor.pivots.push_back(pivot);
+    lower.col(j) = (gram.col(pivot) - lower.leftCols(j) * lower.row(pivot).head(j).transpose()) /
+                   std::sqrt(most);
+    left -= lower.col(j).cwiseAbs2();
+    left(pivot) = -1;
+  }
+  factor.lower =
+      lower.leftCols(static_cast<Index>(factor.pivots.size()))(factor.pivots, Eigen::all);
+  return factor;
+}
+
+// The rows of kernel k.
+auto RowsOfKernel(const NystromFeatures& features, Index k, auto& matrix) {
+  return matrix.middleRows(features.first_feature(k),
+                           features.first_feature(k + 1) - features.first_feature(k));
+}
+
+// The features are V, features x rows. With orthonormal rows Q that span those that are chosen, the
+// finder keeps C = V Q': the rows of C that belong to chosen features are a lower triangular matrix
+// L, and V ~ C L^-1 V_chosen. Rows of a fresh sample that are kept badly are first freed from what
+// the features chosen before have of them, so that the triangle goes on.
 class BasisFinder {
  public:
-  BasisFinder(const NystromFeatures& features, const PreparedData& rows,
-              const JointBasisOptions& options)
-      : features_(features), rows_(rows), options_(options) {}
+  BasisFinder(const NystromFeatures& features, const std::vector<Index>& preferred,
+              const PreparedData& rows, const JointBasisOptions& options)
+      : features_(features), rows_(rows), options_(options) {
+    preferred_.setZero(features.num_features());
+    for (const Index k : preferred) {
+      RowsOfKernel(features_, k, preferred_).setOnes();
+    }
+  }
 
-  // The range finder on a first sample; then fresh samples test the basis, and one that is kept too
-  // badly extends it.
   absl::StatusOr<JointBasis> Find(RunContext& context) {
     BasisSample sample;
     MERCER_RETURN_IF_ERROR(Draw(0, sample, context));
-    Use(sample);
+    used_ = sample.rows;
     SetScales(sample);
-    storage_.resize(features_.num_features(), MostColumns());
-    const double goal = options_.tolerance * sample.energy;
-    MERCER_RETURN_IF_ERROR(Extend(sample, sample.energy, goal, context));
+    coefficients_.resize(features_.num_features(), MostColumns());
+    const Vector energies = RowEnergies(sample.features);
+    const double tolerance = options_.tolerance;
+    MERCER_RETURN_IF_ERROR(Extend(sample,
+                                  {preferred_, kFitted * tolerance * preferred_.dot(energies),
+                                   kSparedTolerance * tolerance * energies.sum()},
+                                  context));
     // A basis that has as many columns as there are features cannot be mended.
-    for (Index fresh = 1; fresh <= kFreshSamples && sampled_ < rows_.rows && rank_ < MostColumns();
+    for (Index fresh = 1; fresh <= kFreshSamples && sampled_ < rows_.rows && rank() < MostColumns();
          ++fresh) {
       MERCER_RETURN_IF_ERROR(Draw(fresh, sample, context));
-      MERCER_ASSIGN_OR_RETURN(const Vector dropped, Dropped(sample, context));
-      const double goal_of_fresh = options_.tolerance * sample.energy;
-      if (dropped.sum() <= kTolerated * goal_of_fresh) {
+      Scale(sample);
+      const double goal = tolerance * preferred_.dot(RowEnergies(sample.features));
+      MERCER_RETURN_IF_ERROR(TakeOutChosen(sample.features, context));
+      const Vector left = (preferred_.transpose() * sample.features.cwiseAbs2()).transpose();
+      if (left.sum() <= kTolerated * goal) {
         break;
       }
       // A fresh sample may be kept badly because of a few rows unlike all others: most of what is
-      // dropped is theirs. The basis grows by what these rows need, and not by what all of the
-      // sample would.
-      const double least = kTolerated * goal_of_fresh / static_cast<double>(dropped.size());
-      const double rest = KeepRowsAbove(least, dropped, sample);
-      Use(sample);
-      MERCER_RETURN_IF_ERROR(Extend(sample, dropped.sum() - rest, goal_of_fresh, context));
+      // left is theirs. The basis grows by what these rows need, and not by what all of the sample
+      // would.
+      KeepRowsAbove(kTolerated * goal / static_cast<double>(left.size()), left, sample);
+      used_ = Union(used_, sample.rows);
+      MERCER_RETURN_IF_ERROR(Extend(sample, {preferred_, goal, kInfinity}, context));
     }
+    sample = {};
     return Result(context);
   }
 
  private:
-  // What has been found so far; columns that are added do not move it.
-  auto Basis() const { return storage_.leftCols(rank_); }
+  struct Goals {
+    const Vector& preferred;  // 1 for the features that are chosen first, 0 for others
+    double of_preferred;      // what may be left of them
+    double of_all;
+  };
+
+  Index rank() const { return static_cast<Index>(chosen_.size()); }
+  Index MostColumns() const {
+    const Index features = features_.num_features();
+    return options_.max_columns > 0 ? std::min(options_.max_columns, features) : features;
+  }
 
   // Draws the rows of a sample, each time by a stream of its own; rows of one sample may be in
   // another. The first one holds the landmarks too.
   absl::Status Draw(Index number, BasisSample& sample, RunContext& context) {
+    const Index count = number == 0 ? JointSampleRows(features_.most_landmarks()) : kFreshRows;
     std::vector<Index> drawn =
-        DrawRows(rows_.rows, kSampledRows, options_.seed, absl::StrCat("joint-basis-", number));
+        DrawRows(rows_.rows, count, options_.seed, absl::StrCat("joint-basis-", number));
     if (number == 0) {
       drawn = Union(drawn, features_.landmark_rows());
     }
@@ -128,13 +177,8 @@ class BasisFinder {
     sample.features.resize(0, 0);  // two samples at once would be most of a run's memory
     MERCER_ASSIGN_OR_RETURN(sample.features, features_.EvaluateAll(selected, context));
     sampled_ += selected.rows;
-    if (number > 0) {
-      Scale(sample);
-    }
     return absl::OkStatus();
   }
-
-  void Use(const BasisSample& sample) { used_ = Union(used_, sample.rows); }
 
   // Every kernel gets the same mean squared norm in the first sample.
   void SetScales(BasisSample& sample) {
@@ -142,129 +186,168 @@ class BasisFinder {
     for (Index i = 0; i < weights.size(); ++i) {
       sample.features.col(i) *= std::sqrt(weights(i));
     }
-    const double total = weights.sum();
     scales_.setZero(features_.num_kernels());
     for (Index k = 0; k < features_.num_kernels(); ++k) {
       // The norm is formed without its square, which may be out of range where the norm is not.
-      const double norm = Block(sample.features, k).stableNorm();
-      const double scale = std::sqrt(total) / norm;
-      if (norm > 0 && std::isfinite(scale)) {
+      const double norm = RowsOfKernel(features_, k, sample.features).stableNorm();
+      const double scale = std::sqrt(weights.sum()) / norm;
+      if (!std::isfinite(norm)) {
+        scales_(k) = NAN;
+      } else if (norm > 0 && std::isfinite(scale)) {
         scales_(k) = scale;
       }
     }
     Scale(sample);
   }
 
-  void Scale(BasisSample& sample) {
+  void Scale(BasisSample& sample) const {
     for (Index k = 0; k < features_.num_kernels(); ++k) {
-      Block(sample.features, k) *= scales_(k);
+      if (scales_(k) > 0) {
+        RowsOfKernel(features_, k, sample.features) *= scales_(k);
+      } else {
+        RowsOfKernel(features_, k, sample.features).setZero();
+      }
     }
-    sample.energy = sample.features.squaredNorm();
   }
 
-  Eigen::Ref<Matrix> Block(Matrix& matrix, Index k) const {
-    return matrix.middleRows(features_.first_feature(k),
-                             features_.first_feature(k + 1) - features_.first_feature(k));
+  // The triangle L of the features chosen so far.
+  Matrix Triangle() const {
+    Matrix triangle = coefficients_.leftCols(rank())(chosen_, Eigen::all);
+    triangle.triangularView<Eigen::StrictlyUpper>().setZero();
+    return triangle;
   }
 
-  // What is dropped of the squared norm of each row: a difference of nearly equal numbers, but no
-  // sum of many.
-  absl::StatusOr<Vector> Dropped(const BasisSample& sample, RunContext& context) const {
-    Matrix kept(sample.features.cols(), rank_);
-    MERCER_RETURN_IF_ERROR(TransposedProduct(sample.features, Basis(), kept, context));
-    return Vector(
-        (sample.features.colwise().squaredNorm().transpose() - kept.rowwise().squaredNorm())
-            .cwiseMax(0.0));
+  // V <- V - C L^-1 V_chosen.
+  absl::Status TakeOutChosen(Matrix& features, RunContext& context) const {
+    Matrix rows = features(chosen_, Eigen::all).transpose();
+    MERCER_RETURN_IF_ERROR(SubstituteRows(Triangle(), rows, context));
+    return AddProduct(-1.0, coefficients_.leftCols(rank()), rows.transpose(), features, context);
   }
 
-  // Leaves in the sample the rows of which more than `least` is dropped; returns what is dropped of
-  // the others.
-  static double KeepRowsAbove(double least, const Vector& dropped, BasisSample& sample) {
+  // Leaves in the sample the rows of which more than `least` is left.
+  static void KeepRowsAbove(double least, const Vector& left, BasisSample& sample) {
     Index kept = 0;
-    double rest = 0;
-    for (Index i = 0; i < dropped.size(); ++i) {
-      if (dropped(i) > least) {
+    for (Index i = 0; i < left.size(); ++i) {
+      if (left(i) > least) {
         sample.rows[static_cast<size_t>(kept)] = sample.rows[static_cast<size_t>(i)];
         sample.features.col(kept) = sample.features.col(i);
         ++kept;
-      } else {
-        rest += dropped(i);
       }
     }
     sample.rows.resize(static_cast<size_t>(kept));
     sample.features.conservativeResize(Eigen::NoChange, kept);
-    return rest;
   }
 
-  // Adds panels until no more than `goal` of the sample is dropped; `dropped` is so far.
-  absl::Status Extend(const BasisSample& sample, double dropped, double goal, RunContext& context) {
-    const double first = dropped;
-    while (dropped > goal && rank_ < MostColumns()) {
-      context.ReportStage("compression", std::log(dropped / first) / std::log(goal / first));
-      const Index columns = PanelColumns(dropped / goal);
-      MERCER_ASSIGN_OR_RETURN(const double caught, AddPanel(sample, columns, context));
-      dropped -= caught;
-      // Nothing was caught: what is left is rounding in the difference of squared norms.
-      if (caught <= 1e-15 * sample.energy) {
-        break;
+  // Chooses features until no more is left than the goals say.
+  absl::Status Extend(const BasisSample& sample, const Goals& goals, RunContext& context) {
+    const Matrix& features = sample.features;
+    const Index begin = rank();
+    Vector left = RowEnergies(features);
+    const double total = left.sum();
+    const double least = kBasisRounding * total;
+    left(chosen_).setZero();
+    Matrix orthonormal(features.cols(), MostColumns() - begin);  // Q'
+    for (const bool all : {false, true}) {
+      const Vector among = all ? Vector::Ones(left.size()) : goals.preferred;
+      const double goal = std::max(all ? goals.of_all : goals.of_preferred, least);
+      const double first = among.dot(left);
+      double rest = first;
+      while (rest > goal && rank() < MostColumns()) {
+        context.ReportStage("compression", std::log(rest / first) / std::log(goal / first));
+        const std::vector<Index> candidates = Largest(
+            among.cwiseProduct(left), std::min(PanelColumns(rest / goal), MostColumns() - rank()));
+        MERCER_RETURN_IF_ERROR(AddPanel(features, begin, candidates, orthonormal, left, context));
+        rest = among.dot(left);
       }
+    }
+    if (begin == 0) {
+      left_out_ = left.sum() / std::max(total, 1e-300);
     }
     return absl::OkStatus();
   }
 
-  Index MostColumns() const {
-    const Index features = features_.num_features();
-    return options_.max_columns > 0 ? std::min(options_.max_columns, features) : features;
+  // The `count` largest values above 0: their places, the largest first.
+  static std::vector<Index> Largest(const Vector& values, Index count) {
+    std::vector<Index> places = IndexRange(0, values.size());
+    count = std::min(count, (values.array() > 0).count());
+    std::partial_sort(places.begin(), places.begin() + count, places.end(), [&](Index a, Index b) {
+      return values(a) != values(b) ? values(a) > values(b) : a < b;
+    });
+    places.resize(static_cast<size_t>(count));
+    return places;
   }
 
-  // Adds a panel of directions and returns what it holds of the sample's squared norm.
-  absl::StatusOr<double> AddPanel(const BasisSample& sample, Index columns, RunContext& context) {
-    const Index count = std::min(columns, MostColumns() - rank_);
-    Matrix panel = RandomDirections(features_.num_features(), count);
-    MERCER_RETURN_IF_ERROR(TakeOut(Basis(), panel, context));
-    Matrix products(sample.features.cols(), count);
-    MERCER_RETURN_IF_ERROR(TransposedProduct(sample.features, panel, products, context));
-    panel.setZero();
-    MERCER_RETURN_IF_ERROR(AddProduct(1.0, sample.features, products, panel, context));
-    // The second round takes out what rounding has left of the panels before.
-    for (const double least : {kPanelRounding * panel.colwise().norm().maxCoeff(), kIndependent}) {
-      MERCER_RETURN_IF_ERROR(TakeOut(Basis(), panel, context));
-      MERCER_RETURN_IF_ERROR(Orthonormalize(least, panel, context));
+  // Adds the best of the candidates and takes their part out of what is `left` of every feature.
+  // The columns of `orthonormal` are those of features chosen since there were `begin`.
+  absl::Status AddPanel(const Matrix& features, Index begin, const std::vector<Index>& candidates,
+                        Matrix& orthonormal, Vector& left, RunContext& context) {
+    const Index own = rank() - begin;
+    const auto before = orthonormal.leftCols(own);
+    Matrix panel = features(candidates, Eigen::all).transpose();
+    const double longest = panel.colwise().squaredNorm().maxCoeff();
+    const Matrix known = coefficients_.middleCols(begin, own)(candidates, Eigen::all).transpose();
+    MERCER_RETURN_IF_ERROR(AddProduct(-1.0, before, known, panel, context));
+    Matrix gram(panel.cols(), panel.cols());
+    MERCER_RETURN_IF_ERROR(TransposedProduct(panel, panel, gram, context));
+    const PanelFactor factor = FactorPanel(gram, kBasisRounding * longest);
+    const auto count = static_cast<Index>(factor.pivots.size());
+    auto directions = orthonormal.middleCols(own, count);
+    directions = panel(Eigen::all, factor.pivots);
+    MERCER_RETURN_IF_ERROR(SubstituteRows(factor.lower, directions, context));
+    if (factor.least < kShortened * longest) {
+      MERCER_RETURN_IF_ERROR(TakeOut(before, directions, context));
+      gram.resize(count, count);
+      MERCER_RETURN_IF_ERROR(TransposedProduct(directions, directions, gram, context));
+      MERCER_RETURN_IF_ERROR(FactorCholesky(gram, context));
+      MERCER_RETURN_IF_ERROR(SubstituteRows(gram, directions, context));
     }
-    products.resize(Eigen::NoChange, panel.cols());
-    MERCER_RETURN_IF_ERROR(TransposedProduct(sample.features, panel, products, context));
-    storage_.middleCols(rank_, panel.cols()) = panel;
-    rank_ += panel.cols();
-    return products.squaredNorm();
+    auto added = coefficients_.middleCols(rank(), count);
+    added.setZero();
+    MERCER_RETURN_IF_ERROR(AddProduct(1.0, features, directions, added, context));
+    left = (left - RowEnergies(added)).cwiseMax(0.0);
+    for (const Index j : factor.pivots) {
+      chosen_.push_back(candidates[static_cast<size_t>(j)]);
+    }
+    left(chosen_).setZero();
+    if (count == 0) {  // what is left of these is rounding
+      left(candidates).setZero();
+    }
+    return context.CheckCancelled();
   }
 
-  // Random directions with a density: directions of random signs might be orthogonal to the few
-  // that are left.
-  Matrix RandomDirections(Index rows, Index columns) const {
-    RandomStream random(options_.seed, "joint-basis-directions", static_cast<uint64_t>(rank_));
-    return Matrix::NullaryExpr(rows, columns, [&random] { return random.Uniform() - 0.5; });
+  // Takes what lies in the span of the basis out of `target`: target -= basis basis'target.
+  static absl::Status TakeOut(const ConstMatrixRef& basis, MatrixRef target, RunContext& context) {
+    Matrix inside(basis.cols(), target.cols());
+    MERCER_RETURN_IF_ERROR(TransposedProduct(basis, target, inside, context));
+    return AddProduct(-1.0, basis, inside, target, context);
   }
 
   absl::StatusOr<JointBasis> Result(RunContext& context) {
-    Vector scales(features_.num_features());
-    Vector inverses(features_.num_features());
-    for (Index k = 0; k < features_.num_kernels(); ++k) {
-      const Index first = features_.first_feature(k);
-      const Index count = features_.first_feature(k + 1) - first;
-      scales.segment(first, count).setConstant(scales_(k));
-      inverses.segment(first, count).setConstant(scales_(k) > 0 ? 1.0 / scales_(k) : 0.0);
-    }
     JointBasis result;
-    result.reduce.resize(scales.size(), rank_);
+    const Matrix reversed = Triangle().transpose().reverse();  // SubstituteRows has L^-T
+    coefficients_.conservativeResize(Eigen::NoChange, rank());
+    coefficients_.rowwise().reverseInPlace();
+    MERCER_RETURN_IF_ERROR(SubstituteRows(reversed, coefficients_, context));
+    std::vector<Index> order = IndexRange(0, rank());
+    std::sort(order.begin(), order.end(), [&](Index a, Index b) {
+      return chosen_[static_cast<size_t>(a)] < chosen_[static_cast<size_t>(b)];
+    });
+    result.restore.resize(features_.num_features(), rank());
     PacedCheck check(context);
-    for (Index j = 0; j < rank_; ++j) {
-      MERCER_RETURN_IF_ERROR(check.After(scales.size()));
-      result.reduce.col(j) = storage_.col(j).cwiseProduct(scales);
-      storage_.col(j) = storage_.col(j).cwiseProduct(inverses);
+    for (Index j = 0; j < rank(); ++j) {
+      MERCER_RETURN_IF_ERROR(check.After(result.restore.rows()));
+      const Index place = order[static_cast<size_t>(j)];
+      result.features.push_back(chosen_[static_cast<size_t>(place)]);
+      result.restore.col(j) = coefficients_.col(rank() - 1 - place);
     }
-    storage_.conservativeResize(Eigen::NoChange, rank_);
-    result.restore = std::move(storage_);
+    for (Index j = 0; j < rank(); ++j) {
+      result.restore.row(result.features[static_cast<size_t>(j)]).setUnit(j);
+    }
+    for (Index k = 0; k < features_.num_kernels(); ++k) {
+      RowsOfKernel(features_, k, result.restore) *= scales_(k) > 0 ? 1.0 / scales_(k) : 0.0;
+    }
     result.scales = std::move(scales_);
+    result.left_out = left_out_;
     result.sampled = std::move(used_);
     return result;
   }
@@ -272,14 +355,18 @@ class BasisFinder {
   const NystromFeatures& features_;
   const PreparedData& rows_;
   const JointBasisOptions options_;
-  Matrix storage_;  // of the most columns; the system gives memory to those that are set
-  Index rank_ = 0;
+  Vector preferred_;
+  Matrix coefficients_;  // C: of the most columns; the system gives memory to those that are set
+  std::vector<Index> chosen_;
   Vector scales_;
+  double left_out_ = 0;
   std::vector<Index> used_;
   Index sampled_ = 0;
 };
 
 }  // namespace
+
+Index JointSampleRows(Index landmarks) { return std::max<Index>(3000, 6 * landmarks); }
 
 Index LargestJointRank(Index features, Index landmarks, Index kernels, Index wide_sources,
                        double tolerance) {
@@ -316,9 +403,11 @@ Vector SampleWeights(const std::vector<Index>& sampled, const std::vector<Index>
   return weights;
 }
 
-absl::StatusOr<JointBasis> FindJointBasis(const NystromFeatures& features, const PreparedData& rows,
+absl::StatusOr<JointBasis> FindJointBasis(const NystromFeatures& features,
+                                          const std::vector<Index>& preferred,
+                                          const PreparedData& rows,
                                           const JointBasisOptions& options, RunContext& context) {
-  return BasisFinder(features, rows, options).Find(context);
+  return BasisFinder(features, preferred, rows, options).Find(context);
 }
 
 }  // namespace mercer

@@ -1,14 +1,14 @@
 // One basis for the features of many kernels. Kernels of many widths on the same landmarks span
-// nearly the same functions: an orthonormal L with few columns r keeps v(x) ~ S^-1 L q(x),
-// q(x) = L'S v(x), where S scales every kernel to the same trace.
+// nearly the same functions: a few of their features, q(x), give all others, v(x) ~ R q(x).
 //
-// L is found by a range finder on sampled rows, the landmarks among them, of which narrow kernels
-// may have most of their trace: panels of directions B'B G, B the features of the
-// sample and G random, made orthogonal to the panels before them, until what is dropped of the
-// sampled rows' squared norms is at most the tolerance. Fresh samples then test it; one that is
-// kept worse than a hundred times the tolerance adds panels of its own. Source:
-// docs/mathematics/README.md, section 7; Halko, Martinsson, Tropp: Finding structure with
-// randomness. SIAM Review 53 (2011) 217-288.
+// The features are chosen on sampled rows, the landmarks among them, of which narrow kernels may
+// have most of their trace: by panels, each time those of which most is left, pivots of a QR
+// factorisation, until what is left of the sampled rows' squared norms is at most the tolerance. R
+// is the least squares fit on these rows; its entries are small, since no feature that was left out
+// had more left of it. Fresh samples then test it; of one that is kept worse than a hundred times
+// the tolerance, the rows that are adds panels of their own. Source: docs/mathematics/README.md,
+// section 7; Gu, Eisenstat: Efficient algorithms for computing a strong rank-revealing QR
+// factorization. SIAM Journal on Scientific Computing 17 (1996) 848-869.
 #pragma once
 
 #include <cstdint>
@@ -37,11 +37,18 @@ struct JointBasisOptions {
 // columns), and no more than features. `wide_sources` counts sets of more than two columns.
 Index LargestJointRank(Index features, Index landmarks, Index kernels, Index wide_sources,
                        double tolerance);
+// How many rows, besides the landmarks, the basis is chosen on: more than it has columns.
+Index JointSampleRows(Index landmarks);
 
 struct JointBasis {
-  Matrix reduce;               // S L: features x r; q = reduce'v
-  Matrix restore;              // S^-1 L: features x r; v ~ restore q
-  Vector scales;               // S of each kernel, 0 for kernels that are zero
+  std::vector<Index> features;  // the numbers of those chosen, ascending
+  // S^-1 R: all features x chosen ones; v ~ restore q, where q has the chosen ones times the scales
+  // S of their kernels.
+  Matrix restore;
+  // S of each kernel, which gives all the same mean squared norm: 0 for kernels that are zero, NaN
+  // where values or their norm are out of range.
+  Vector scales;
+  double left_out = 0;         // the share of the squared norms of the first sample
   std::vector<Index> sampled;  // the rows that it was found from, ascending
 };
 
@@ -51,8 +58,11 @@ struct JointBasis {
 Vector SampleWeights(const std::vector<Index>& sampled, const std::vector<Index>& landmarks,
                      Index rows);
 
-// Finds the basis. Errors: kCancelled.
-absl::StatusOr<JointBasis> FindJointBasis(const NystromFeatures& features, const PreparedData& rows,
+// Finds the basis. Features of `preferred` kernels, ascending, are chosen while these lose more than
+// the tolerance; others then where all lose more than fifty times as much. Errors: kCancelled.
+absl::StatusOr<JointBasis> FindJointBasis(const NystromFeatures& features,
+                                          const std::vector<Index>& preferred,
+                                          const PreparedData& rows,
                                           const JointBasisOptions& options, RunContext& context);
 
 }  // namespace mercer

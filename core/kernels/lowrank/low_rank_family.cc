@@ -11,7 +11,6 @@
 #include "core/base/status/byte_count.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "core/kernels/lowrank/basis_extension.h"
 #include "core/kernels/lowrank/low_rank_operator.h"
 #include "core/kernels/lowrank/representative_kernels.h"
 #include "core/kernels/spec/kernel_errors.h"
@@ -26,20 +25,11 @@ constexpr Index kFilledRows = 256;
 // The longest row of a kernel's features, scaled to a mean squared norm of 1, so that rows of
 // 100'000 kernels are within the range of single precision.
 constexpr double kLongestRow = 1e35;
-// The tolerance of kernels that follow from others, as a multiple of that of the basis: it moved
-// optima of real data by 1e-4 at a tolerance of 1e-8, as the tolerance itself does.
-constexpr double kSparedTolerance = 50;
-
-// The least number of rows for which some kernels are fitted to the basis of others. With fewer,
-// finding the basis of all takes no longer, and a fit of as many unknowns as there are columns for
-// every landmark is poor.
-Index LeastRowsToSpareKernels(Index landmarks) { return std::max<Index>(4000, 40 * landmarks); }
-
+// Beyond it a kernel of a row with itself is not finite.
+constexpr double kLongestFeatures = 1e154;
 // What is found of a block of rows.
 struct BlockSums {
-  double energy = 0;        // squared norms of the features
-  double dropped = 0;       // what the basis drops of them
-  double fitted_lost = 0;   // shares of the fitted kernels that are lost
+  double lost = 0;          // of the squared norms of a kernel's scaled features
   double largest_norm = 0;  // of a row of the factor
   Index out_of_range = 0;   // the number, from 1, of a kernel that is, or 0
 };
@@ -73,101 +63,50 @@ absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::Make(
   MERCER_ASSIGN_OR_RETURN(
       NystromFeatures features,
       NystromFeatures::Make(landmarks, std::move(kernels), options.nystrom, context));
-  std::unique_ptr<LowRankKernelFamily> family;
-  MERCER_ASSIGN_OR_RETURN(
-      std::vector<Index> some,
-      RepresentativeKernels(features.kernels(), inputs, options.basis.tolerance, context));
   // Kernels follow from their neighbours' features where these are about the same landmarks.
-  const bool spare = features.shared() &&
-                     static_cast<Index>(some.size()) < features.num_kernels() &&
-                     inputs.rows >= LeastRowsToSpareKernels(features.num_landmarks());
-  if (spare) {
-    absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> found =
-        FromSome(features, std::move(some), inputs, options, context);
-    // Where the fit is singular, the kernels together still have a basis; it is found instead, and
-    // an error of a kernel has its name then.
-    if (!found.ok() && !absl::IsInvalidArgument(found.status())) {
-      return found.status();
-    }
-    family = found.ok() ? *std::move(found) : nullptr;
+  std::vector<Index> preferred = IndexRange(0, features.num_kernels());
+  if (landmarks.shared()) {
+    MERCER_ASSIGN_OR_RETURN(preferred, RepresentativeKernels(features.kernels(), inputs,
+                                                             options.basis.tolerance, context));
   }
-  if (family == nullptr) {
-    MERCER_ASSIGN_OR_RETURN(family, FromAll(std::move(features), inputs, options, context));
+  MERCER_ASSIGN_OR_RETURN(JointBasis basis,
+                          FindJointBasis(features, preferred, inputs, options.basis, context));
+  for (Index k = 0; k < features.num_kernels(); ++k) {
+    MERCER_RETURN_IF_ERROR(CheckRange(std::isnan(basis.scales(k)) ? k + 1 : 0, features.kernels()));
   }
+  auto family = std::unique_ptr<LowRankKernelFamily>(
+      new LowRankKernelFamily(features.Select(basis.features, basis.scales)));
+  for (Index k = 0; k <= features.num_kernels(); ++k) {
+    family->first_feature_.push_back(features.first_feature(k));
+  }
+  std::optional<FitProbes> probes;
+  if (static_cast<Index>(basis.sampled.size()) < inputs.rows) {
+    MERCER_ASSIGN_OR_RETURN(probes, FitProbes::Make(features, basis.restore, basis.scales,
+                                                    options.basis.seed, context));
+  }
+  family->restore_ = std::move(basis.restore);
+  family->dropped_share_ = basis.left_out;
+  MERCER_RETURN_IF_ERROR(
+      family->Fill(inputs, basis.scales, probes.has_value() ? &*probes : nullptr, context));
   MERCER_RETURN_IF_ERROR(family->SetScales(context));
   return family;
 }
 
-// The basis from the features of `kernels`, those of all fitted to it; null when the fit leaves out
-// too much.
-absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::FromSome(
-    const NystromFeatures& all, std::vector<Index> kernels, const PreparedData& inputs,
-    const LowRankOptions& options, RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(NystromFeatures chosen, all.Select(kernels, context));
-  auto family = std::unique_ptr<LowRankKernelFamily>(
-      new LowRankKernelFamily(std::move(chosen), std::move(kernels)));
-  family->SetKernels(all);
-  MERCER_ASSIGN_OR_RETURN(family->basis_,
-                          FindJointBasis(family->features_, inputs, options.basis, context));
-  if (2 * family->basis_.reduce.cols() > static_cast<Index>(family->basis_.sampled.size())) {
-    return nullptr;
-  }
-  MERCER_ASSIGN_OR_RETURN(BasisExtension extension,
-                          ExtendBasis(all, family->basis_kernels_, family->basis_, inputs,
-                                      options.basis.seed, context));
-  if (!(extension.fitted_share <= kSparedTolerance * options.basis.tolerance)) {
-    return nullptr;
-  }
-  family->basis_.restore = std::move(extension.restore);
-  MERCER_RETURN_IF_ERROR(family->Fill(inputs, &extension.probes, context));
-  return family;
-}
-
-absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::FromAll(
-    NystromFeatures all, const PreparedData& inputs, const LowRankOptions& options,
-    RunContext& context) {
-  std::vector<Index> kernels = AllIfEmpty({}, all.num_kernels());
-  auto family = std::unique_ptr<LowRankKernelFamily>(
-      new LowRankKernelFamily(std::move(all), std::move(kernels)));
-  family->SetKernels(family->features_);
-  MERCER_ASSIGN_OR_RETURN(family->basis_,
-                          FindJointBasis(family->features_, inputs, options.basis, context));
-  MERCER_RETURN_IF_ERROR(family->Fill(inputs, nullptr, context));
-  return family;
-}
-
-void LowRankKernelFamily::SetKernels(const NystromFeatures& all) {
-  kernels_ = all.kernels();
-  for (Index k = 0; k <= all.num_kernels(); ++k) {
-    first_feature_.push_back(all.first_feature(k));
-  }
-}
-
-// The squared norm of the row's features, every kernel scaled; notes a kernel that is out of range.
-double LowRankKernelFamily::RowEnergy(ConstVectorRef features, Index& out_of_range) const {
-  double energy = 0;
-  for (Index k = 0; k < features_.num_kernels(); ++k) {
-    const Index first = features_.first_feature(k);
-    const double norm = features.segment(first, features_.first_feature(k + 1) - first).norm();
-    const double scaled = basis_.scales(k) * norm;
-    if (!(scaled <= kLongestRow)) {
-      out_of_range = basis_kernels_[static_cast<size_t>(k)] + 1;
+std::vector<Index> LowRankKernelFamily::basis_kernels() const {
+  std::vector<Index> kernels;
+  for (Index k = 0; k < num_kernels(); ++k) {
+    if (features_.map(k).cols() > 0) {
+      kernels.push_back(k);
     }
-    energy += scaled * scaled;
   }
-  return energy;
+  return kernels;
 }
 
-// Computes Q = V S L, block of rows by block of rows; V is never stored.
-absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, const FitProbes* probes,
-                                       RunContext& context) {
+// Computes Q, the chosen features, block of rows by block of rows.
+absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, const Vector& scales,
+                                       const FitProbes* probes, RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const NystromFeatures::Bound bound, features_.Bind(inputs, context));
-  std::optional<BoundCrossKernels> fitted;
-  if (probes != nullptr) {
-    MERCER_ASSIGN_OR_RETURN(fitted, probes->Bind(inputs, context));
-  }
-  const Index rank = basis_.reduce.cols();
-  rows_ = std::make_shared<FactorRows>(inputs.rows, rank);
+  rows_ = std::make_shared<FactorRows>(inputs.rows, features_.num_features());
   const Index blocks = (inputs.rows + kFilledRows - 1) / kFilledRows;
   std::vector<BlockSums> sums(static_cast<size_t>(blocks));
   std::atomic<Index> finished = 0;
@@ -175,41 +114,42 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, const FitProb
     if (context.cancelled()) {
       return;
     }
-    Matrix features(features_.num_features(), end - begin);
-    features_.Evaluate(bound, begin, end, features, context);
-    Matrix reduced(rank, end - begin);
-    TransposedProductOfTask(basis_.reduce, features, reduced, context);
+    BlockSums& of_block = sums[static_cast<size_t>(begin / kFilledRows)];
+    Matrix joint(joint_rank(), end - begin);
+    Matrix probed = FitProbes::Start(end - begin);
+    features_.ForEachKernel(bound, begin, end, context, [&](Index k, const CrossValues& values) {
+      features_.EvaluateKernel(k, values, joint, context);
+      const auto of_kernel =
+          joint.middleRows(features_.first_feature(k), features_.map(k).cols()).colwise().norm();
+      const double longest = std::min(kLongestRow, scales(k) * kLongestFeatures);
+      if (features_.map(k).cols() > 0 && !(of_kernel.array() <= longest).all()) {
+        of_block.out_of_range = k + 1;
+      }
+      if (probes != nullptr) {
+        probes->AddKernel(k, values, probed, context);
+      }
+    });
     if (context.cancelled()) {
       return;
     }
-    BlockSums& of_block = sums[static_cast<size_t>(begin / kFilledRows)];
     for (Index r = 0; r < end - begin; ++r) {
-      const double energy = RowEnergy(features.col(r), of_block.out_of_range);
-      const double kept = reduced.col(r).squaredNorm();
-      of_block.energy += energy;
-      of_block.largest_norm = std::max(of_block.largest_norm, std::sqrt(kept));
-      of_block.dropped += std::max(0.0, energy - kept);
-      rows_->SetRow(begin + r, reduced.col(r));
+      rows_->SetRow(begin + r, joint.col(r));
     }
-    if (probes != nullptr) {
-      features.resize(0, 0);  // the values of the fitted kernels need the memory
-      of_block.fitted_lost = probes->LostShares(*fitted, begin, end, reduced, context);
-    }
+    of_block.largest_norm = std::sqrt(joint.colwise().squaredNorm().maxCoeff());
+    of_block.lost = probes != nullptr ? probes->LostEnergy(joint, std::move(probed), context) : 0;
     context.ReportStage("factor", static_cast<double>(++finished) / static_cast<double>(blocks));
   });
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   BlockSums all;
   for (const BlockSums& of_block : sums) {
-    MERCER_RETURN_IF_ERROR(CheckRange(of_block.out_of_range, kernels_));
-    all.energy += of_block.energy;
-    all.dropped += of_block.dropped;
-    all.fitted_lost += of_block.fitted_lost;
+    MERCER_RETURN_IF_ERROR(CheckRange(of_block.out_of_range, features_.kernels()));
+    all.lost += of_block.lost;
     all.largest_norm = std::max(all.largest_norm, of_block.largest_norm);
   }
   largest_norm_ = all.largest_norm;
-  const double fitted_share =
-      all.fitted_lost / static_cast<double>(std::max<Index>(inputs.rows, 1));
-  dropped_share_ = std::max(fitted_share, all.dropped / std::max(all.energy, 1e-300));
+  if (probes != nullptr) {
+    dropped_share_ = all.lost / static_cast<double>(inputs.rows);
+  }
   return absl::OkStatus();
 }
 
@@ -218,7 +158,8 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, const FitProb
 // goes into L_k.
 absl::Status LowRankKernelFamily::SetScales(RunContext& context) {
   scales_ = Vector::Ones(num_kernels());
-  const bool scaled = std::any_of(kernels_.begin(), kernels_.end(), [](const KernelSpec& spec) {
+  const std::vector<KernelSpec>& kernels = features_.kernels();
+  const bool scaled = std::any_of(kernels.begin(), kernels.end(), [](const KernelSpec& spec) {
     return spec.normalization.scaling != KernelScaling::kNone;
   });
   if (!scaled) {
@@ -231,11 +172,11 @@ absl::Status LowRankKernelFamily::SetScales(RunContext& context) {
   Vector total(joint_rank());
   MERCER_RETURN_IF_ERROR(rows_->MultiplyTransposed(Vector::Ones(size()), total, context));
   for (Index k = 0; k < num_kernels(); ++k) {
-    auto block = basis_.restore.middleRows(first_feature_[static_cast<size_t>(k)], BlockSize(k));
+    auto block = restore_.middleRows(first_feature_[static_cast<size_t>(k)], BlockSize(k));
     Matrix product = Matrix::Zero(block.rows(), gram.cols());
     MERCER_RETURN_IF_ERROR(AddProduct(1.0, block, gram, product, context));
     const GramSums sums{size(), product.cwiseProduct(block).sum(), (block * total).squaredNorm()};
-    const KernelSpec& spec = kernels_[static_cast<size_t>(k)];
+    const KernelSpec& spec = kernels[static_cast<size_t>(k)];
     const absl::StatusOr<double> factor = ScalingFactor(spec.normalization.scaling, sums);
     if (!factor.ok()) {
       return NameKernel(static_cast<size_t>(k), spec, factor.status());
@@ -309,8 +250,8 @@ absl::Status LowRankKernelFamily::CombinedProduct(ConstVectorRef weights, ConstM
 
 absl::StatusOr<std::unique_ptr<KernelOperator>> LowRankKernelFamily::Combine(
     ConstVectorRef weights, RunContext& context) const {
-  Matrix weighted(basis_.restore.rows(), basis_.restore.cols());
-  FactorBlocks blocks{&basis_.restore, {}};
+  Matrix weighted(restore_.rows(), restore_.cols());
+  FactorBlocks blocks{&restore_, {}};
   PacedCheck check(context);
   for (Index k = 0; k < num_kernels(); ++k) {
     MERCER_RETURN_IF_ERROR(check.After(Restore(k).size()));
@@ -321,7 +262,7 @@ absl::StatusOr<std::unique_ptr<KernelOperator>> LowRankKernelFamily::Combine(
     }
   }
   Matrix metric(joint_rank(), joint_rank());
-  MERCER_RETURN_IF_ERROR(TransposedProduct(basis_.restore, weighted, metric, context));
+  MERCER_RETURN_IF_ERROR(LowerTransposedProduct(restore_, weighted, metric, context));
   return LowRankOperator::Make(rows_, std::move(metric), context, std::move(blocks));
 }
 
@@ -346,21 +287,20 @@ absl::Status LowRankKernelFamily::Diagonals(absl::Span<const Index> kernels, Mat
 }
 
 // The combination as a function on the landmarks. With z = sum_k weights(k) L_k'L_k Q'dual its
-// value is q(x)'z, and q(x) = reduce'v(x) with v_k(x) = M_k'k_k(Z, x): the coefficients of kernel k
-// are M_k times its rows of reduce z. Kernels that were fitted to the others have none of their
-// own.
+// value is q(x)'z, and q(x) has the features M_k'k_k(Z, x) of the joint basis: the coefficients of
+// kernel k are M_k times its part of z. Kernels without a feature there have none of their own.
 absl::StatusOr<std::vector<Vector>> LowRankKernelFamily::LandmarkCoefficients(
     ConstVectorRef weights, ConstVectorRef dual, RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(const Vector coefficients, CombinedCoefficients(weights, dual, context));
-  std::vector<Vector> result(kernels_.size());
+  std::vector<Vector> result(static_cast<size_t>(num_kernels()));
   PacedCheck check(context);
-  for (Index k = 0; k < features_.num_kernels(); ++k) {
-    const Index first = features_.first_feature(k);
-    MERCER_RETURN_IF_ERROR(
-        check.After(features_.map(k).cols() * (features_.map(k).rows() + joint_rank())));
-    result[static_cast<size_t>(basis_kernels_[static_cast<size_t>(k)])] =
-        features_.map(k) *
-        (basis_.reduce.middleRows(first, features_.first_feature(k + 1) - first) * coefficients);
+  for (Index k = 0; k < num_kernels(); ++k) {
+    const Matrix& map = features_.map(k);
+    MERCER_RETURN_IF_ERROR(check.After(map.size()));
+    if (map.cols() > 0) {
+      result[static_cast<size_t>(k)] =
+          map * coefficients.segment(features_.first_feature(k), map.cols());
+    }
   }
   return result;
 }
@@ -384,23 +324,23 @@ absl::StatusOr<double> LowRankKernelFamily::FunctionScale(ConstVectorRef weights
 }
 
 size_t LowRankFamilyBytes(const LowRankShape& shape) {
-  constexpr Index kSampleRows = 4000;
-  constexpr Index kPanel = 128;
+  constexpr Index kPanel = 4 * 128;  // with its factorisation
   const ByteCount features = ByteCount(shape.kernels) * ByteCount(shape.of_kernel);
   const ByteCount rank(shape.max_columns);
+  const ByteCount landmarks(shape.landmarks);
   // Of kernels with landmarks of their own one after the other has its values among them.
   const bool own = shape.all_landmarks > shape.landmarks;
-  const ByteCount values = ByteCount(own ? Index{1} : shape.kernels) * ByteCount(shape.landmarks) *
-                           ByteCount(2 * shape.landmarks);
-  // The features of the sampled rows, landmarks among them, and their products with the basis and with a panel; an
+  const ByteCount values =
+      ByteCount(own ? Index{1} : shape.kernels) * landmarks * ByteCount(2) * landmarks;
+  // The features of the sampled rows, landmarks among them, and a basis of them and of a panel; an
   // allocator may keep what was freed.
-  const ByteCount sampling =
-      values + (features + rank + ByteCount(kPanel)) *
-                   ByteCount(std::min(shape.rows, kSampleRows + shape.all_landmarks));
-  // What a combination takes: weighted copies of the L_k, and matrices of order r.
+  const ByteCount sample(
+      std::min(shape.rows, JointSampleRows(shape.landmarks) + shape.all_landmarks));
+  const ByteCount sampling = values + (features + rank + ByteCount(kPanel)) * sample;
+  // What the fit, and a combination, take: a copy of the L_k, and matrices of order r.
   const ByteCount combining = features * rank + ByteCount(3) * rank * rank;
   return (ByteCount(LowRankFamilyKeptBytes(shape)) +
-          ByteCount(sizeof(double)) * std::max(sampling, combining))
+          ByteCount(sizeof(double)) * (features * landmarks + std::max(sampling, combining)))
       .value();
 }
 
@@ -408,9 +348,9 @@ size_t LowRankFamilyKeptBytes(const LowRankShape& shape) {
   constexpr Index kPadding = 16;  // of a row
   const ByteCount features = ByteCount(shape.kernels) * ByteCount(shape.of_kernel);
   const ByteCount rank(shape.max_columns);
-  const ByteCount maps = features * ByteCount(shape.landmarks);
+  const ByteCount maps = rank * ByteCount(shape.landmarks);
   return (ByteCount(shape.rows) * (rank + ByteCount(kPadding)) * ByteCount(sizeof(float)) +
-          ByteCount(sizeof(double)) * (maps + ByteCount(2) * features * rank + rank * rank))
+          ByteCount(sizeof(double)) * (maps + features * rank + rank * rank))
       .value();
 }
 

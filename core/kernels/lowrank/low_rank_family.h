@@ -34,7 +34,7 @@ class LowRankKernelFamily : public KernelFamily {
                                                                    RunContext& context);
 
   Index size() const override { return rows_->rows(); }
-  Index num_kernels() const override { return static_cast<Index>(kernels_.size()); }
+  Index num_kernels() const override { return features_.num_kernels(); }
   const Vector& scales() const override { return scales_; }
 
   absl::Status QuadraticForms(ConstMatrixRef a, absl::Span<const Index> kernels, MatrixRef out,
@@ -55,13 +55,13 @@ class LowRankKernelFamily : public KernelFamily {
   Index joint_rank() const { return rows_->cols(); }
   // The number of features of all kernels before the joint basis.
   Index num_features() const { return first_feature_.back(); }
-  // The kernels, ascending, whose values at the landmarks the rows are computed from: all, or, of
-  // many widths and rows, some.
-  const std::vector<Index>& basis_kernels() const { return basis_kernels_; }
+  // The kernels, ascending, whose values at the landmarks the rows are computed from: those with a
+  // feature in the joint basis.
+  std::vector<Index> basis_kernels() const;
   // The share of the squared norms of all rows, every kernel scaled to the same, that the joint
-  // basis leaves out; when some kernels stand for others the larger of this for these, and of what
-  // the fit of the others loses (FitProbes). The tolerance holds for the rows that the basis is found
-  // from, landmarks among them, fifty times it for the fit; of others more may be left out.
+  // basis leaves out: exact where it is found from all rows, else estimated (FitProbes). The
+  // tolerance holds for the rows that the basis is found from, landmarks among them; of others more
+  // may be left out.
   double dropped_share() const { return dropped_share_; }
 
   // The function sum_k weights(k) sum_i dual(i) K_k(x_i, .) on the landmarks: for each kernel the
@@ -82,40 +82,27 @@ class LowRankKernelFamily : public KernelFamily {
                                        RunContext& context) const;
 
  private:
-  LowRankKernelFamily(NystromFeatures features, std::vector<Index> basis_kernels)
-      : features_(std::move(features)), basis_kernels_(std::move(basis_kernels)) {}
+  explicit LowRankKernelFamily(NystromFeatures chosen) : features_(std::move(chosen)) {}
 
-  static absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> FromSome(
-      const NystromFeatures& all, std::vector<Index> kernels, const PreparedData& inputs,
-      const LowRankOptions& options, RunContext& context);
-  static absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> FromAll(NystromFeatures all,
-                                                                      const PreparedData& inputs,
-                                                                      const LowRankOptions& options,
-                                                                      RunContext& context);
-  void SetKernels(const NystromFeatures& all);
-  // Computes the rows of the factor, and what is lost of them: of fitted kernels `probes` tell it,
-  // null without any.
-  absl::Status Fill(const PreparedData& inputs, const FitProbes* probes, RunContext& context);
-  double RowEnergy(ConstVectorRef features, Index& out_of_range) const;
+  // Computes the rows of the factor, and with `probes`, null where it is known, what is lost of
+  // them.
+  absl::Status Fill(const PreparedData& inputs, const Vector& scales, const FitProbes* probes,
+                    RunContext& context);
   absl::Status SetScales(RunContext& context);
   Index BlockSize(Index k) const {
     return first_feature_[static_cast<size_t>(k + 1)] - first_feature_[static_cast<size_t>(k)];
   }
   // The matrix L_k.
   auto Restore(Index k) const {
-    return basis_.restore.middleRows(first_feature_[static_cast<size_t>(k)], BlockSize(k));
+    return restore_.middleRows(first_feature_[static_cast<size_t>(k)], BlockSize(k));
   }
   // The coefficients z = sum_k weights(k) L_k'L_k Q'a, with which a combination's product is Q z.
   absl::StatusOr<Vector> CombinedCoefficients(ConstVectorRef weights, ConstVectorRef a,
                                               RunContext& context) const;
 
-  NystromFeatures features_;  // of the kernels basis_kernels_
-  std::vector<Index> basis_kernels_;
-  std::vector<KernelSpec> kernels_;  // all
+  NystromFeatures features_;  // of all kernels: those of the joint basis, scaled
   std::vector<Index> first_feature_;
-  // The basis: its `reduce` is for features_, its `restore` holds the L_k of all kernels one below
-  // the other, scaling included.
-  JointBasis basis_;
+  Matrix restore_;  // the L_k of all kernels one below the other, scaling included
   std::shared_ptr<FactorRows> rows_;
   Vector scales_;
   double dropped_share_ = 0;

@@ -13,7 +13,7 @@ namespace mercer {
 
 class LowRankOperator : public KernelOperator {
  public:
-  // `metric` is symmetric and positive semidefinite up to rounding; at most 1e-9 of its mean
+  // `metric`, of which the lower triangle is read, is positive semidefinite up to rounding; at most 1e-9 of its mean
   // diagonal is added to make it positive definite. `blocks`, if any: the kernels that this one is
   // the sum of; their matrix must outlive the operator. Errors: kInvalidArgument (not even then),
   // kCancelled.

@@ -197,18 +197,27 @@ absl::StatusOr<NystromFeatures::Bound> NystromFeatures::Bind(const PreparedData&
   return bound;
 }
 
-absl::StatusOr<NystromFeatures> NystromFeatures::Select(const std::vector<Index>& kernels,
-                                                        const RunContext& context) const {
-  NystromFeatures selected({landmarks_.data, landmarks_.rows, {}}, {});
-  selected.first_.push_back(0);
-  for (const Index k : kernels) {
-    selected.kernels_.push_back(kernels_[static_cast<size_t>(k)]);
-    if (!shared()) {
-      selected.landmarks_.of_kernel.push_back(landmarks_.of_kernel[static_cast<size_t>(k)]);
-    }
-    selected.AddMap(maps_[static_cast<size_t>(k)]);
+Index NystromFeatures::most_landmarks() const {
+  Index most = 0;
+  for (const std::shared_ptr<const Matrix>& map : maps_) {
+    most = std::max(most, map->rows());
   }
-  MERCER_RETURN_IF_ERROR(selected.MakeCross(context));
+  return most;
+}
+
+NystromFeatures NystromFeatures::Select(const std::vector<Index>& chosen,
+                                        const Vector& scales) const {
+  NystromFeatures selected(landmarks_, kernels_);
+  selected.cross_ = cross_;
+  selected.first_.push_back(0);
+  auto next = chosen.begin();
+  for (Index k = 0; k < num_kernels(); ++k) {
+    std::vector<Index> columns;
+    for (; next != chosen.end() && *next < first_feature(k + 1); ++next) {
+      columns.push_back(*next - first_feature(k));
+    }
+    selected.AddMap(std::make_shared<const Matrix>(scales(k) * map(k)(Eigen::all, columns)));
+  }
   return selected;
 }
 
@@ -225,25 +234,30 @@ absl::StatusOr<Matrix> NystromFeatures::EvaluateAll(const PreparedData& x,
   return values;
 }
 
+void NystromFeatures::ForEachKernel(
+    const Bound& x, Index begin, Index end, const RunContext& context,
+    const std::function<void(Index k, const CrossValues& values)>& visit) const {
+  for (size_t first = 0; first < x.size() && !context.cancelled(); ++first) {
+    x[first].ForEachKernel(begin, end, context, [&](Index i, const double* values) {
+      const Index k = static_cast<Index>(first) + i;
+      visit(k, CrossValues(values, map(k).rows(), end - begin,
+                           Eigen::OuterStride<>(x[first].stride())));
+    });
+  }
+}
+
 void NystromFeatures::Evaluate(const Bound& x, Index begin, Index end, MatrixRef out,
                                const RunContext& context) const {
-  const Index rows = end - begin;
-  const Index of_bound = shared() ? num_kernels() : 1;
-  std::vector<double> values;
-  for (Index first = 0; first < num_kernels() && !context.cancelled(); first += of_bound) {
-    const BoundCrossKernels& bound = x[static_cast<size_t>(first / of_bound)];
-    values.resize(static_cast<size_t>(of_bound * rows * bound.stride()));
-    bound.Values(begin, end, values.data(), context);
-    for (Index k = first; k < first + of_bound && !context.cancelled(); ++k) {
-      const Matrix& whitening = map(k);
-      if (whitening.cols() > 0) {
-        const Eigen::Map<const Matrix, 0, Eigen::OuterStride<>> kernel(
-            values.data() + (k - first) * rows * bound.stride(), whitening.rows(), rows,
-            Eigen::OuterStride<>(bound.stride()));
-        TransposedProductOfTask(whitening, kernel,
-                                out.middleRows(first_feature(k), whitening.cols()), context);
-      }
-    }
+  ForEachKernel(x, begin, end, context, [&](Index k, const CrossValues& values) {
+    EvaluateKernel(k, values, out, context);
+  });
+}
+
+void NystromFeatures::EvaluateKernel(Index k, const CrossValues& values, MatrixRef out,
+                                     const RunContext& context) const {
+  if (map(k).cols() > 0) {
+    TransposedProductOfTask(map(k), values, out.middleRows(first_feature(k), map(k).cols()),
+                            context);
   }
 }
 

@@ -4,10 +4,11 @@
 // With W_k = k_k(Z, Z) = L diag(e) L', M_k = L diag(e)^(-1/2) over the eigenvalues that are kept.
 // The approximation is below the kernel in the order of positive semidefinite matrices on rows that
 // contain the landmarks. Landmarks that come with a factor, M_k = T_k^-T of an incomplete Cholesky
-// factor's pivots T_k T_k' = W_k, keep its M_k. Source: Rakotomamonjy, Chanda: lp-norm multiple kernel learning with
-// low-rank kernels, section 2; docs/mathematics/README.md, section 7.
+// factor's pivots T_k T_k' = W_k, keep its M_k. Source: Rakotomamonjy, Chanda: lp-norm multiple
+// kernel learning with low-rank kernels, section 2; docs/mathematics/README.md, section 7.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -26,6 +27,9 @@ struct NystromOptions {
   double eigenvalue_threshold = 1e-10;
 };
 
+// k(z_j, x_r), landmarks of one kernel x rows.
+using CrossValues = Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>;
+
 // Immutable and safe for concurrent use.
 class NystromFeatures {
  public:
@@ -41,10 +45,8 @@ class NystromFeatures {
                                               const NystromOptions& options, RunContext& context);
 
   Index num_kernels() const { return static_cast<Index>(maps_.size()); }
-  // Whether all kernels have the same landmarks.
-  bool shared() const { return landmarks_.shared(); }
-  // The number of landmarks of all kernels together.
-  Index num_landmarks() const { return landmarks_.data->rows; }
+  // The landmarks of the kernel that has most of them; all landmarks where kernels share them.
+  Index most_landmarks() const;
   // The number of features of all kernels together.
   Index num_features() const { return first_.back(); }
   // Where the features of kernel k begin; first_feature(num_kernels()) = num_features().
@@ -55,16 +57,23 @@ class NystromFeatures {
   // The rows that the landmarks are, ascending; none where they are no rows.
   const std::vector<Index>& landmark_rows() const { return landmarks_.rows; }
 
-  // The features of some of the kernels, in the order given. Shares the maps. Errors: kCancelled.
-  absl::StatusOr<NystromFeatures> Select(const std::vector<Index>& kernels,
-                                         const RunContext& context) const;
+  // Some features, ascending, each times the scale of its kernel: the same kernels, most of them of
+  // fewer features or none.
+  NystromFeatures Select(const std::vector<Index>& chosen, const Vector& scales) const;
 
   // The kernels between the rows of `x` and the landmarks.
   absl::StatusOr<Bound> Bind(const PreparedData& x, RunContext& context) const;
+  // Calls visit(k, values) for every kernel k, with its values at rows [begin, end): those of one
+  // kernel are in memory at a time. No more calls once cancelled.
+  void ForEachKernel(const Bound& x, Index begin, Index end, const RunContext& context,
+                     const std::function<void(Index k, const CrossValues& values)>& visit) const;
   // out(:, r) = v(x_(begin + r)), all kernels one below the other: num_features x (end - begin).
   // Ends early, with values of no use, once cancelled.
   void Evaluate(const Bound& x, Index begin, Index end, MatrixRef out,
                 const RunContext& context) const;
+  // The part of it that is about kernel k, from its values at landmarks and rows.
+  void EvaluateKernel(Index k, const CrossValues& values, MatrixRef out,
+                      const RunContext& context) const;
   // The features v of all rows: num_features() x rows. Errors: those of Bind, kCancelled.
   absl::StatusOr<Matrix> EvaluateAll(const PreparedData& x, RunContext& context) const;
 
@@ -72,6 +81,7 @@ class NystromFeatures {
   NystromFeatures(Landmarks landmarks, std::vector<KernelSpec> kernels)
       : landmarks_(std::move(landmarks)), kernels_(std::move(kernels)) {}
 
+  bool shared() const { return landmarks_.shared(); }
   // Errors: those of CrossKernels.
   absl::Status MakeCross(const RunContext& context);
   void AddMap(std::shared_ptr<const Matrix> map);

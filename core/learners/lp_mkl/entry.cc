@@ -3,6 +3,7 @@
 
 #include "core/base/status/byte_count.h"
 #include "core/base/status/status_macros.h"
+#include "core/kernels/lowrank/joint_basis.h"
 #include "core/learners/lp_mkl/interleaved_learner.h"
 #include "core/learners/lp_mkl/joint_learner.h"
 #include "core/learners/lp_mkl/kernels.h"
@@ -68,28 +69,24 @@ double CountSvms(const LpMklOptions& options, const ProblemShape& shape) {
 // Factors of all rows on a joint basis, which the verifier makes anew, and about 60 Newton systems
 // of a tenth of the rows, or those of a loss with a curvature.
 LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape& shape) {
-  constexpr double kSampledRows = 3000;
-  constexpr double kSampleProducts = 8;
+  constexpr double kProbes = 8;  // of what the basis leaves out
   constexpr double kNewtonSystems = 60;
   const auto rows = static_cast<double>(shape.rows);
   const auto kernels = static_cast<double>(shape.kernels);
-  const auto sources = static_cast<double>(std::max<Index>(shape.sources, 1));
   const double landmarks = std::min(static_cast<double>(options.landmarks), rows);
   const double of_kernel =
       options.rank > 0 ? std::min(landmarks, static_cast<double>(options.rank)) : landmarks;
-  // Kernels of widths in between follow from those of about so many of each source, where all see
-  // the same landmarks.
-  constexpr double kSpacedKernels = 18;
   const bool own = options.has_own_landmarks(shape.rows);
-  const double spaced = rows < 4000 || own ? kernels : std::min(kernels, kSpacedKernels * sources);
-  const double features = of_kernel * spaced;
+  const double features = of_kernel * kernels;
   const double all_landmarks = std::min(own ? kernels * landmarks : landmarks, rows);
   const double rank = std::min(features, 7 * (own ? landmarks * std::sqrt(kernels) : landmarks));
+  const double sampled = std::min(
+      rows, static_cast<double>(JointSampleRows(static_cast<Index>(landmarks))) + all_landmarks);
   LearnerWork work;
-  work.verification[WorkKind::kKernelValues] = rows * landmarks * spaced;
-  work.verification[WorkKind::kFactorOperations] =
-      rows * features * (rank + landmarks) +
-      kSampleProducts * std::min(rows, kSampledRows + all_landmarks) * features * rank;
+  work.verification[WorkKind::kKernelValues] = rows * landmarks * kernels;
+  work.verification[WorkKind::kFactorOperations] = rows * landmarks * (rank + kProbes * kernels) +
+                                                   sampled * features * (rank + landmarks) +
+                                                   features * rank * rank;
   if (options.selects_by_kernels()) {
     // Two passes over all rows, or a column for each pivot; the mean kernel or each one.
     const bool leverage = options.approximation == Approximation::kNystrom &&

@@ -154,13 +154,12 @@ LowRankShape ShapeOf(const LpMklOptions& options, Index rows, Index kernels, Ind
 // it, or that of the landmarks, and landmarks of learner and verifier, which each kernel has copies
 // of where they are its own.
 ByteCount SampledRows(const LpMklOptions& options, Index rows, Index kernels) {
-  constexpr Index kBasisSample = 4000;
   const Index of_kernel = std::min<Index>(options.landmarks, rows);
   const Index all = AllLandmarks(options, rows, kernels);
   const Index sample = LandmarkSampleRows(options.landmark_selection, rows, of_kernel);
   const ByteCount copies =
       ByteCount(of_kernel) * ByteCount(options.has_own_landmarks(rows) ? 2 * kernels : Index{0});
-  return ByteCount(std::max(std::min(rows, kBasisSample + all), sample)) +
+  return ByteCount(std::max(std::min(rows, JointSampleRows(of_kernel) + all), sample)) +
          ByteCount(options.has_own_landmarks(rows) ? 2 : 4) * ByteCount(all) + copies;
 }
 

@@ -1,10 +1,13 @@
 #include "core/kernels/lowrank/joint_basis.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "core/base/numeric/index_range.h"
 #include "tests/core/kernels/low_rank_test_data.h"
 
 namespace mercer {
@@ -30,7 +33,8 @@ Found Find(const PreparedData& data, const Landmarks& landmarks,
   EXPECT_TRUE(features.ok()) << features.status();
   found.features = *std::move(features);
   found.values = AllFeatures(*found.features, data, context);
-  auto basis = FindJointBasis(*found.features, data, options, context);
+  auto basis = FindJointBasis(*found.features, IndexRange(0, found.features->num_kernels()), data,
+                              options, context);
   EXPECT_TRUE(basis.ok()) << basis.status();
   found.basis = *std::move(basis);
   return found;
@@ -55,19 +59,32 @@ Vector ScaleOfFeatures(const Found& found) {
   return scales;
 }
 
-// What of the scaled features the basis leaves out, as a share of their squared norms; restored by its own matrices.
-double ShareLeftOut(const Found& found) {
-  const Vector scales = ScaleOfFeatures(found);
-  const Matrix restored = found.basis.restore * (found.basis.reduce.transpose() * found.values);
-  return (scales.asDiagonal() * (found.values - restored)).squaredNorm() /
-         (scales.asDiagonal() * found.values).squaredNorm();
+// q at all rows: chosen features, scaled.
+Matrix Joint(const Found& found) {
+  return (ScaleOfFeatures(found).asDiagonal() * found.values)(found.basis.features, Eigen::all);
 }
 
-void ExpectOrthonormal(const Found& found, const std::string& what) {
-  const Matrix basis = ScaleOfFeatures(found).asDiagonal() * found.basis.restore;
-  ExpectMatrixNear(basis.transpose() * basis, Matrix::Identity(basis.cols(), basis.cols()), 1e-12,
-                   what);
-  ExpectMatrixNear(ScaleOfFeatures(found).asDiagonal() * basis, found.basis.reduce, 1e-14, what);
+// What of the scaled features the basis leaves out at all rows.
+Matrix LeftOut(const Found& found) {
+  const Vector scales = ScaleOfFeatures(found);
+  return scales.asDiagonal() * (found.values - found.basis.restore * Joint(found));
+}
+
+// The same as a share of their squared norms.
+double ShareLeftOut(const Found& found) {
+  return LeftOut(found).squaredNorm() /
+         (ScaleOfFeatures(found).asDiagonal() * found.values).squaredNorm();
+}
+
+// The chosen features, ascending, stand for themselves, and no feature needs large multiples of them.
+void ExpectStable(const Found& found, const std::string& what) {
+  const std::vector<Index>& chosen = found.basis.features;
+  EXPECT_TRUE(std::adjacent_find(chosen.begin(), chosen.end(), std::greater_equal<>()) ==
+              chosen.end())
+      << what;
+  const Matrix fit = ScaleOfFeatures(found).asDiagonal() * found.basis.restore;
+  ExpectMatrixNear(fit(chosen, Eigen::all), Matrix::Identity(fit.cols(), fit.cols()), 1e-15, what);
+  EXPECT_LE(fit.cwiseAbs().maxCoeff(), 10) << what;
 }
 
 TEST(JointBasisTest, TheToleranceHoldsOnTheSampledRows) {
@@ -76,11 +93,47 @@ TEST(JointBasisTest, TheToleranceHoldsOnTheSampledRows) {
   for (const double tolerance : {1e-2, 1e-4, 1e-6, 1e-8, 1e-10}) {
     const Found found = Find(*data, EveryFifth(*data, 40), ManyWidths(), {tolerance, 3});
     EXPECT_LE(ShareLeftOut(found), tolerance * (1 + 1e-6)) << tolerance;
-    ExpectOrthonormal(found, "tolerance " + std::to_string(tolerance));
-    EXPECT_GE(found.basis.reduce.cols(), before) << tolerance;
-    before = found.basis.reduce.cols();
+    ExpectStable(found, "tolerance " + std::to_string(tolerance));
+    EXPECT_NEAR(found.basis.left_out, ShareLeftOut(found), 1e-6 * tolerance + 1e-15);
+    EXPECT_GE(found.basis.restore.cols(), before) << tolerance;
+    before = found.basis.restore.cols();
   }
   EXPECT_GT(before, 32) << "several panels";
+}
+
+// What is left out is orthogonal to what is kept, over the rows of the sample: these are all rows.
+TEST(JointBasisTest, OtherFeaturesAreFittedByLeastSquares) {
+  const auto data = BlockOf(RandomRows(1000, 4, 1));
+  for (const double tolerance : {1e-3, 1e-6}) {
+    const Found found = Find(*data, EveryFifth(*data, 40), ManyWidths(), {tolerance, 3});
+    const Matrix left = LeftOut(found);
+    const Matrix joint = Joint(found);
+    EXPECT_GT(left.norm(), 0.1 * std::sqrt(tolerance) * found.values.norm());
+    EXPECT_LE((left * joint.transpose()).cwiseAbs().maxCoeff(), 1e-10 * 1000) << tolerance;
+  }
+}
+
+// Of kernels that are preferred come all features, where those suffice for the others.
+TEST(JointBasisTest, FeaturesOfPreferredKernelsAreChosenFirst) {
+  const auto data = BlockOf(RandomRows(1000, 3, 1));
+  RunContext context;
+  const auto features = NystromFeatures::Make(EveryFifth(*data, 30),
+                                              GaussiansOfX({2.0, 2.1, 2.2, 2.3, 0.1}), {}, context);
+  ASSERT_TRUE(features.ok()) << features.status();
+  const auto of = [&](const std::vector<Index>& preferred) {
+    const auto basis = FindJointBasis(*features, preferred, *data, {1e-8, 3}, context);
+    EXPECT_TRUE(basis.ok()) << basis.status();
+    return *basis;
+  };
+  const JointBasis near = of({0, 3, 4});
+  EXPECT_LE(near.left_out, 50e-8);
+  for (const Index i : near.features) {
+    EXPECT_TRUE(i < features->first_feature(1) || i >= features->first_feature(3)) << i;
+  }
+  // The narrow kernel does not follow from the others.
+  const JointBasis lacking = of({0, 3});
+  EXPECT_LE(lacking.left_out, 50e-8);
+  EXPECT_GE(lacking.features.back(), features->first_feature(4));
 }
 
 // Of two kernels with one feature each that point the same way one direction in two has a trace.
@@ -93,7 +146,7 @@ TEST(JointBasisTest, AFewFeaturesOfOneDirectionAreFoundWithEverySeed) {
   }
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const Found found = Find(*data, LandmarksFromRows(*data, {0, 1}), kernels, {1e-8, seed});
-    EXPECT_EQ(found.basis.reduce.cols(), 1) << seed;
+    EXPECT_EQ(found.basis.restore.cols(), 1) << seed;
     EXPECT_LE(ShareLeftOut(found), 1e-12) << seed;
   }
 }
@@ -112,9 +165,9 @@ TEST(JointBasisTest, AFewColumnsMoreThanTheBestBasisSuffice) {
     left -= energies(energies.size() - 1 - best);
     ++best;
   }
-  EXPECT_GE(found.basis.reduce.cols(), best);
-  EXPECT_LE(found.basis.reduce.cols(), best + best / 2 + 32);
-  EXPECT_LT(found.basis.reduce.cols(), found.features->num_features());
+  EXPECT_GE(found.basis.restore.cols(), best);
+  EXPECT_LE(found.basis.restore.cols(), best + best / 2 + 32);
+  EXPECT_LT(found.basis.restore.cols(), found.features->num_features());
 }
 
 TEST(JointBasisTest, EveryKernelGetsTheSameMeanSquaredNorm) {
@@ -135,7 +188,7 @@ TEST(JointBasisTest, ToleranceZeroKeepsAllThatCanBeToldApart) {
   for (const std::vector<KernelSpec>& kernels : {ManyWidths(), MixedKernels()}) {
     const Found found = Find(*data, EveryFifth(*data, 30), kernels, {0.0, 1});
     EXPECT_LE(ShareLeftOut(found), 1e-14);
-    ExpectOrthonormal(found, "tolerance 0");
+    ExpectStable(found, "tolerance 0");
   }
 }
 
@@ -146,12 +199,12 @@ TEST(JointBasisTest, RepeatedKernelsShareOneBasis) {
         Find(*data, EveryFifth(*data, 50), GaussiansOfX({1.0, 1.0, 1.0}), {tolerance, 1});
     EXPECT_EQ(found.features->num_features(), 150);
     EXPECT_LE(ShareLeftOut(found), std::max(1e-14, tolerance));
-    ExpectOrthonormal(found, "repeated kernels");
-    EXPECT_LE(found.basis.reduce.cols(), 50) << tolerance;
+    ExpectStable(found, "repeated kernels");
+    EXPECT_LE(found.basis.restore.cols(), 50) << tolerance;
   }
   const Found constant = Find(*data, EveryFifth(*data, 5),
                               std::vector<KernelSpec>(40, GaussiansOfX({1e12})[0]), {0.0, 1});
-  EXPECT_EQ(constant.basis.reduce.cols(), 1);
+  EXPECT_EQ(constant.basis.restore.cols(), 1);
   EXPECT_LE(ShareLeftOut(constant), 1e-14);
 }
 
@@ -165,7 +218,7 @@ TEST(JointBasisTest, AKernelOfSmallValuesIsKeptBesideALargeOne) {
       Find(*data, EveryFifth(*data, 40),
            {MakeSpec(KernelType::kLinear, "large"), MakeSpec(KernelType::kGaussian, "x", 1.5)},
            {kTolerance, 1});
-  const Matrix restored = found.basis.restore * (found.basis.reduce.transpose() * found.values);
+  const Matrix restored = found.basis.restore * Joint(found);
   for (Index k = 0; k < 2; ++k) {
     const Matrix of_kernel = FeaturesOf(*found.features, found.values, k);
     const Matrix error = FeaturesOf(*found.features, restored, k) - of_kernel;
@@ -177,8 +230,8 @@ TEST(JointBasisTest, OneKernelIsReducedToWhatItsRowsNeed) {
   const auto data = BlockOf(RandomRows(400, 3, 6));
   const Found found = Find(*data, EveryFifth(*data, 50), GaussiansOfX({2.0}), {1e-8, 1});
   EXPECT_LE(ShareLeftOut(found), 1e-8);
-  EXPECT_LE(found.basis.reduce.cols(), found.features->num_features());
-  ExpectOrthonormal(found, "one kernel");
+  EXPECT_LE(found.basis.restore.cols(), found.features->num_features());
+  ExpectStable(found, "one kernel");
 }
 
 TEST(JointBasisTest, KernelsOfNoFeaturesAreLeftOut) {
@@ -190,7 +243,7 @@ TEST(JointBasisTest, KernelsOfNoFeaturesAreLeftOut) {
   EXPECT_EQ(beside.basis.scales(0), 0.0);
   EXPECT_LE(ShareLeftOut(beside), 1e-8);
   const Found alone = Find(*data, EveryFifth(*data, 10), {zero, zero}, {1e-8, 1});
-  EXPECT_EQ(alone.basis.reduce.cols(), 0);
+  EXPECT_EQ(alone.basis.restore.cols(), 0);
   EXPECT_EQ(alone.basis.restore.rows(), 0);
 }
 
@@ -201,14 +254,14 @@ TEST(JointBasisTest, FeaturesThatAreZeroOnTheRowsGiveNoBasis) {
   const Found found =
       Find(*data, LandmarksFromRows(*far, {0, 1, 2}), GaussiansOfX({1.0}), {1e-8, 1});
   EXPECT_EQ(found.values.squaredNorm(), 0.0);
-  EXPECT_TRUE(found.basis.reduce.allFinite() && found.basis.restore.allFinite());
+  EXPECT_TRUE(found.basis.restore.allFinite());
 }
 
 TEST(JointBasisTest, RowsBeyondTheSampleAreKeptToo) {
   const auto data = BlockOf(RandomRows(7000, 3, 10));
   const Found found = Find(*data, EveryFifth(*data, 40), ManyWidths(), {1e-6, 1});
   EXPECT_LE(ShareLeftOut(found), 100e-6);
-  ExpectOrthonormal(found, "beyond the sample");
+  ExpectStable(found, "beyond the sample");
 }
 
 // A kernel so narrow that each landmark is its own only neighbour: what it has is at the landmarks,
@@ -231,10 +284,10 @@ TEST(JointBasisTest, TheSameBitsForEveryNumberOfThreadsAndOtherSeedsOthers) {
   const Landmarks landmarks = EveryFifth(*data, 40);
   const Found one = Find(*data, landmarks, ManyWidths(), {1e-6, 1}, 1);
   const Found three = Find(*data, landmarks, ManyWidths(), {1e-6, 1}, 3);
-  ExpectEqualBits(three.basis.reduce, one.basis.reduce, "reduce");
+  EXPECT_EQ(three.basis.features, one.basis.features);
   ExpectEqualBits(three.basis.restore, one.basis.restore, "restore");
   const Found other = Find(*data, landmarks, ManyWidths(), {1e-6, 2}, 1);
-  EXPECT_GT((other.basis.reduce.col(0) - one.basis.reduce.col(0)).norm(), 1e-6);
+  EXPECT_NE(other.basis.features, one.basis.features);
 }
 
 TEST(JointBasisTest, SearchEndsWithCancellation) {
@@ -242,8 +295,9 @@ TEST(JointBasisTest, SearchEndsWithCancellation) {
   RunContext plain;
   const auto features = NystromFeatures::Make(EveryFifth(*data, 40), ManyWidths(), {}, plain);
   ASSERT_TRUE(features.ok()) << features.status();
+  const std::vector<Index> all = IndexRange(0, features->num_kernels());
   RunContext cancelled = CancelledContext();
-  EXPECT_TRUE(absl::IsCancelled(FindJointBasis(*features, *data, {}, cancelled).status()));
+  EXPECT_TRUE(absl::IsCancelled(FindJointBasis(*features, all, *data, {}, cancelled).status()));
   const CancellationToken token;
   RunContext context(token, 1, nullptr);
   int panels = 0;
@@ -254,7 +308,7 @@ TEST(JointBasisTest, SearchEndsWithCancellation) {
       token.Cancel();
     }
   });
-  EXPECT_TRUE(absl::IsCancelled(FindJointBasis(*features, *data, {}, context).status()));
+  EXPECT_TRUE(absl::IsCancelled(FindJointBasis(*features, all, *data, {}, context).status()));
   EXPECT_EQ(panels, 2);
 }
 

@@ -16,14 +16,6 @@
 namespace mercer {
 namespace {
 
-std::vector<double> NearWidths(Index count) {
-  std::vector<double> widths;
-  for (Index k = 0; k < count; ++k) {
-    widths.push_back(2 * std::pow(1.1, static_cast<double>(k)));
-  }
-  return widths;
-}
-
 absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> FamilyOn(
     const PreparedData& data, std::vector<Index> landmarks,
     const std::vector<KernelSpec>& kernels) {
@@ -60,49 +52,6 @@ TEST(LowRankLimitsTest, LandmarksAreFoundBehindManyRowsOfNothing) {
   const auto drawn = DrawByLeverage(*data, kernels, 40, 1, context);
   ASSERT_TRUE(drawn.ok()) << drawn.status();
   EXPECT_GE(drawn->front(), 400);
-}
-
-// Twelve widths of which some stand for the others from 4000 rows on: the kernels are the same but for what the tolerance leaves out.
-TEST(LowRankLimitsTest, KernelsAreTheSameJustBelowAndAtTheRowsWhereSomeStandForOthers) {
-  const RowMatrix rows = RandomRows(4000, 3, 1);
-  const auto below = BlockOf(rows.topRows(3999));
-  const auto at = BlockOf(rows);
-  std::vector<Index> landmarks;
-  for (Index i = 0; i < 20; ++i) {
-    landmarks.push_back(190 * i);
-  }
-  const std::vector<KernelSpec> kernels = GaussiansOfX(NearWidths(12));
-  const auto of_all = FamilyOn(*below, landmarks, kernels);
-  const auto of_some = FamilyOn(*at, landmarks, kernels);
-  ASSERT_TRUE(of_all.ok() && of_some.ok()) << of_all.status() << of_some.status();
-  EXPECT_EQ((*of_all)->basis_kernels().size(), 12u);
-  EXPECT_LT((*of_some)->basis_kernels().size(), 12u);
-  RunContext context;
-  Matrix a = Matrix::Zero(4000, 2);
-  for (Index i = 0; i < 3999; ++i) {
-    a(i, 0) = i % 2 == 0 ? 1.0 : -1.0;
-    a(i, 1) = 1.0;
-  }
-  Matrix forms(12, 2);
-  Matrix forms_of_some(12, 2);
-  ASSERT_TRUE((*of_all)->QuadraticForms(a.topRows(3999), {}, forms, context).ok());
-  ASSERT_TRUE((*of_some)->QuadraticForms(a, {}, forms_of_some, context).ok());
-  const double total = static_cast<double>(rows.rows());
-  EXPECT_LT((forms - forms_of_some).col(0).cwiseAbs().maxCoeff(), 1e-3 * total);
-  EXPECT_LT((forms - forms_of_some).col(1).cwiseAbs().maxCoeff(), 1e-3 * forms.col(1).minCoeff());
-}
-
-// 40 rows are asked for per landmark before kernels stand for others; with fewer, all are features of their own.
-TEST(LowRankLimitsTest, ManyLandmarksForTheirRowsKeepEveryKernel) {
-  const auto data = BlockOf(RandomRows(4000, 3, 1));
-  std::vector<Index> landmarks;
-  for (Index i = 0; i < 101; ++i) {
-    landmarks.push_back(39 * i);
-  }
-  const std::vector<KernelSpec> kernels = GaussiansOfX({2.0, 2.2, 2.4});
-  const auto family = FamilyOn(*data, landmarks, kernels);
-  ASSERT_TRUE(family.ok()) << family.status();
-  EXPECT_EQ((*family)->basis_kernels().size(), 3u);
 }
 
 // A row 1e60 times as long as others fits no number of single precision; which of the rows are looked at first does not matter.
@@ -160,9 +109,9 @@ TEST(LowRankLimitsTest, FullBasisIsFoundFromOneSample) {
   const auto features = NystromFeatures::Make(LandmarksFromRows(*data, landmarks),
                                               GaussiansOfX({0.2, 0.4, 0.8}), {}, context);
   ASSERT_TRUE(features.ok()) << features.status();
-  const auto basis = FindJointBasis(*features, *data, {1e-8, 3, 10}, context);
+  const auto basis = FindJointBasis(*features, {0, 1, 2}, *data, {1e-8, 3, 10}, context);
   ASSERT_TRUE(basis.ok()) << basis.status();
-  EXPECT_EQ(basis->reduce.cols(), 10);
+  EXPECT_EQ(basis->restore.cols(), 10);
   EXPECT_GE(basis->sampled.size(), 3000u);
   EXPECT_LE(basis->sampled.size(), 3040u);
   EXPECT_TRUE(std::includes(basis->sampled.begin(), basis->sampled.end(), landmarks.begin(),

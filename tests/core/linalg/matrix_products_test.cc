@@ -41,6 +41,20 @@ TEST(MatrixProductsTest, TransposedProductEqualsTheDefinition) {
   }
 }
 
+TEST(MatrixProductsTest, LowerTransposedProductIsATriangleOfTheWhole) {
+  RunContext context;
+  for (const Index size : {0, 1, 255, 256, 257, 600}) {
+    const Matrix a = UniformMatrix(70, size, 1);
+    const Matrix b = UniformMatrix(70, size, 2);
+    Matrix out = Matrix::Constant(size, size, NAN);
+    ASSERT_TRUE(LowerTransposedProduct(a, b, out, context).ok());
+    Matrix expected = a.transpose().lazyProduct(b);
+    out.triangularView<Eigen::StrictlyUpper>().setZero();
+    expected.triangularView<Eigen::StrictlyUpper>().setZero();
+    ExpectMatrixNear(out, expected, 1e-13, "size " + std::to_string(size));
+  }
+}
+
 TEST(MatrixProductsTest, AddProductEqualsTheDefinition) {
   RunContext context;
   for (const ProductShape& shape : ProductShapes()) {
@@ -118,6 +132,7 @@ TEST(MatrixProductsTest, EveryProductEndsWithCancellation) {
   const Matrix root = LowerRoot(80, 14);
   Matrix out = Matrix::Zero(80, 80);
   EXPECT_TRUE(absl::IsCancelled(TransposedProduct(a, a, out, context)));
+  EXPECT_TRUE(absl::IsCancelled(LowerTransposedProduct(a, a, out, context)));
   EXPECT_TRUE(absl::IsCancelled(AddProduct(1.0, a, a, out, context)));
   EXPECT_TRUE(absl::IsCancelled(TriangularCongruence(a, root, out, context)));
 }
