@@ -360,8 +360,8 @@ void WriteDecisions(const CompletedRecipe& completed, v1::TrainRequest& request)
 }
 
 v1::Warning WriteWarning(const TrainingWarning& warning) {
-  static_assert(v1::WARNING_CODE_CONSTANT_FUNCTION ==
-                static_cast<int>(WarningCode::kConstantFunction) + 1);
+  static_assert(v1::WARNING_CODE_EXACT_IS_CHEAPER ==
+                static_cast<int>(WarningCode::kExactIsCheaper) + 1);
   v1::Warning message;
   message.set_code(static_cast<v1::WarningCode>(static_cast<int>(warning.code) + 1));
   message.set_message(warning.message);

@@ -20,7 +20,7 @@ class WatchedJobStore final : public ForwardingJobReader {
 
   void CreateJob(NewJob job, Done<CreatedJob> done) override {
     jobs_->CreateJob(std::move(job), [slot = slot_, done = std::move(done)](
-                                          absl::StatusOr<CreatedJob> created) mutable {
+                                         absl::StatusOr<CreatedJob> created) mutable {
       if (created.ok() && created->created) {
         slot->Tell(created->job.id, JobChange::kState);
       }
@@ -29,22 +29,22 @@ class WatchedJobStore final : public ForwardingJobReader {
   }
   void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override {
     jobs_->ClaimJob(std::move(request),
-                     [slot = slot_, observer = observer_, done = std::move(done)](
-                         absl::StatusOr<std::optional<JobRecord>> claimed) mutable {
-                       if (claimed.ok() && claimed->has_value()) {
-                         if (observer != nullptr) {
-                           observer->OnClaimed(**claimed);
-                         }
-                         slot->Tell((*claimed)->id, JobChange::kState);
-                       }
-                       done(std::move(claimed));
-                     });
+                    [slot = slot_, observer = observer_, done = std::move(done)](
+                        absl::StatusOr<std::optional<JobRecord>> claimed) mutable {
+                      if (claimed.ok() && claimed->has_value()) {
+                        if (observer != nullptr) {
+                          observer->OnClaimed(**claimed);
+                        }
+                        slot->Tell((*claimed)->id, JobChange::kState);
+                      }
+                      done(std::move(claimed));
+                    });
   }
   void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
                       Done<EventRecord> done) override {
     const std::string id = lease.job_id;
     jobs_->BeginVerifying(std::move(lease), std::move(event), now,
-                           Telling(id, JobChange::kState, std::move(done)));
+                          Telling(id, JobChange::kState, std::move(done)));
   }
   void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
     jobs_->EndAttempt(std::move(end), TellingOfEnd(std::move(done)));

@@ -112,8 +112,7 @@ TEST_F(FullDiskTest, BackupNeedsRoomForACopyOfTheDatabase) {
   options.min_free_disk_bytes = int64_t{1} << 60;
   StartServer(options);
   grpc::ClientContext context;
-  const auto stream =
-      v1::AdminService::NewStub(channel_)->Backup(&context, v1::BackupRequest());
+  const auto stream = v1::AdminService::NewStub(channel_)->Backup(&context, v1::BackupRequest());
   v1::BackupResponse response;
   EXPECT_FALSE(stream->Read(&response));
   const grpc::Status refused = stream->Finish();

@@ -193,6 +193,7 @@ LearnerEntry Entry() {
            "memory and time grow with the rows. Source: Kloft, Brefeld, Sonnenburg, Zien: lp-norm "
            "multiple kernel learning. JMLR 12 (2011) 953-997.",
        .way_to_linear_memory = "lp_mkl with approximation=nystrom",
+       .exact_options = {{"approximation", std::string("none")}},
        .regression = true},
       {.create = Create,
        .verify = Verify,

@@ -131,6 +131,9 @@ struct LearnerEntry {
   // How to train it so that memory grows with the rows and not with their square:
   // "lp_mkl with approximation=nystrom"; empty: there is no such way.
   std::string way_to_linear_memory = {};
+  // The options by which it solves the problem itself, and not an approximation of it: its user is
+  // told where that is cheaper than what was asked for. Empty: it always does.
+  OptionValues exact_options = {};
   std::vector<OptionField> fields = {};
   bool classification = true;
   bool regression = false;

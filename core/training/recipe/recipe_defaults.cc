@@ -16,6 +16,7 @@
 #include "core/training/recipe/recipe_checks.h"
 #include "core/training/recipe/recipe_problem.h"
 #include "core/training/recipe/warnings.h"
+#include "core/training/run/machine_rates.h"
 #include "core/training/targets/output_coding.h"
 
 namespace mercer {
@@ -108,6 +109,50 @@ std::string ByWhat(const ValidationOptions& validation) {
                                       : "over the folds";
 }
 
+// What one training takes on a usual machine.
+absl::StatusOr<double> UsualSeconds(const LearnerEntry& entry, TrainingRecipe recipe,
+                                    const Dataset& dataset, const RunContext& context) {
+  recipe.path.reset();
+  recipe.validation = {};
+  recipe.stability.reset();
+  recipe.ranking_test.reset();
+  recipe.limits.max_time = absl::InfiniteDuration();
+  return EstimateRecipeSeconds(entry, recipe, dataset, {UsualRates(), /*threads=*/1}, context);
+}
+
+// Of few rows an approximation by many landmarks, say, takes longer than what it stands for. What is
+// wrong with a recipe the training tells.
+absl::Status CheckApproximation(const LearnerEntry& entry, const Dataset& dataset,
+                                const RunContext& context, CompletedRecipe& completed) {
+  constexpr double kManyTimes = 2;
+  TrainingRecipe exact = completed.recipe;
+  std::vector<std::string> words;
+  for (const auto& [name, value] : entry.exact_options) {
+    exact.options[name] = value;
+    words.push_back(absl::StrCat(name, "=", FormatOptionValue(value)));
+  }
+  const auto asked_options = CompleteOptions(entry, completed.recipe.options);
+  const auto exact_options = CompleteOptions(entry, exact.options);
+  if (!asked_options.ok() || !exact_options.ok() || *asked_options == *exact_options) {
+    return absl::OkStatus();
+  }
+  const auto asked = UsualSeconds(entry, completed.recipe, dataset, context);
+  const auto without = UsualSeconds(entry, exact, dataset, context);
+  const auto bytes = EstimateRecipeMemory(entry, exact, dataset, context);
+  if (!asked.ok() || !without.ok() || !bytes.ok() || !(*asked > kManyTimes * *without)) {
+    return context.CheckCancelled();
+  }
+  const std::string options = absl::StrJoin(words, ", ");
+  const std::string times = absl::StrCat(std::rint(*asked / *without));
+  const std::string megabytes = absl::StrCat(std::ceil(static_cast<double>(*bytes) / 1e6));
+  completed.decisions.push_back(
+      {WarningCode::kExactIsCheaper,
+       absl::StrCat("This approximation takes about ", times, " times as long as none: ", options,
+                    " needs at most ", megabytes, " MB and is exact."),
+       {{"options", options}, {"times", times}, {"megabytes", megabytes}}});
+  return absl::OkStatus();
+}
+
 absl::Status DecidePath(const LearnerEntry& entry, const Dataset& dataset,
                         const RunContext& context, CompletedRecipe& completed) {
   if (entry.default_path == nullptr || completed.recipe.path.has_value()) {
@@ -149,6 +194,7 @@ absl::StatusOr<CompletedRecipe> CompleteRecipe(const LearnerEntry& entry,
     MERCER_RETURN_IF_ERROR(DecideKind(entry, *target, context, completed));
   }
   MERCER_RETURN_IF_ERROR(DecidePath(entry, dataset, context, completed));
+  MERCER_RETURN_IF_ERROR(CheckApproximation(entry, dataset, context, completed));
   MERCER_ASSIGN_OR_RETURN(std::vector<TrainingWarning> warnings,
                           FindDataWarnings(completed.recipe, dataset, *target, context));
   completed.decisions.insert(completed.decisions.end(), std::make_move_iterator(warnings.begin()),

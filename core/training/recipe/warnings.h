@@ -29,6 +29,7 @@ enum class WarningCode : uint8_t {
   kUnbalancedClasses = 10,  // of two classes, which weigh the same, one has nearly all rows
   kSimilarCategories = 11,  // that differ in blanks around them or in capitals alone
   kConstantFunction = 12,   // a classifier that uses nothing of its rows: always the same answer
+  kExactIsCheaper = 13,     // than the approximation that was asked for
 };
 
 struct TrainingWarning {

@@ -198,6 +198,19 @@ class Measurement {
 
 }  // namespace
 
+WorkCount UsualRates() {
+  WorkCount rates;
+  rates[WorkKind::kProductColumns] = 3.3e-10;
+  rates[WorkKind::kAbsoluteColumns] = 3.4e-10;
+  rates[WorkKind::kChiSquareColumns] = 1.3e-9;
+  rates[WorkKind::kKernelValues] = 5.3e-9;
+  rates[WorkKind::kSearchValues] = 5.3e-10;
+  rates[WorkKind::kEntries] = 8e-9;
+  rates[WorkKind::kPairSteps] = 2.8e-9;
+  rates[WorkKind::kFactorOperations] = 8.5e-11;
+  return rates;
+}
+
 WorkCount MeasureRates() { return Measurement().Run(); }
 
 }  // namespace mercer

@@ -14,6 +14,10 @@ namespace mercer {
 // ms of processor time. Time that other threads take is not counted.
 WorkCount MeasureRates();
 
+// The same as measured on one machine, for decisions that must not depend on where they are made:
+// one thread of an AMD EPYC with AVX2.
+WorkCount UsualRates();
+
 // Measures once, when the rates are first asked for. Thread-safe.
 class MachineRates {
  public:

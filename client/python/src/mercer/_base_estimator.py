@@ -49,6 +49,7 @@ WARNINGS = {
     v1.WARNING_CODE_LIMIT_REACHED: ConvergenceWarning,
     v1.WARNING_CODE_VALIDATION_ENDED: ConvergenceWarning,
     v1.WARNING_CODE_CONSTANT_FUNCTION: UserWarning,
+    v1.WARNING_CODE_EXACT_IS_CHEAPER: UserWarning,
     **dict.fromkeys(_OF_DATA, UserWarning),
 }
 
