@@ -20,11 +20,13 @@ namespace mercer {
 namespace {
 
 constexpr Index kFreshRows = 3000;
+constexpr Index kTakenRows = 512;  // at a time
 constexpr Index kFreshSamples = 4;
 constexpr double kTolerated = 100;  // times the tolerance, on a fresh sample
 // The tolerance of kernels that follow from others, as a multiple of that of the basis: it moved
 // optima of real data by 1e-4 at a tolerance of 1e-8, as the tolerance itself does.
 constexpr double kSparedTolerance = 50;
+constexpr double kMostSpared = 1e-2;  // of what that may be
 // Kernels are fitted, not projected: the root of what is left moves them. So less than the tolerance
 // is left, at a twentieth more columns.
 constexpr double kFitted = 0.1;
@@ -56,9 +58,11 @@ std::vector<Index> Union(const std::vector<Index>& a, const std::vector<Index>& 
 }
 
 // The sums of squares of each row of `values`.
-Vector RowEnergies(const ConstMatrixRef& values) {
+absl::StatusOr<Vector> RowEnergies(const ConstMatrixRef& values, const RunContext& context) {
   Vector sums = Vector::Zero(values.rows());
+  PacedCheck check(context);
   for (Index j = 0; j < values.cols(); ++j) {
+    MERCER_RETURN_IF_ERROR(check.After(values.rows()));
     sums += values.col(j).cwiseAbs2();
   }
   return sums;
@@ -120,20 +124,22 @@ class BasisFinder {
     BasisSample sample;
     MERCER_RETURN_IF_ERROR(Draw(0, sample, context));
     used_ = sample.rows;
-    SetScales(sample);
+    MERCER_RETURN_IF_ERROR(SetScales(sample, context));
     coefficients_.resize(features_.num_features(), MostColumns());
-    const Vector energies = RowEnergies(sample.features);
+    MERCER_ASSIGN_OR_RETURN(const Vector energies, RowEnergies(sample.features, context));
     const double tolerance = options_.tolerance;
-    MERCER_RETURN_IF_ERROR(Extend(sample,
-                                  {preferred_, kFitted * tolerance * preferred_.dot(energies),
-                                   kSparedTolerance * tolerance * energies.sum()},
-                                  context));
+    MERCER_RETURN_IF_ERROR(
+        Extend(sample,
+               {preferred_, kFitted * tolerance * preferred_.dot(energies),
+                std::min(kSparedTolerance * tolerance, kMostSpared) * energies.sum()},
+               context));
     // A basis that has as many columns as there are features cannot be mended.
     for (Index fresh = 1; fresh <= kFreshSamples && sampled_ < rows_.rows && rank() < MostColumns();
          ++fresh) {
       MERCER_RETURN_IF_ERROR(Draw(fresh, sample, context));
-      Scale(sample);
-      const double goal = tolerance * preferred_.dot(RowEnergies(sample.features));
+      MERCER_RETURN_IF_ERROR(Scale(sample, context));
+      MERCER_ASSIGN_OR_RETURN(const Vector of_fresh, RowEnergies(sample.features, context));
+      const double goal = tolerance * preferred_.dot(of_fresh);
       MERCER_RETURN_IF_ERROR(TakeOutChosen(sample.features, context));
       const Vector left = (preferred_.transpose() * sample.features.cwiseAbs2()).transpose();
       if (left.sum() <= kTolerated * goal) {
@@ -166,7 +172,7 @@ class BasisFinder {
   // Draws the rows of a sample, each time by a stream of its own; rows of one sample may be in
   // another. The first one holds the landmarks too.
   absl::Status Draw(Index number, BasisSample& sample, RunContext& context) {
-    const Index count = number == 0 ? JointSampleRows(features_.most_landmarks()) : kFreshRows;
+    const Index count = number == 0 ? JointSampleRows(MostColumns()) : kFreshRows;
     std::vector<Index> drawn =
         DrawRows(rows_.rows, count, options_.seed, absl::StrCat("joint-basis-", number));
     if (number == 0) {
@@ -181,13 +187,16 @@ class BasisFinder {
   }
 
   // Every kernel gets the same mean squared norm in the first sample.
-  void SetScales(BasisSample& sample) {
+  absl::Status SetScales(BasisSample& sample, const RunContext& context) {
     const Vector weights = SampleWeights(sample.rows, features_.landmark_rows(), rows_.rows);
+    PacedCheck check(context);
     for (Index i = 0; i < weights.size(); ++i) {
+      MERCER_RETURN_IF_ERROR(check.After(sample.features.rows()));
       sample.features.col(i) *= std::sqrt(weights(i));
     }
     scales_.setZero(features_.num_kernels());
     for (Index k = 0; k < features_.num_kernels(); ++k) {
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
       // The norm is formed without its square, which may be out of range where the norm is not.
       const double norm = RowsOfKernel(features_, k, sample.features).stableNorm();
       const double scale = std::sqrt(weights.sum()) / norm;
@@ -197,31 +206,45 @@ class BasisFinder {
         scales_(k) = scale;
       }
     }
-    Scale(sample);
+    return Scale(sample, context);
   }
 
-  void Scale(BasisSample& sample) const {
+  absl::Status Scale(BasisSample& sample, const RunContext& context) const {
     for (Index k = 0; k < features_.num_kernels(); ++k) {
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
       if (scales_(k) > 0) {
         RowsOfKernel(features_, k, sample.features) *= scales_(k);
       } else {
         RowsOfKernel(features_, k, sample.features).setZero();
       }
     }
+    return absl::OkStatus();
   }
 
   // The triangle L of the features chosen so far.
-  Matrix Triangle() const {
-    Matrix triangle = coefficients_.leftCols(rank())(chosen_, Eigen::all);
-    triangle.triangularView<Eigen::StrictlyUpper>().setZero();
+  absl::StatusOr<Matrix> Triangle(const RunContext& context) const {
+    Matrix triangle = Matrix::Zero(rank(), rank());
+    PacedCheck check(context);
+    for (Index j = 0; j < rank(); ++j) {
+      MERCER_RETURN_IF_ERROR(check.After(rank()));
+      for (Index i = j; i < rank(); ++i) {
+        triangle(i, j) = coefficients_(chosen_[static_cast<size_t>(i)], j);
+      }
+    }
     return triangle;
   }
 
   // V <- V - C L^-1 V_chosen.
   absl::Status TakeOutChosen(Matrix& features, RunContext& context) const {
-    Matrix rows = features(chosen_, Eigen::all).transpose();
-    MERCER_RETURN_IF_ERROR(SubstituteRows(Triangle(), rows, context));
-    return AddProduct(-1.0, coefficients_.leftCols(rank()), rows.transpose(), features, context);
+    MERCER_ASSIGN_OR_RETURN(const Matrix triangle, Triangle(context));
+    for (Index first = 0; first < features.cols(); first += kTakenRows) {
+      auto some = features.middleCols(first, std::min(kTakenRows, features.cols() - first));
+      Matrix rows = some(chosen_, Eigen::all).transpose();
+      MERCER_RETURN_IF_ERROR(SubstituteRows(triangle, rows, context));
+      MERCER_RETURN_IF_ERROR(
+          AddProduct(-1.0, coefficients_.leftCols(rank()), rows.transpose(), some, context));
+    }
+    return absl::OkStatus();
   }
 
   // Leaves in the sample the rows of which more than `least` is left.
@@ -242,7 +265,7 @@ class BasisFinder {
   absl::Status Extend(const BasisSample& sample, const Goals& goals, RunContext& context) {
     const Matrix& features = sample.features;
     const Index begin = rank();
-    Vector left = RowEnergies(features);
+    MERCER_ASSIGN_OR_RETURN(Vector left, RowEnergies(features, context));
     const double total = left.sum();
     const double least = kBasisRounding * total;
     left(chosen_).setZero();
@@ -304,7 +327,8 @@ class BasisFinder {
     auto added = coefficients_.middleCols(rank(), count);
     added.setZero();
     MERCER_RETURN_IF_ERROR(AddProduct(1.0, features, directions, added, context));
-    left = (left - RowEnergies(added)).cwiseMax(0.0);
+    MERCER_ASSIGN_OR_RETURN(const Vector taken, RowEnergies(added, context));
+    left = (left - taken).cwiseMax(0.0);
     for (const Index j : factor.pivots) {
       chosen_.push_back(candidates[static_cast<size_t>(j)]);
     }
@@ -324,26 +348,34 @@ class BasisFinder {
 
   absl::StatusOr<JointBasis> Result(RunContext& context) {
     JointBasis result;
-    const Matrix reversed = Triangle().transpose().reverse();  // SubstituteRows has L^-T
-    coefficients_.conservativeResize(Eigen::NoChange, rank());
-    coefficients_.rowwise().reverseInPlace();
-    MERCER_RETURN_IF_ERROR(SubstituteRows(reversed, coefficients_, context));
+    PacedCheck check(context);
+    {
+      MERCER_ASSIGN_OR_RETURN(const Matrix triangle, Triangle(context));
+      const Matrix reversed = triangle.transpose().reverse();  // SubstituteRows has L^-T
+      coefficients_.conservativeResize(Eigen::NoChange, rank());
+      for (Index j = 0; j < rank() / 2; ++j) {
+        MERCER_RETURN_IF_ERROR(check.After(coefficients_.rows()));
+        coefficients_.col(j).swap(coefficients_.col(rank() - 1 - j));
+      }
+      MERCER_RETURN_IF_ERROR(SubstituteRows(reversed, coefficients_, context));
+    }
     std::vector<Index> order = IndexRange(0, rank());
     std::sort(order.begin(), order.end(), [&](Index a, Index b) {
       return chosen_[static_cast<size_t>(a)] < chosen_[static_cast<size_t>(b)];
     });
+    for (const Index place : order) {
+      result.features.push_back(chosen_[static_cast<size_t>(place)]);
+    }
     result.restore.resize(features_.num_features(), rank());
-    PacedCheck check(context);
     for (Index j = 0; j < rank(); ++j) {
       MERCER_RETURN_IF_ERROR(check.After(result.restore.rows()));
-      const Index place = order[static_cast<size_t>(j)];
-      result.features.push_back(chosen_[static_cast<size_t>(place)]);
-      result.restore.col(j) = coefficients_.col(rank() - 1 - place);
-    }
-    for (Index j = 0; j < rank(); ++j) {
-      result.restore.row(result.features[static_cast<size_t>(j)]).setUnit(j);
+      auto column = result.restore.col(j);
+      column = coefficients_.col(rank() - 1 - order[static_cast<size_t>(j)]);
+      column(result.features).setZero();
+      column(result.features[static_cast<size_t>(j)]) = 1;
     }
     for (Index k = 0; k < features_.num_kernels(); ++k) {
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
       RowsOfKernel(features_, k, result.restore) *= scales_(k) > 0 ? 1.0 / scales_(k) : 0.0;
     }
     result.scales = std::move(scales_);
@@ -366,7 +398,11 @@ class BasisFinder {
 
 }  // namespace
 
-Index JointSampleRows(Index landmarks) { return std::max<Index>(3000, 6 * landmarks); }
+Index JointSampleRows(Index most_columns) {
+  constexpr Index kMost = Index{1} << 40;  // of absurd requests
+  most_columns = std::min(most_columns, kMost);
+  return std::max<Index>(3000, most_columns + most_columns / 2);
+}
 
 Index LargestJointRank(Index features, Index landmarks, Index kernels, Index wide_sources,
                        double tolerance) {

@@ -3,12 +3,14 @@
 //
 // The features are chosen on sampled rows, the landmarks among them, of which narrow kernels may
 // have most of their trace: by panels, each time those of which most is left, pivots of a QR
-// factorisation, until what is left of the sampled rows' squared norms is at most the tolerance. R
-// is the least squares fit on these rows; its entries are small, since no feature that was left out
-// had more left of it. Fresh samples then test it; of one that is kept worse than a hundred times
-// the tolerance, the rows that are adds panels of their own. Source: docs/mathematics/README.md,
-// section 7; Gu, Eisenstat: Efficient algorithms for computing a strong rank-revealing QR
-// factorization. SIAM Journal on Scientific Computing 17 (1996) 848-869.
+// factorisation, until little enough of the sampled rows' squared norms is left (FindJointBasis). R
+// is the least squares fit on these rows. Its entries are small in practice, though pivots alone do
+// not bound them. Fresh samples then test it; of one that is kept worse than a hundred times the
+// tolerance, the rows that are adds panels of their own. Source: docs/mathematics/README.md, section
+// 7; Businger, Golub: Linear least squares solutions by Householder transformations. Numerische
+// Mathematik 7 (1965) 269-276; on the entries of R: Gu, Eisenstat: Efficient algorithms for
+// computing a strong rank-revealing QR factorization. SIAM Journal on Scientific Computing 17 (1996)
+// 848-869.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +25,8 @@
 namespace mercer {
 
 struct JointBasisOptions {
-  // The largest share of the squared norms that may be dropped, in [0, 1e-2]; 0 keeps all that can
-  // be told apart.
+  // The largest share of the squared norms of preferred kernels that may be dropped, in [0, 1e-2]; 0
+  // keeps all that can be told apart.
   double tolerance = 1e-8;
   uint64_t seed = 0;
   // The most columns; more is dropped then than the tolerance allows. 0: as many as there are
@@ -37,8 +39,9 @@ struct JointBasisOptions {
 // columns), and no more than features. `wide_sources` counts sets of more than two columns.
 Index LargestJointRank(Index features, Index landmarks, Index kernels, Index wide_sources,
                        double tolerance);
-// How many rows, besides the landmarks, the basis is chosen on: more than it has columns.
-Index JointSampleRows(Index landmarks);
+// How many rows, besides the landmarks, a basis of at most so many columns is chosen on: enough that
+// the fit of the other features is none through all of them.
+Index JointSampleRows(Index most_columns);
 
 struct JointBasis {
   std::vector<Index> features;  // the numbers of those chosen, ascending
@@ -59,7 +62,8 @@ Vector SampleWeights(const std::vector<Index>& sampled, const std::vector<Index>
                      Index rows);
 
 // Finds the basis. Features of `preferred` kernels, ascending, are chosen while these lose more than
-// the tolerance; others then where all lose more than fifty times as much. Errors: kCancelled.
+// a tenth of the tolerance on the sampled rows, since values move by the root of what is lost; any
+// features then while all lose more than fifty times the tolerance, or 1e-2. Errors: kCancelled.
 absl::StatusOr<JointBasis> FindJointBasis(const NystromFeatures& features,
                                           const std::vector<Index>& preferred,
                                           const PreparedData& rows,

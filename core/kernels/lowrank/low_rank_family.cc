@@ -122,7 +122,9 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, const Vector&
       const auto of_kernel =
           joint.middleRows(features_.first_feature(k), features_.map(k).cols()).colwise().norm();
       const double longest = std::min(kLongestRow, scales(k) * kLongestFeatures);
-      if (features_.map(k).cols() > 0 && !(of_kernel.array() <= longest).all()) {
+      const bool in_range =
+          features_.map(k).cols() > 0 ? (of_kernel.array() <= longest).all() : values.allFinite();
+      if (!in_range) {
         of_block.out_of_range = k + 1;
       }
       if (probes != nullptr) {
@@ -335,7 +337,7 @@ size_t LowRankFamilyBytes(const LowRankShape& shape) {
   // The features of the sampled rows, landmarks among them, and a basis of them and of a panel; an
   // allocator may keep what was freed.
   const ByteCount sample(
-      std::min(shape.rows, JointSampleRows(shape.landmarks) + shape.all_landmarks));
+      std::min(shape.rows, JointSampleRows(shape.max_columns) + shape.all_landmarks));
   const ByteCount sampling = values + (features + rank + ByteCount(kPanel)) * sample;
   // What the fit, and a combination, take: a copy of the L_k, and matrices of order r.
   const ByteCount combining = features * rank + ByteCount(3) * rank * rank;

@@ -59,9 +59,9 @@ class LowRankKernelFamily : public KernelFamily {
   // feature in the joint basis.
   std::vector<Index> basis_kernels() const;
   // The share of the squared norms of all rows, every kernel scaled to the same, that the joint
-  // basis leaves out: exact where it is found from all rows, else estimated (FitProbes). The
-  // tolerance holds for the rows that the basis is found from, landmarks among them; of others more
-  // may be left out.
+  // basis leaves out: exact where it is found from all rows, else estimated (FitProbes). What
+  // FindJointBasis promises holds for the rows that the basis is found from, landmarks among them;
+  // of others more may be left out.
   double dropped_share() const { return dropped_share_; }
 
   // The function sum_k weights(k) sum_i dual(i) K_k(x_i, .) on the landmarks: for each kernel the

@@ -122,6 +122,8 @@ absl::StatusOr<NystromFeatures> NystromFeatures::Make(const Landmarks& landmarks
     return features;
   }
   for (size_t k = 0; k < features.cross_.size(); ++k) {
+    // Kept once, and no longer than these features.
+    features.landmarks_.of_kernel[k].map.reset();
     const std::shared_ptr<const Matrix>& given = landmarks.of_kernel[k].map;
     if (given != nullptr) {
       features.AddMap(given);
@@ -195,14 +197,6 @@ absl::StatusOr<NystromFeatures::Bound> NystromFeatures::Bind(const PreparedData&
     bound.push_back(std::move(of_cross));
   }
   return bound;
-}
-
-Index NystromFeatures::most_landmarks() const {
-  Index most = 0;
-  for (const std::shared_ptr<const Matrix>& map : maps_) {
-    most = std::max(most, map->rows());
-  }
-  return most;
 }
 
 NystromFeatures NystromFeatures::Select(const std::vector<Index>& chosen,

@@ -45,8 +45,6 @@ class NystromFeatures {
                                               const NystromOptions& options, RunContext& context);
 
   Index num_kernels() const { return static_cast<Index>(maps_.size()); }
-  // The landmarks of the kernel that has most of them; all landmarks where kernels share them.
-  Index most_landmarks() const;
   // The number of features of all kernels together.
   Index num_features() const { return first_.back(); }
   // Where the features of kernel k begin; first_feature(num_kernels()) = num_features().

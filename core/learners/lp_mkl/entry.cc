@@ -81,12 +81,12 @@ LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape&
   const double all_landmarks = std::min(own ? kernels * landmarks : landmarks, rows);
   const double rank = std::min(features, 7 * (own ? landmarks * std::sqrt(kernels) : landmarks));
   const double sampled = std::min(
-      rows, static_cast<double>(JointSampleRows(static_cast<Index>(landmarks))) + all_landmarks);
+      rows, static_cast<double>(JointSampleRows(static_cast<Index>(rank))) + all_landmarks);
   LearnerWork work;
   work.verification[WorkKind::kKernelValues] = rows * landmarks * kernels;
   work.verification[WorkKind::kFactorOperations] = rows * landmarks * (rank + kProbes * kernels) +
                                                    sampled * features * (rank + landmarks) +
-                                                   features * rank * rank;
+                                                   0.5 * features * rank * rank;
   if (options.selects_by_kernels()) {
     // Two passes over all rows, or a column for each pivot; the mean kernel or each one.
     const bool leverage = options.approximation == Approximation::kNystrom &&
@@ -102,6 +102,8 @@ LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape&
   const double passes = 2 * rows * rank + 2 * rank * rank * rank;
   const double gram = 0.5 * rows * rank * rank;
   const double svms = CountSvms(options, shape);
+  // A training combines the kernels for every SVM.
+  work.training[WorkKind::kFactorOperations] += 0.5 * svms * features * rank * rank;
   const double systems = CountCurvedSystems(options.loss, options.C, svms) + svms;
   work.training[WorkKind::kFactorOperations] += IsCurved(options.loss)
                                                     ? systems * (3 * passes + gram)

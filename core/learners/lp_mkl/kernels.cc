@@ -113,6 +113,9 @@ absl::StatusOr<std::shared_ptr<const LpMklKernels>> MakeLowRank(const LpMklOptio
   MERCER_ASSIGN_OR_RETURN(
       std::unique_ptr<LowRankKernelFamily> family,
       LowRankKernelFamily::Make(selected, kernels->landmarks, problem.kernels, low_rank, context));
+  for (KernelLandmarks& own : kernels->landmarks.of_kernel) {
+    own.map.reset();  // the family has of it what it needs
+  }
   kernels->low_rank = family.get();
   kernels->family = std::move(family);
   return std::shared_ptr<const LpMklKernels>(std::move(kernels));
@@ -153,14 +156,15 @@ LowRankShape ShapeOf(const LpMklOptions& options, Index rows, Index kernels, Ind
 // How many rows of tables are in memory at a time: the sample of the joint basis, landmarks among
 // it, or that of the landmarks, and landmarks of learner and verifier, which each kernel has copies
 // of where they are its own.
-ByteCount SampledRows(const LpMklOptions& options, Index rows, Index kernels) {
-  const Index of_kernel = std::min<Index>(options.landmarks, rows);
-  const Index all = AllLandmarks(options, rows, kernels);
-  const Index sample = LandmarkSampleRows(options.landmark_selection, rows, of_kernel);
+ByteCount SampledRows(const LpMklOptions& options, const LowRankShape& shape) {
+  const bool own = options.has_own_landmarks(shape.rows);
+  const Index all = shape.all_landmarks;
+  const Index sample = LandmarkSampleRows(options.landmark_selection, shape.rows, shape.landmarks);
   const ByteCount copies =
-      ByteCount(of_kernel) * ByteCount(options.has_own_landmarks(rows) ? 2 * kernels : Index{0});
-  return ByteCount(std::max(std::min(rows, JointSampleRows(of_kernel) + all), sample)) +
-         ByteCount(options.has_own_landmarks(rows) ? 2 : 4) * ByteCount(all) + copies;
+      ByteCount(shape.landmarks) * ByteCount(own ? 2 * shape.kernels : Index{0});
+  return ByteCount(
+             std::max(std::min(shape.rows, JointSampleRows(shape.max_columns) + all), sample)) +
+         ByteCount(own ? 2 : 4) * ByteCount(all) + copies;
 }
 
 // Upper bound on what choosing landmarks by kernels takes at its peak. Factors of one kernel are
@@ -309,7 +313,7 @@ ByteCount LowRankBytes(const LpMklOptions& options, const ProblemShape& shape) {
   // memory, and so are the columns of theirs that kernels on some columns read.
   const ByteCount inputs =
       (ByteCount(shape.rows) * ByteCount(shape.columns - shape.columns_in_files) +
-       SampledRows(options, shape.rows, shape.kernels) *
+       SampledRows(options, low_rank) *
            (ByteCount(shape.columns) + ByteCount(shape.source_columns))) *
       ByteCount(sizeof(double));
   return ByteCount(LowRankFamilyKeptBytes(low_rank)) +

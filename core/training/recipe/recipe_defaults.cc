@@ -112,7 +112,6 @@ std::string ByWhat(const ValidationOptions& validation) {
 // What one training takes on a usual machine.
 absl::StatusOr<double> UsualSeconds(const LearnerEntry& entry, TrainingRecipe recipe,
                                     const Dataset& dataset, const RunContext& context) {
-  recipe.path.reset();
   recipe.validation = {};
   recipe.stability.reset();
   recipe.ranking_test.reset();
@@ -133,7 +132,8 @@ absl::Status CheckApproximation(const LearnerEntry& entry, const Dataset& datase
   }
   const auto asked_options = CompleteOptions(entry, completed.recipe.options);
   const auto exact_options = CompleteOptions(entry, exact.options);
-  if (!asked_options.ok() || !exact_options.ok() || *asked_options == *exact_options) {
+  if (!asked_options.ok() || !exact_options.ok() || *asked_options == *exact_options ||
+      !entry.create(*exact_options).ok()) {
     return absl::OkStatus();
   }
   const auto asked = UsualSeconds(entry, completed.recipe, dataset, context);
@@ -144,7 +144,7 @@ absl::Status CheckApproximation(const LearnerEntry& entry, const Dataset& datase
   }
   const std::string options = absl::StrJoin(words, ", ");
   const std::string times = absl::StrCat(std::rint(*asked / *without));
-  const std::string megabytes = absl::StrCat(std::ceil(static_cast<double>(*bytes) / 1e6));
+  const std::string megabytes = absl::StrCat(*bytes / 1'000'000 + 1);
   completed.decisions.push_back(
       {WarningCode::kExactIsCheaper,
        absl::StrCat("This approximation takes about ", times, " times as long as none: ", options,

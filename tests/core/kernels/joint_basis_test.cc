@@ -264,6 +264,26 @@ TEST(JointBasisTest, RowsBeyondTheSampleAreKeptToo) {
   ExpectStable(found, "beyond the sample");
 }
 
+// Rows far from all others, a few in every sample: the first sample has too few of them to fit the
+// features there, so that fresh ones add theirs.
+TEST(JointBasisTest, RowsThatAFreshSampleIsKeptWorseOnAreAdded) {
+  RowMatrix rows = RandomRows(20000, 3, 12);
+  for (Index i = 3; i < rows.rows(); i += 300) {
+    rows.row(i) *= 8.0;
+  }
+  const auto data = BlockOf(rows);
+  const Landmarks landmarks = EveryFifth(*data, 40);
+  const Found found = Find(*data, landmarks, ManyWidths(), {1e-8, 1});
+  EXPECT_GT(found.basis.sampled.size(), 3000 + landmarks.rows.size());
+  EXPECT_LE(found.basis.left_out, 1e-8);
+  const Matrix left = LeftOut(found);
+  const Vector energies = left.colwise().squaredNorm();
+  const double total = (ScaleOfFeatures(found).asDiagonal() * found.values).squaredNorm();
+  EXPECT_LE(energies(found.basis.sampled).sum(), 1e-8 * total);  // of all that were added, too
+  EXPECT_LE(energies.sum(), 1e-4 * total);
+  ExpectStable(found, "with rows of fresh samples");
+}
+
 // A kernel so narrow that each landmark is its own only neighbour: what it has is at the landmarks,
 // few of which are among 3000 rows of 60,000.
 TEST(JointBasisTest, LandmarksThatAreNotDrawnAreKept) {

@@ -56,6 +56,12 @@ TEST(ExactIsCheaperTest, NotOfManyRowsAndNotOfExactKernels) {
   EXPECT_EQ(FindExactIsCheaper(Complete(5700, {{"approximation", std::string("none")}})), nullptr);
 }
 
+TEST(ExactIsCheaperTest, NotWhereOtherOptionsAreForLowRankAlone) {
+  OptionValues options = LowRank(300);
+  options["outer_loop"] = std::string("interleaved");
+  EXPECT_EQ(FindExactIsCheaper(Complete(5700, options)), nullptr);
+}
+
 TEST(ExactIsCheaperTest, WhatIsWrongIsLeftToTheTraining) {
   EXPECT_EQ(FindExactIsCheaper(Complete(5700, LowRank(0))), nullptr);
   EXPECT_EQ(FindExactIsCheaper(Complete(5700, {{"approximation", 3.0}})), nullptr);
