@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -26,12 +25,12 @@ constexpr double kTolerated = 100;  // times the tolerance, on a fresh sample
 // The tolerance of kernels that follow from others, as a multiple of that of the basis: it moved
 // optima of real data by 1e-4 at a tolerance of 1e-8, as the tolerance itself does.
 constexpr double kSparedTolerance = 50;
-constexpr double kMostSpared = 1e-2;  // of what that may be
+constexpr double kMostSpared = 1e-2;  // which it does not exceed
 // Kernels are fitted, not projected: the root of what is left moves them. So less than the tolerance
 // is left, at a twentieth more columns.
 constexpr double kFitted = 0.1;
-constexpr double kBasisRounding =
-    1e-15;  // of the sample's squared norm: less may be rounding alone
+// Of the sample's squared norm: less may be rounding alone.
+constexpr double kBasisRounding = 1e-15;
 // A panel takes features that have this share of what is left of its first one at least, without
 // what those before them in the panel have of them.
 constexpr double kLeastPivot = 0.25;

@@ -109,7 +109,7 @@ std::string ByWhat(const ValidationOptions& validation) {
                                       : "over the folds";
 }
 
-// What one training takes on a usual machine.
+// What the training takes on a usual machine, all values of a path and nothing of its validation.
 absl::StatusOr<double> UsualSeconds(const LearnerEntry& entry, TrainingRecipe recipe,
                                     const Dataset& dataset, const RunContext& context) {
   recipe.validation = {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -262,6 +263,14 @@ TEST(JointBasisTest, RowsBeyondTheSampleAreKeptToo) {
   const Found found = Find(*data, EveryFifth(*data, 40), ManyWidths(), {1e-6, 1});
   EXPECT_LE(ShareLeftOut(found), 100e-6);
   ExpectStable(found, "beyond the sample");
+}
+
+// A fit to no more rows than it has columns goes through all of them and says nothing of others.
+TEST(JointBasisTest, ASampleHasMoreRowsThanTheBasisColumns) {
+  for (const Index columns : {1, 2500, 4000, 1'000'000}) {
+    EXPECT_GE(JointSampleRows(columns), columns + columns / 2) << columns;
+  }
+  EXPECT_GT(JointSampleRows(std::numeric_limits<Index>::max()), 0);
 }
 
 // Rows far from all others, a few in every sample: the first sample has too few of them to fit the

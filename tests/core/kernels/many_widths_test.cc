@@ -216,8 +216,7 @@ TEST(LowRankFamilyBasisTest, WhatIsLostOfAFewRowsUnlikeAllOthersIsTold) {
   }
 }
 
-// Two clusters so far apart that no width reaches from one to the other: widths in
-// between still follow from their neighbours, or the family uses all.
+// Two clusters so far apart that no width reaches from one to the other.
 TEST(LowRankFamilyBasisTest, ClustersFarApart) {
   RowMatrix rows = RandomRows(9000, 3, 12);
   for (Index i = 0; i < rows.rows(); i += 2) {
