@@ -33,7 +33,7 @@ struct CompletedRecipe {
 //    kFoldsOfDefaultPath folds when it has no validation; by the rows that a column of the role
 //    split holds out, if there is one; by one split under a time limit, which folds could not be
 //    sure to keep. Data that cannot be divided so go without a path.
-// 3. An approximation that costs more than twice as much as none stays, but the user is told.
+// 3. An approximation that is expected to cost more than none stays, but the user is told.
 // Errors: those of FindTarget; kInvalidArgument naming the field "learner" when it learns classes
 // alone and an open target has more different numbers than there may be classes; kCancelled.
 absl::StatusOr<CompletedRecipe> CompleteRecipe(const LearnerEntry& entry,
