@@ -36,7 +36,7 @@ def settings_of(groups, squared_bandwidths, penalty):
     return {
         "lambda": penalty, "lambda_unit": "absolute", "normalization": "none", "loss": "squared_hinge",
         "bandwidths": [math.sqrt(squared) for squared in squared_bandwidths], "candidates": CANDIDATES,
-        "max_groups": groups, "gap": GAP,
+        "max_groups": groups, "groups_per_round": 1, "gap": GAP,
     }  # fmt: skip
 
 

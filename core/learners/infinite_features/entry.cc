@@ -155,7 +155,7 @@ size_t FeatureNumbers(const InfiniteFeaturesOptions& options, const ProblemShape
   return (ByteCount(MostGroups(options, shape.columns)) * of_group).value();
 }
 
-// Rounds as many as groups; a round scans its candidates once and solves in about three iterations
+// A round scans its candidates once and solves in about three iterations
 // of three passes each.
 LearnerWork EstimateWork(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
   const auto rows = static_cast<double>(shape.rows);
@@ -168,7 +168,7 @@ LearnerWork EstimateWork(const InfiniteFeaturesOptions& options, const ProblemSh
   const auto per_group = static_cast<double>(ColumnsPerGroup(options));
   const double rounds = options.selection == SelectionChoice::kFixed
                             ? 1
-                            : std::min(groups / static_cast<double>(options.groups_per_round) + 3,
+                            : std::min(RoundsOfGrowth(options, shape.columns) + 3,
                                        static_cast<double>(options.max_rounds));
   const double columns = groups * per_group;
   const double mean_columns = columns / 2;

@@ -353,11 +353,12 @@ absl::Status InfiniteFeaturesLearner::Admit(const SearchRound& found, RunContext
   state_.promised = kInfinity;
   state_.round_iterations = 0;
   const bool fixed = options_.selection == SelectionChoice::kFixed;
-  MERCER_ASSIGN_OR_RETURN(
-      const Index admitted,
-      Append(fixed ? found.Best(state_.lambdas, -1, found.candidates)
-                   : found.Best(state_.lambdas, 1 + options_.violation, options_.groups_per_round),
-             context));
+  const Index most =
+      GroupsOfRound(options_, family_->num_inputs(), static_cast<Index>(state_.groups.size()));
+  MERCER_ASSIGN_OR_RETURN(const Index admitted,
+                          Append(fixed ? found.Best(state_.lambdas, -1, found.candidates)
+                                       : found.Best(state_.lambdas, 1 + options_.violation, most),
+                                 context));
   if (fixed) {
     EndSearch(SearchEnd::kFixed);
   }

@@ -14,8 +14,8 @@
 // Notation     lambda_p, lambda_s -> Lambdas; theta_g -> ScaledGroup::parameters; the scale of
 //              column j -> ScaledGroup::scales.
 // Method       Column generation: candidates are drawn, those that break the conditions of
-//              optimality most (by default the worst alone) enter the model, the restricted problem
-//              is solved again (core/solvers/group/group_problem.h).
+//              optimality most enter the model, the restricted problem is solved again
+//              (core/solvers/group/group_problem.h).
 // Guarantees   With the solver newton the objective never rises. After the search one accurate
 //              solve; the certificate is about the groups that are listed. That no candidate was
 //              found says nothing about those that were not drawn.

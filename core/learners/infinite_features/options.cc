@@ -176,9 +176,10 @@ void AddSearch(Schema& schema) {
       {{"generated", SelectionChoice::kGenerated},
        {"selected", SelectionChoice::kSelected},
        {"fixed", SelectionChoice::kFixed}},
-      {.meaning = "generated: candidates are drawn in every round, and the one that breaks the "
-                  "conditions of optimality most enters the model. selected: all candidates are "
-                  "drawn once. fixed: the features are given in advance and enter at once: gabor "
+      {.meaning = "generated: candidates are drawn in every round, and those that break the "
+                  "conditions of optimality most enter the model (groups_per_round). selected: "
+                  "all candidates are drawn once. fixed: the features are given in advance and "
+                  "enter at once: gabor "
                   "a grid, fourier the first max_groups that are drawn, columns all. The last two "
                   "are baselines.",
        .source = kPaper});
@@ -203,8 +204,10 @@ void AddSearch(Schema& schema) {
   schema.Integer(
       "groups_per_round", &InfiniteFeaturesOptions::groups_per_round,
       {.meaning = "Groups that enter the model in one round. More save rounds and choose "
-                  "worse features.",
-       .min = 1,
+                  "worse features. 0: one; fourier with a list of bandwidths and without "
+                  "ascent_steps: another with every 50 groups in the model; columns, where all "
+                  "may enter: as many as the model has, at least 16 and at most 100.",
+       .min = 0,
        .max = 100,
        .source = kChosen});
   schema.Integer(

@@ -44,7 +44,7 @@ struct InfiniteFeaturesOptions {
   int64_t dictionary_size = 3000;
   int64_t values_per_parameter = 3;
   int64_t max_groups = 100;
-  int64_t groups_per_round = 1;
+  int64_t groups_per_round = 0;  // 0: GroupsOfRound()
   int64_t ascent_steps = 0;
   int64_t patience = 3;
   double violation = 1e-3;

@@ -18,6 +18,15 @@ namespace {
 // A range that was not given goes from the median distance divided by this to the median times
 // this.
 constexpr double kMedianRange = 4;
+// Of so many groups another may enter with each round's first: few enough that the first ones are chosen one by one.
+constexpr Index kGroupsForAnother = 50;
+constexpr Index kMostAtOnce = 100;
+// Of columns that may all enter, whose order changes the time alone.
+constexpr Index kFewestColumns = 16;
+
+bool MayHaveAllColumns(const InfiniteFeaturesOptions& options, Index num_inputs) {
+  return options.family == FamilyChoice::kColumns && options.max_groups >= num_inputs;
+}
 
 BandwidthDraw DrawOf(BandwidthChoice choice) {
   switch (choice) {
@@ -318,6 +327,30 @@ Index MostGroups(const InfiniteFeaturesOptions& options, Index num_inputs) {
       break;
   }
   return most;
+}
+
+Index GroupsOfRound(const InfiniteFeaturesOptions& options, Index num_inputs, Index groups) {
+  if (options.groups_per_round > 0) {
+    return options.groups_per_round;
+  }
+  if (MayHaveAllColumns(options, num_inputs)) {
+    return std::clamp(groups, kFewestColumns, kMostAtOnce);
+  }
+  // One climbs in a round, and the others would enter from where they were drawn. Where more than a direction is drawn, such as
+  // bandwidths from a range, the best of a round are often of one kind, and models of the same accuracy would have half as many groups
+  // again.
+  const bool differ = options.family == FamilyChoice::kFourier &&
+                      options.bandwidth_rule == BandwidthChoice::kList && options.ascent_steps == 0;
+  return differ ? std::min(1 + groups / kGroupsForAnother, kMostAtOnce) : 1;
+}
+
+double RoundsOfGrowth(const InfiniteFeaturesOptions& options, Index num_inputs) {
+  const Index most = MostGroups(options, num_inputs);
+  double rounds = 0;
+  for (Index groups = 0; groups < most; ++rounds) {
+    groups += GroupsOfRound(options, num_inputs, groups);
+  }
+  return rounds;
 }
 
 ColumnPrecision PrecisionFor(double relative_gap, Index rows, Index columns) {

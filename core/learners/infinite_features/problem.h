@@ -54,6 +54,10 @@ inline constexpr Index kColumnsOfBatch = 8;
 Index FixedGroups(const InfiniteFeaturesOptions& options);
 // The most groups that a model on rows of so many columns may have.
 Index MostGroups(const InfiniteFeaturesOptions& options, Index num_inputs);
+// How many groups may enter a model of so many groups in one round.
+Index GroupsOfRound(const InfiniteFeaturesOptions& options, Index num_inputs, Index groups);
+// About how many rounds it takes until the model has MostGroups().
+double RoundsOfGrowth(const InfiniteFeaturesOptions& options, Index num_inputs);
 // The precision of so many columns: single precision saves memory and time where they are large,
 // but gaps below 1e-5 need double precision.
 ColumnPrecision PrecisionFor(double relative_gap, Index rows, Index columns);

@@ -8,6 +8,7 @@
 
 #include "core/base/status/errors.h"
 #include "core/features/feature_family_spec.h"
+#include "core/learners/infinite_features/problem.h"
 #include "tests/core/learners/infinite_features/feature_problems.h"
 #include "tests/support/json_fixture.h"
 #include "tests/support/model_terms.h"
@@ -132,6 +133,36 @@ TEST(InfiniteFeaturesTest, TheBudgetOfGroupsIsKept) {
                 static_cast<double>(SearchEnd::kMaxGroups));
     }
   }
+}
+
+// One by one at first, then more at once; columns that may all enter come in large batches.
+TEST(InfiniteFeaturesTest, RoundsAdmitMoreAsTheModelGrows) {
+  InfiniteFeaturesOptions options;
+  const auto of_round = [&options](Index groups) { return GroupsOfRound(options, 40, groups); };
+  EXPECT_EQ(of_round(0), 1);
+  EXPECT_EQ(of_round(49), 1);
+  EXPECT_EQ(of_round(50), 2);
+  EXPECT_EQ(of_round(500), 11);
+  EXPECT_EQ(RoundsOfGrowth(options, 40), 75);  // of 100 groups
+  options.groups_per_round = 7;
+  EXPECT_EQ(of_round(500), 7);
+  options.groups_per_round = 0;
+  options.ascent_steps = 1;
+  EXPECT_EQ(of_round(500), 1);
+  options.ascent_steps = 0;
+  options.bandwidth_rule = BandwidthChoice::kLinear;
+  EXPECT_EQ(of_round(500), 1);
+  options.family = FamilyChoice::kColumns;
+  options.max_groups = 39;
+  EXPECT_EQ(of_round(30), 1);
+
+  RowMatrix values = NormalMatrix(300, 40, 7);
+  Matrix signs = (values.rowwise().sum().array() > 0).select(Matrix::Ones(300, 1), -1.0);
+  const TrainingOutcome of_columns =
+      MustTrain({{"family", "columns"}, {"lambda", 1e-4}},
+                MakeProblem(TargetKind::kClassification, std::move(values), std::move(signs), {}));
+  EXPECT_EQ(MetricOf(of_columns, "features.listed"), 40);
+  EXPECT_LE(MetricOf(of_columns, "features.rounds"), 4);  // 16, 16, 8, and none
 }
 
 TEST(InfiniteFeaturesTest, TheNumberOfRoundsIsKept) {

@@ -81,9 +81,10 @@ class InfiniteFeaturesRegressor(TaskRegressor):
     max_frequency : float, default=0.5
         Gabor: the largest frequency. Unit: 1/pixel. In [0, inf).
     selection : {'generated', 'selected', 'fixed'}, default='generated'
-        Generated: candidates are drawn in every round, and the one that breaks the conditions of optimality most enters
-        the model. selected: all candidates are drawn once. fixed: the features are given in advance and enter at once:
-        gabor a grid, fourier the first max_groups that are drawn, columns all. The last two are baselines.
+        Generated: candidates are drawn in every round, and those that break the conditions of optimality most enter the
+        model (groups_per_round). selected: all candidates are drawn once. fixed: the features are given in advance and
+        enter at once: gabor a grid, fourier the first max_groups that are drawn, columns all. The last two are
+        baselines.
     values_per_parameter : int, default=3
         Gabor, fixed: values of each of the four parameters; the grid has every combination. In [1, 10].
     dictionary_size : int, default=3000
@@ -91,8 +92,10 @@ class InfiniteFeaturesRegressor(TaskRegressor):
     max_groups : int, default=100
         Groups of features (for fourier: pairs) that the model may have. Time grows with the square, memory with the
         number. In [1, 10000].
-    groups_per_round : int, default=1
-        Groups that enter the model in one round. More save rounds and choose worse features. In [1, 100].
+    groups_per_round : int, default=0
+        Groups that enter the model in one round. More save rounds and choose worse features. 0: one; fourier with a
+        list of bandwidths and without ascent_steps: another with every 50 groups in the model; columns, where all may
+        enter: as many as the model has, at least 16 and at most 100. In [0, 100].
     ascent_steps : int, default=0
         Fourier: steps uphill that the best candidate of a round makes before it enters, in its direction and, with
         bandwidths from a range, in its bandwidth. It takes the place of most draws. The model fits more closely at the
@@ -207,7 +210,7 @@ class InfiniteFeaturesRegressor(TaskRegressor):
         values_per_parameter: int = 3,
         dictionary_size: int = 3000,
         max_groups: int = 100,
-        groups_per_round: int = 1,
+        groups_per_round: int = 0,
         ascent_steps: int = 0,
         patience: int = 3,
         violation: float = 0.001,
