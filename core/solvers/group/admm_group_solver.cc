@@ -157,11 +157,15 @@ absl::Status AdmmGroupSolver::Prepare(Index known, const GroupPoint& point,
   const Index appended = known > 0 ? problem().num_columns() - known : 0;
   Matrix fresh(appended, problem().num_tasks());
   for (Index t = 0; t < problem().num_tasks() && appended > 0; ++t) {
-    const Matrix columns = problem().task(t).columns->Columns(known, problem().num_columns());
-    MERCER_ASSIGN_OR_RETURN(
-        const Matrix products,
-        ProductOverRows(columns, state_.multipliers[static_cast<size_t>(t)], context));
-    fresh.col(t) = -products;
+    for (Index first = 0; first < appended; first += FeatureColumns::kColumnsAtOnce) {
+      const Index count = std::min(FeatureColumns::kColumnsAtOnce, appended - first);
+      const Matrix columns =
+          problem().task(t).columns->Columns(known + first, known + first + count);
+      MERCER_ASSIGN_OR_RETURN(
+          const Matrix products,
+          ProductOverRows(columns, state_.multipliers[static_cast<size_t>(t)], context));
+      fresh.col(t).segment(first, count) = -products;
+    }
   }
   MERCER_RETURN_IF_ERROR(systems_.Extend(problem(), known, context));
   state_.best_gap = kInfinity;

@@ -53,12 +53,16 @@ absl::Status AdmmSystems::ExtendProducts(const GroupProblem& problem, const Feat
     }
     return absl::OkStatus();
   }
-  const Matrix appended = columns.Columns(known, d);
   Matrix border(d, d - known);
-  MERCER_RETURN_IF_ERROR(columns.MultiplyTransposed(appended, border, context));
   products.column_sums.conservativeResize(d);
-  for (Index c = known; c < d; ++c) {
-    products.column_sums(c) = SumOfRows(appended.col(c - known));
+  for (Index first = known; first < d; first += FeatureColumns::kColumnsAtOnce) {
+    const Index count = std::min(FeatureColumns::kColumnsAtOnce, d - first);
+    const Matrix appended = columns.Columns(first, first + count);
+    MERCER_RETURN_IF_ERROR(
+        columns.MultiplyTransposed(appended, border.middleCols(first - known, count), context));
+    for (Index c = 0; c < count; ++c) {
+      products.column_sums(first + c) = SumOfRows(appended.col(c));
+    }
   }
   if (problem.bias) {
     border.noalias() -=

@@ -31,6 +31,8 @@ class FeatureColumns {
   static constexpr Index kTileRows = kRowPiece;
   // So many rows' scores are computed before their slopes are asked for; divides kTileRows.
   static constexpr Index kPassRows = 256;
+  // Appended columns are copied so many at a time: copies of all would take as much as they do.
+  static constexpr Index kColumnsAtOnce = 8;
 
   // Begins without columns.
   FeatureColumns(Index rows, ColumnPrecision precision);

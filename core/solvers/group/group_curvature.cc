@@ -121,16 +121,19 @@ absl::Status GroupCurvature::Extend(const GroupProblem& problem, Index known, Ru
   std::vector<Gram> grown = grams_;
   for (Gram& gram : grown) {
     const FeatureColumns& columns = *problem.task(gram.task).columns;
-    Matrix weighted = columns.Columns(known, d);
-    weighted.array().colwise() *= gram.curvatures.array();
-    Matrix cross(d, d - known);
-    MERCER_RETURN_IF_ERROR(columns.MultiplyTransposed(weighted, cross, context));
     gram.products.conservativeResize(d, d);
     gram.products.rightCols(d - known).setZero();
-    gram.products.bottomRows(d - known) = cross.transpose();
     gram.column_sums.conservativeResize(d);
-    for (Index c = known; c < d; ++c) {
-      gram.column_sums(c) = SumOfRows(weighted.col(c - known));
+    for (Index first = known; first < d; first += FeatureColumns::kColumnsAtOnce) {
+      const Index count = std::min(FeatureColumns::kColumnsAtOnce, d - first);
+      Matrix weighted = columns.Columns(first, first + count);
+      weighted.array().colwise() *= gram.curvatures.array();
+      Matrix cross(d, count);
+      MERCER_RETURN_IF_ERROR(columns.MultiplyTransposed(weighted, cross, context));
+      gram.products.middleRows(first, count) = cross.transpose();
+      for (Index c = 0; c < count; ++c) {
+        gram.column_sums(first + c) = SumOfRows(weighted.col(c));
+      }
     }
   }
   grams_ = std::move(grown);
