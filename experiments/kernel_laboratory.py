@@ -3,6 +3,8 @@
 import baselines
 import hold_out
 import kernel_trainings
+import paper_stopping
+import perturbation
 import splits
 from laboratory import Laboratory
 
@@ -37,6 +39,34 @@ class KernelLaboratory(Laboratory):
             return kernel_trainings.train(self._client, used, settings, self._threads)
 
         return self._measure("mercer", name, number, {**settings, "factors": "kept", "rows": rows}, call)
+
+    def penalised(self, name, number, settings):
+        """SMO-MKL's penalised form of the same problem; see kernel_trainings.train_penalised."""
+        return self._measure(
+            "mercer", name, number, {**settings, "form": "penalised"},
+            lambda: kernel_trainings.train_penalised(
+                self._client, self.split(name, number), settings, self._threads
+            ),
+        )  # fmt: skip
+
+    def stopping(self, name, number, settings, rows=None):
+        """Splitting with the paper's stopping rule on the first `rows` training rows; see paper_stopping.compare."""
+
+        def call():
+            split = self.split(name, number)
+            used = split if rows is None else splits.first_rows(split, rows)
+            return paper_stopping.compare(self._client, used, settings, self._threads)
+
+        return self._measure("mercer", name, number, {**settings, "study": "stopping", "rows": rows}, call)
+
+    def perturbation(self, name, number, settings, rows):
+        """What Nystrom kernels change on the first `rows` training rows; see perturbation.compare."""
+        return self._measure(
+            "mercer", name, number, {**settings, "study": "perturbation", "rows": rows},
+            lambda: perturbation.compare(
+                self._client, splits.first_rows(self.split(name, number), rows), settings, self._threads
+            ),
+        )  # fmt: skip
 
     def nystroem(self, name, number, landmarks):
         """Nystroem features with the SVC's gamma, and a LinearSVC; its C is searched for on the first division."""

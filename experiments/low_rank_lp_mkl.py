@@ -15,11 +15,15 @@ from study_costs import costs
 from study_equal_accuracy import equal_accuracy
 from study_kernels import kernels
 from study_landmarks import landmarks
+from study_perturbation import perturbation
+from study_smo_mkl import smo_mkl
 from study_solvers import solvers
+from study_stopping import stopping
 
 EXPERIMENTS = {
     "accuracy": accuracy, "kernels": kernels, "landmarks": landmarks, "costs": costs, "equal_accuracy": equal_accuracy,
-    "solvers": solvers,
+    "solvers": solvers, "perturbation": perturbation, "smo_mkl": smo_mkl,
+    "stopping": stopping,
 }  # fmt: skip
 
 if __name__ == "__main__":

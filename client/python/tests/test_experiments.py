@@ -4,14 +4,20 @@ import dataclasses
 import gzip
 
 import data_sets
+import gaussian_factors
 import numpy as np
 import pytest
+import splitting
 import study_accuracy
 import study_equal_accuracy
+import study_perturbation
+import study_smo_mkl
 import study_solvers
+import study_stopping
 from experiments_lib import cells
 from kernel_laboratory import KernelLaboratory
 from measurements import Measurements, markdown, spread
+from sklearn.svm import SVC
 from splits import accuracy, first_rows, make_split
 
 ALL_METHODS = ("mercer", "svc", "nystroem")
@@ -45,6 +51,13 @@ def small(monkeypatch):
     monkeypatch.setattr(study_equal_accuracy, "LANDMARKS", (5, 10, 20))
     monkeypatch.setattr(study_solvers, "SOLVERS", ("newton",))
     monkeypatch.setattr(study_solvers, "ROWS", (40,))
+    monkeypatch.setattr(study_perturbation, "LANDMARKS", (5, 20, 60))
+    monkeypatch.setattr(study_perturbation, "ROWS", 60)
+    monkeypatch.setattr(study_smo_mkl, "LANDMARKS", (5, 105))
+    monkeypatch.setattr(study_smo_mkl, "NORMS", study_accuracy.NORMS)
+    monkeypatch.setattr(study_stopping, "KERNELS", 3)
+    monkeypatch.setattr(study_stopping, "RUNS", (("magic", 60, 20), ("adult", None, 20)))
+    monkeypatch.setattr(study_stopping, "OF_RANK", (("magic", None, 40),))
 
 
 def test_files_are_joined_and_labels_are_signs(folder):
@@ -154,11 +167,69 @@ def test_equal_accuracy_ends_where_it_is_reached(client, folder, small):
 def test_solvers_learn_from_as_many_rows_as_they_are_given(client, folder, small):
     table = study_solvers.solvers(KernelLaboratory(folder, client, Measurements(), ALL_METHODS, 1), ["magic"], range(1))
     lines = cells(table)
-    few, many = lines[2:5], lines[7:]
-    assert [row[:3] for row in few] == [
-        ["magic", "105", "1000"],
-        ["magic", "105", "1"],
-        ["magic", "40", "1000"],
-    ]
-    assert [row[:3] for row in many] == [["magic", "105", "1000"]]
-    assert all("gap" not in row[3] for row in few + many)
+    few, of_rank, many = lines[2:5], lines[7:8], lines[10:]
+    whole, part = ["magic", "105"], ["magic", "40"]
+    assert [row[:3] for row in few] == [[*whole, "1000"], [*whole, "1"], [*part, "1000"]]
+    assert [row[:3] for row in of_rank] == [[*whole, "1000"]]
+    assert [row[:3] for row in many] == [[*part, "1000"], [*part, "1"]]
+    assert all("gap" not in row[3] for row in few + of_rank + many)
+
+
+def test_bounds_of_low_rank_hold(client, folder, small):
+    laboratory = KernelLaboratory(folder, client, Measurements(), ALL_METHODS, 1)
+    lines = cells(study_perturbation.perturbation(laboratory, ["magic"], range(1)))
+    tables = [lines[first : first + 5] for first in range(0, len(lines), 5)]
+    assert len(tables) == 4
+    for table in tables[::2]:
+        values = np.array([[float(cell) for cell in row[1:]] for row in table[2:]])
+        _, bound, spectral, certificate, difference = values.T
+        assert np.all(difference > -3 * study_perturbation.GAP)
+        assert np.all(difference <= spectral + 3 * study_perturbation.GAP)
+        assert np.all(spectral <= bound) and np.all((certificate >= 0) & (certificate <= 1))
+        assert np.all(values[-1, [0, 3, 4]] < 1e-4)  # every row is a landmark
+    for table in tables[1::2]:
+        values = np.array([[float(cell) for cell in row[1:]] for row in table[2:4]])
+        _, bound, sharper, distance, norm, most = values.T
+        assert np.all(distance <= 1.01 * np.minimum(bound, sharper))
+        assert np.all(norm <= most)
+
+
+def test_penalised_smo_mkl_solves_the_same_problem(client, folder, small):
+    laboratory = KernelLaboratory(folder, client, Measurements(), ALL_METHODS, 1)
+    for line in cells(study_smo_mkl.smo_mkl(laboratory, ["magic"], range(1))):
+        if line[0] != "magic":
+            continue
+        exact, constrained, penalised = line[3:]
+        assert exact.split(";")[0] == constrained.split(";")[0] == penalised.split(";")[0]
+        assert float(penalised.split("norm ")[1]) == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_splitting_finds_the_machine_and_the_paper_ends_it_before(monkeypatch, merged):
+    random = np.random.default_rng(7)
+    rows = random.normal(size=(60, 2))
+    labels = np.where(rows[:, 0] + rows[:, 1] ** 2 + 0.5 * random.normal(size=60) > 1, 1.0, -1.0)
+    features = [labels[:, None] * gaussian_factors.factor(rows, rows[:20], bandwidth) for bandwidth in (1.0, 3.0)]
+    values = sum(block @ block.T for block in features)
+    machine = SVC(C=10.0, kernel="precomputed", tol=1e-9).fit(values * np.outer(labels, labels), labels)
+    dual = np.zeros(60)
+    dual[machine.support_] = np.abs(machine.dual_coef_[0])
+    optimum = dual.sum() - 0.5 * dual @ values @ dual
+    early = splitting.solve(features, labels, 10.0, merged, 60.0)
+    assert early["ended"] == "change"
+    assert early["dual"] < optimum * (1 - 1e-3) and early["primal"] > optimum * (1 + 1e-3)
+    monkeypatch.setattr(splitting, "CHANGE", 0.0)
+    late = splitting.solve(features, labels, 10.0, merged, 60.0)
+    assert late["ended"] == "iterations"
+    assert late["dual"] <= optimum * (1 + 1e-9) and late["primal"] >= optimum * (1 - 1e-9)
+    np.testing.assert_allclose([late["dual"], late["primal"], late["objective"]], optimum, rtol=1e-4)
+    assert splitting.solve(features, labels, 10.0, merged, 0.0)["iterations"] == splitting.CLOCK_EVERY
+
+
+def test_stopping_tells_how_each_form_ended(client, folder, small):
+    laboratory = KernelLaboratory(folder, client, Measurements(), ALL_METHODS, 1)
+    rows = cells(study_stopping.stopping(laboratory, ["magic"], range(1)))[2:]
+    assert [row[:3] for row in rows] == [["magic", "60", "20"], ["magic", "60", "20"], ["magic", "105", "40"]]
+    for row in rows:
+        assert row[5].startswith(("change", "3000")) and row[9].startswith(("change", "3000"))
+        assert all(0 < float(row[column]) for column in (7, 8, 11, 12))
