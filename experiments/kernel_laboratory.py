@@ -7,6 +7,7 @@ import paper_stopping
 import perturbation
 import splits
 from laboratory import Laboratory
+from mercer.errors import JobFailedError
 
 
 class KernelLaboratory(Laboratory):
@@ -18,6 +19,19 @@ class KernelLaboratory(Laboratory):
             "mercer", name, number, settings,
             lambda: kernel_trainings.train(self._client, self.split(name, number), settings, self._threads),
         )  # fmt: skip
+
+    def limited(self, name, number, settings):
+        """The same within a time limit that may end before there is a model: then only ``stop`` is known, no_model."""
+
+        def call():
+            try:
+                return kernel_trainings.train(self._client, self.split(name, number), settings, self._threads)
+            except JobFailedError as error:
+                if error.reason != "NO_MODEL":
+                    raise
+                return {"stop": "no_model"}
+
+        return self._measure("mercer", name, number, settings, call)
 
     def held_out(self, name, number, settings):
         """The same on a part of the training rows, and tested on the others."""

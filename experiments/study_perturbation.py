@@ -2,7 +2,7 @@
 
 from measurements import markdown
 
-SETS = ("svmguide1",)
+SETS = ("svmguide1", "magic")
 ROWS = 1500
 LANDMARKS = (25, 50, 100, 200)
 COSTS = (1.0, 1000.0)
@@ -25,8 +25,8 @@ def _settings(cost, landmarks):
 
 
 def _optima(name, cost, records):
-    header = ["N", "error of the kernels", "s", "s, spectral norm", "exact_certificate", "difference of the optima"]
-    fields = ("error", "bound", "spectral_bound", "certificate", "difference")
+    header = ["N", "error of the kernels", "s", "s, spectral norm", "1/2 a''Ea'", "exact_certificate", "difference"]
+    fields = ("error", "bound", "spectral_bound", "found_bound", "certificate", "difference")
     title = f"{name}, C = {cost:g}: shares of the exact optimum (of the kernel sum's norm for the error)\n\n"
     return title + _table(header, fields, records)
 
@@ -39,10 +39,13 @@ def _duals(name, cost, records):
 
 def _table(header, fields, records):
     return markdown(header, [
-        [count, *(_text(record and record[name]) for name in fields)]
+        [count, *(_text(record, name) for name in fields)]
         for count, record in zip(LANDMARKS, records, strict=True)
     ])  # fmt: skip
 
 
-def _text(value):
-    return None if value is None else f"{value:.1e}"
+def _text(record, name):
+    if record is None:
+        return None
+    # The smallest eigenvalue is 0 to rounding.
+    return "none" if record[name] is None else f"{record[name]:.1e}"

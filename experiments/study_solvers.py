@@ -42,7 +42,8 @@ def solvers(laboratory, names, numbers):
 def _table(laboratory, runs, number, kernels, landmarks, limit):
     title = (
         f"Training seconds without the factors of {kernels} kernels of fixed weights 1/{kernels}, {landmarks} "
-        f"landmarks, to a relative gap of {GAP:g}; where {limit:g} seconds or the precision did not suffice, the gap reached:"
+        f"landmarks, to a relative gap of {GAP:g}; where {limit:g} seconds or the precision did not suffice, the "
+        "gap reached:"
     )
     lines = [_line(laboratory, run, number, kernels, landmarks, limit) for run in runs]
     return title + "\n\n" + markdown(["data", "training rows", "C", *SOLVERS], lines)
