@@ -42,5 +42,5 @@ def _cell(record):
     if record["stop"] == "no_model":
         return f"none in {MANY_LIMIT_SECONDS} s"
     text = f"{record['accuracy']:.2f}; {record['seconds']:.1f} s"
-    text += "" if record["stop"] == "converged" else f", gap {record['gap']:.0e}"
+    text += "" if record["stop"] == "converged" else f", gap {record['gap']:.1e}"
     return text + (f", norm {record['norm']:.2f}" if "norm" in record else "")
