@@ -2,9 +2,8 @@
 
 import math
 
-import numpy as np
-
 from measurements import field, markdown, mean, spread, worst
+from significance import accuracy_differences, mean_difference, wilcoxon_p
 
 GROUPS = {"adult-documented": (10, 50, 100, 500), "ijcnn1": (10, 50, 100)}
 SPLITS = 10
@@ -76,35 +75,27 @@ def tuned(laboratory, names, numbers):
     lines = []
     for name in names or GROUPS:
         for groups in TUNED_GROUPS:
-            of_one = {}  # accuracies of GrFL, by split
+            of_one = None  # records of GrFL
             for variant, choices in bandwidths.items():
                 candidates = [settings_of(groups, squares, penalty) for squares in choices for penalty in PENALTIES]
                 chosen = laboratory.chosen("mercer", name, candidates, None)
                 if chosen is None:
                     continue
-                found = {number: laboratory.mercer(name, number, chosen) for number in numbers}
-                records = [record for record in found.values() if record]
-                accuracies = {number: record["accuracy"] for number, record in found.items() if record}
-                of_one = of_one or accuracies
+                found = [laboratory.mercer(name, number, chosen) for number in numbers]
+                differences = accuracy_differences(found, of_one) if of_one else ()
+                of_one = of_one or found
+                records = [record for record in found if record]
                 squares = ", ".join(f"{width**2:g}" for width in chosen["bandwidths"])
                 lines.append([
                     name, groups, variant, len(candidates), squares, f"{chosen['lambda']:g}", len(records),
-                    spread(field(records, "accuracy")), _mean_difference(accuracies, of_one),
+                    spread(field(records, "accuracy")), mean_difference(differences), wilcoxon_p(differences),
                     mean(field(records, "groups"), 0), mean(field(records, "seconds")), worst(field(records, "gap")),
                 ])  # fmt: skip
     header = [
         "data", "groups", "method", "settings searched", "bandwidth^2", "lambda", "splits", "accuracy %", "above GrFL",
-        "groups in use", "training s", "worst gap",
+        "Wilcoxon's p", "groups in use", "training s", "worst gap",
     ]  # fmt: skip
     return "Mean ± deviation over the splits:\n\n" + markdown(header, lines)
-
-
-def _mean_difference(values, others):
-    """Mean difference of the splits that both have, and the standard error of that mean; None of the same values."""
-    differences = np.array([values[number] - others[number] for number in values if number in others])
-    if values is others or len(differences) < 2:
-        return None
-    return f"{differences.mean():+.2f} ± {differences.std(ddof=1) / np.sqrt(len(differences)):.2f}"
 
 
 def _line(name, of, variant, records):

@@ -5,6 +5,7 @@ import hold_out
 import numpy as np
 import peers
 import pytest
+import significance
 import study_budgets
 import study_continuous
 import study_equal_budgets
@@ -167,6 +168,20 @@ def test_both_variants_are_tuned_by_one_search(client, folder, small, monkeypatc
     # One of two bandwidths and lambdas, or both bandwidths and one of two lambdas; the larger lambda leaves a constant.
     assert [row[2:6] for row in rows] == [["GrFL", "4", rows[0][4], "0.5"], ["GrFL-M", "2", "2.5, 4", "0.5"]]
     assert rows[0][4] in ("2.5", "4") and [row[6] for row in rows] == ["2", "2"]
+    assert rows[0][8:10] == ["-", "-"] and float(rows[1][9]) >= 0.5  # two differences never say more
+
+
+def test_wilcoxon_is_that_of_its_tables():
+    # Ranks 1 to 8, of which 3 are those of differences below 0: both tails of W <= 3 have 5 of 256 sums.
+    of_signs = np.array([-1.0, -2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
+    assert significance.wilcoxon_p(of_signs) == f"{2 * 5 / 256:.3f}"
+    assert significance.wilcoxon_p(np.zeros(8)) == "1.000" and significance.wilcoxon_p(of_signs[:1]) is None
+    assert significance.mean_difference(np.array([1.0, 3.0])) == "+2.00 ± 1.00"
+
+
+def test_differences_are_those_of_the_divisions_that_both_have():
+    ours, others = [{"accuracy": 80.1}, {"accuracy": 70.0}, None], [{"accuracy": 80.0}, None, {"accuracy": 5.0}]
+    np.testing.assert_array_equal(significance.accuracy_differences(ours, others), [0.1])
 
 
 def test_equal_budgets_and_equal_accuracies(client, folder, small):
