@@ -85,6 +85,15 @@ class FeatureLaboratory(Laboratory):
 
         return self._measure("mercer", name, number, {**settings, "share": share}, call)
 
+    def curve(self, name, number, settings, share):
+        """infinite_features with the course of its objective; see feature_trainings.train_curve."""
+        return self._measure(
+            "mercer", name, number, {**settings, "share": share, "part": "curve"},
+            lambda: feature_trainings.train_curve(
+                self._client, self.split(name, number, share), settings, self._threads
+            ),
+        )  # fmt: skip
+
     def peer(self, kind, name, number, settings, share, goal):
         """Seconds in which scikit-learn's `kind` comes within 1e-6 of this objective; see peers.reach."""
 

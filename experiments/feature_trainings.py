@@ -7,7 +7,7 @@ import numpy as np
 import trainings
 
 # Of the settings, what is no option of the learner.
-REQUEST = ("gap", "time_limit", "regression")
+REQUEST = ("gap", "time_limit", "max_iterations", "regression")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +26,7 @@ def train(client, split, settings, threads):
     client : mercer.Client
     split : Split
     settings : mapping
-        ``gap``, optionally ``time_limit`` and ``regression``, and options of the learner.
+        ``gap``, optionally ``time_limit``, ``max_iterations`` and ``regression``, and options of the learner.
     threads : int
 
     Returns
@@ -41,16 +41,30 @@ def train(client, split, settings, threads):
 
 def train_model(client, split, settings, threads):
     """The model, and what `train` returns."""
+    model, _, measured = _train(client, split, settings, threads)
+    return model, measured
+
+
+def train_curve(client, split, settings, threads):
+    """What `train` returns, and ``curve``: seconds since the start of the training, and the objective then.
+
+    The server tells of its steps, but of no more than four in a second.
+    """
+    _, events, measured = _train(client, split, settings, threads)
+    curve = [(event.elapsed, event.primal) for event in events if event.kind == "progress" and event.primal is not None]
+    return {**measured, "curve": curve}
+
+
+def _train(client, split, settings, threads):
     options = {name: value for name, value in settings.items() if name not in REQUEST}
     model, events, measured = trainings.train(
         client, split, "infinite_features", options, relative_gap=settings["gap"],
-        time_limit=settings.get("time_limit"), regression=settings.get("regression", False),
-        target_scaling="none", threads=threads,
+        time_limit=settings.get("time_limit"), max_iterations=settings.get("max_iterations"),
+        regression=settings.get("regression", False), target_scaling="none", threads=threads,
     )  # fmt: skip
     metrics = model.metrics()
     summary = model.get()
-    return model, {
-        **measured,
+    measured |= {
         "groups": len(summary.feature_weights.features),
         "outputs": len(summary.coding.output_names),
         "objective": summary.certificate.primal,
@@ -59,6 +73,7 @@ def train_model(client, split, settings, threads):
         "iterations": max((e.message.progress.inner_iterations for e in events if e.kind == "progress"), default=0),
         "memory_estimate": client.job(summary.lineage.job).message.memory_estimate_bytes,
     }
+    return model, events, measured
 
 
 def linear_model(model, columns):

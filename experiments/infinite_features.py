@@ -12,6 +12,7 @@ import command_line
 from feature_laboratory import FeatureLaboratory
 from study_budgets import budgets, shares, tuned
 from study_continuous import continuous
+from study_curves import curves
 from study_equal_budgets import equal_accuracies, equal_budgets
 from study_infinite_kernels import infinite_kernels
 from study_peers import peers
@@ -27,6 +28,7 @@ EXPERIMENTS = {
     "equal_accuracies": equal_accuracies,
     "sparse_values": values,
     "sparse_solvers": solvers,
+    "curves": curves,
     "peers": peers,
     "continuous": continuous,
     "infinite_kernels": infinite_kernels,

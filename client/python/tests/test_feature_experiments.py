@@ -8,6 +8,7 @@ import pytest
 import significance
 import study_budgets
 import study_continuous
+import study_curves
 import study_equal_budgets
 import study_infinite_kernels
 import study_peers
@@ -214,6 +215,25 @@ def test_solvers_find_the_same_objective(client, folder, small):
     assert [row[2] for row in rows] == list(study_sparse_columns.SOLVERS)
     objectives = [float(row[header.index("objective")]) for row in rows]
     np.testing.assert_allclose(objectives, objectives[0], rtol=2e-6)
+
+
+def test_curves_fall_to_one_optimum(client, folder, small, monkeypatch, tmp_path):
+    monkeypatch.setattr(study_curves, "COLUMNS", {"three": FEATURES})
+    monkeypatch.setattr(study_curves, "LAMBDAS", {"three": (1.0,)})
+    monkeypatch.setattr(study_curves, "STEPS", {"three": (1, 2, 3)})
+    path = tmp_path / "results.jsonl"
+    tables = study_curves.curves(laboratory(folder, client, Measurements(path)), ["three"], range(1))
+    used = laboratory(folder, None, Measurements(path), ())
+    assert study_curves.curves(used, ["three"], range(1)) == tables
+    header, _, *rows = cells(tables)
+    assert [row[2] for row in rows] == list(study_curves.WAYS)
+    assert all(abs(float(row[header.index("distance then")])) <= study_curves.GAP for row in rows)
+    for row in rows:
+        seconds = [float(cell) for cell in row[3:8]]
+        assert 0 < seconds[0] and seconds == sorted(seconds)
+    # The first step searches; the weights are still those of the constant.
+    _, points = study_curves.curve(used, "three", 0, 1.0, "fista")
+    assert max(objective for _, objective in points) > 1.1 * min(objective for _, objective in points)
 
 
 def test_peers_stand_beside_our_time(client, folder, small):
