@@ -1,5 +1,7 @@
 """Measures learning with infinitely many features, and what it is compared with."""
 
+import functools
+
 import baselines
 import feature_trainings
 import hold_out
@@ -65,8 +67,16 @@ class FeatureLaboratory(Laboratory):
         """infinite_features on patches of textures; see textures.train."""
         return self._measure(
             "mercer", "brodatz", number, {**settings, "patches": patches},
-            lambda: textures.train(self._client, self._folder, number, patches, settings, self._threads),
+            lambda: textures.train(
+                self._client, self._patches(number, patches), self._patches(number), number, settings, self._threads
+            ),
         )  # fmt: skip
+
+    @functools.cache  # noqa: B019, one laboratory is used, and the patches themselves are on the server
+    def _patches(self, number, count=None):
+        if count is None:
+            return textures.tested_on(self._client, self._folder, number)
+        return textures.learnt_from(self._client, self._folder, number, count)
 
     def linear(self, kind, name, number, components):
         """A LinearSVC on so many features of baselines.FEATURES, gamma and C by held-out rows of the first division."""

@@ -18,7 +18,7 @@ from study_infinite_kernels import infinite_kernels
 from study_peers import peers
 from study_pivots import pivots
 from study_sparse_columns import solvers, values
-from study_textures import textures
+from study_textures import texture_penalties, textures
 
 EXPERIMENTS = {
     "budgets": budgets,
@@ -34,6 +34,7 @@ EXPERIMENTS = {
     "infinite_kernels": infinite_kernels,
     "pivots": pivots,
     "textures": textures,
+    "texture_penalties": texture_penalties,
 }
 
 METHODS = ("mercer", "csi", "ikl", "svc", "nystroem", "fourier", "scikit-learn")

@@ -11,17 +11,25 @@ TEST_PATCHES = 5000
 LEFT, RIGHT = (0, 0, 300, 150), (0, 150, 300, 150)
 
 
-def train(client, folder, number, patches, settings, threads):
-    """Trains infinite_features on so many random patches of each texture, and tests it.
+def learnt_from(client, folder, number, patches):
+    """So many random patches of each left half, on the server."""
+    return _upload(client, folder, patches, 2 * number, LEFT)
+
+
+def tested_on(client, folder, number):
+    """5000 random patches of each right half, on the server."""
+    return _upload(client, folder, TEST_PATCHES, 2 * number + 1, RIGHT)
+
+
+def train(client, learnt, tested, number, settings, threads):
+    """Trains infinite_features on some patches, and tests it on others.
 
     Parameters
     ----------
     client : mercer.Client
-    folder : str
-        Of the data sets.
+    learnt, tested : mercer.datasets.Dataset
     number : int
-        Of the division: it draws the patches.
-    patches : int
+        Of the division that drew the patches.
     settings : mapping
         ``gap``, and options of the learner.
     threads : int
@@ -29,17 +37,16 @@ def train(client, folder, number, patches, settings, threads):
     Returns
     -------
     dict
-        ``accuracy``: in percent, on 5000 patches of each right half; ``groups``: filters with weights other than 0;
-        ``seconds``, ``gap``, ``stop``, ``rounds``.
+        ``accuracy``: in percent; ``groups``: filters with weights other than 0; ``seconds``, ``gap``, ``stop``,
+        ``rounds``.
     """
     options = {name: value for name, value in settings.items() if name != "gap"}
     job = client.train(
-        _patches(client, folder, patches, 2 * number, LEFT), "infinite_features", options, scaling="none",
-        relative_gap=settings["gap"], seed=number, threads=threads, display_name="brodatz",
+        learnt, "infinite_features", options, scaling="none", relative_gap=settings["gap"], seed=number,
+        threads=threads, display_name="brodatz",
     )  # fmt: skip
     events = list(job.progress())
     model = job.result()
-    tested = model.evaluate(_patches(client, folder, TEST_PATCHES, 2 * number + 1, RIGHT))
     summary = model.get()
     return {
         **trainings.durations(events),
@@ -47,11 +54,11 @@ def train(client, folder, number, patches, settings, threads):
         "stop": trainings.stop_reason(summary),
         "groups": len(summary.feature_weights.features),
         "rounds": int(model.metrics()["features.rounds"]),
-        "accuracy": 100.0 * tested["accuracy"],
+        "accuracy": 100.0 * model.evaluate(tested)["accuracy"],
     }
 
 
-def _patches(client, folder, count, seed, region):
+def _upload(client, folder, count, seed, region):
     paths = [pathlib.Path(folder) / file for file in FILES]
     return client.upload_images(
         paths, [path.stem for path in paths], patch=PATCH, count=count, seed=seed, region=region

@@ -310,8 +310,17 @@ def test_textures(client, tmp_path, monkeypatch):
     monkeypatch.setattr(textures, "RIGHT", (0, 20, 40, 20))
     monkeypatch.setattr(study_textures, "PATCHES", (40,))
     monkeypatch.setattr(study_textures, "MOST_FILTERS", 100)
+    monkeypatch.setattr(study_textures, "DRAWS", {40: 2})
+    monkeypatch.setattr(study_textures, "LAMBDAS", (0.5, 1.0))
     laboratory = FeatureLaboratory(tmp_path, client, Measurements(), ("mercer",), 1)
     lines = cells(study_textures.textures(laboratory, None, range(1)))[2:]
     assert [line[2] for line in lines] == ["learnt", "fixed grid"] * 2
     for line in lines:
         assert float(line[3].split()[0]) >= 95
+    header, _, *lines = cells(study_textures.texture_penalties(laboratory, None, None))
+    assert [line[2:5] for line in lines] == [
+        [filters, penalty, "2"] for filters in ("learnt", "fixed grid") for penalty in ("per class", "shared")
+    ] * 2  # fmt: skip
+    for line in lines:
+        assert all(float(line[header.index(f"accuracy %, lambda {of:g}")].split()[0]) >= 90 for of in (0.5, 1.0))
+        assert len(line[header.index("filters in use")].split(" / ")) == 2
