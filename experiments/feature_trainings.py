@@ -7,7 +7,7 @@ import numpy as np
 import trainings
 
 # Of the settings, what is no option of the learner.
-REQUEST = ("gap", "time_limit", "max_iterations", "regression")
+REQUEST = ("gap", "time_limit", "max_iterations", "regression", "lambda_per_row")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +26,8 @@ def train(client, split, settings, threads):
     client : mercer.Client
     split : Split
     settings : mapping
-        ``gap``, optionally ``time_limit``, ``max_iterations`` and ``regression``, and options of the learner.
+        ``gap``, optionally ``time_limit``, ``max_iterations`` and ``regression``, and options of the learner;
+        ``lambda_per_row`` in place of ``lambda``: times the number of rows it is the absolute one.
     threads : int
 
     Returns
@@ -57,6 +58,8 @@ def train_curve(client, split, settings, threads):
 
 def _train(client, split, settings, threads):
     options = {name: value for name, value in settings.items() if name not in REQUEST}
+    if "lambda_per_row" in settings:
+        options |= {"lambda": settings["lambda_per_row"] * len(split.train_labels), "lambda_unit": "absolute"}
     model, events, measured = trainings.train(
         client, split, "infinite_features", options, relative_gap=settings["gap"],
         time_limit=settings.get("time_limit"), max_iterations=settings.get("max_iterations"),

@@ -15,6 +15,7 @@ from study_continuous import continuous
 from study_curves import curves
 from study_equal_budgets import equal_accuracies, equal_budgets
 from study_infinite_kernels import infinite_kernels
+from study_many_groups import groups_per_round, many_groups
 from study_peers import peers
 from study_pivots import pivots
 from study_sparse_columns import solvers, values
@@ -33,6 +34,8 @@ EXPERIMENTS = {
     "continuous": continuous,
     "infinite_kernels": infinite_kernels,
     "pivots": pivots,
+    "many_groups": many_groups,
+    "groups_per_round": groups_per_round,
     "textures": textures,
     "texture_penalties": texture_penalties,
 }

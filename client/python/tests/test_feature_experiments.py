@@ -11,6 +11,7 @@ import study_continuous
 import study_curves
 import study_equal_budgets
 import study_infinite_kernels
+import study_many_groups
 import study_peers
 import study_pivots
 import study_sparse_columns
@@ -280,6 +281,31 @@ def test_pivots_beside_groups(client, folder, small, monkeypatch):
     assert rows[1][header.index("bandwidth^2, ridge")] == "4, 1e-04"
     accuracies = [float(row[header.index("accuracy %")].split(" ± ")[0]) for row in rows]
     assert accuracies[1] > accuracies[0] and accuracies[1] > 85
+
+
+def test_many_groups_are_tuned_alike(client, folder, small, monkeypatch):
+    few = {"GROUPS": 12, "PENALTIES_PER_ROW": (3e-3, 10.0), "SQUARED_BANDWIDTHS": (0.01, 4.0), "ROUNDS": (1, 4)}
+    for name, value in few.items():
+        monkeypatch.setattr(study_many_groups, name, value)
+    monkeypatch.setattr(study_pivots, "SQUARED_BANDWIDTHS", (0.01, 4.0))
+    monkeypatch.setattr(study_pivots, "RIDGES", (1e-4, 10.0))
+    used = laboratory(folder, client)
+    rows = cells(study_many_groups.many_groups(used, ["two"], range(2)))[2:]
+    # A large lambda leaves a constant, a narrow kernel knows its pivots alone.
+    assert [row[1:4] for row in rows[1:]] == [
+        ["GrFL-M", "2", "bandwidth^2 0.01, 4; lambda / rows 3e-03"], ["CSI", "4", "bandwidth^2 4, ridge 1e-04"],
+    ]  # fmt: skip
+    assert rows[0][1:3] == ["GrFL", "4"] and rows[0][3].endswith("lambda / rows 3e-03")
+    assert all(float(row[6].split(" ± ")[0]) > 70 for row in rows)
+    header, _, *rows = cells(study_many_groups.groups_per_round(used, ["two"], range(1)))
+    assert [row[header.index("rounds")] for row in rows] == ["12", "3"]
+
+
+def test_lambda_grows_with_the_rows(client, folder, small):
+    used = laboratory(folder, client)
+    chosen = study_many_groups.settings((4.0,), 1e-2)
+    few, all_rows = (used.mercer("two", 0, chosen, rows=rows) for rows in (60, None))
+    assert few["lambda"] == pytest.approx(0.6) and all_rows["lambda"] == pytest.approx(1.68)
 
 
 def test_infinite_kernels_beside_groups(client, folder, small, monkeypatch):
