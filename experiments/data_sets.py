@@ -3,11 +3,13 @@
 import dataclasses
 import gzip
 import pathlib
+from collections.abc import Callable
 
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 from adult import read_adult
+from two_scales import two_regions, two_scales
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Source:
         The file is that of `adult.read_adult`.
     logarithm : bool
         Features x become log(1 + x).
+    made : callable, optional
+        Makes features and labels; then there are no files.
     """
 
     files: tuple
@@ -46,6 +50,7 @@ class Source:
     side_by_side: bool = False
     words: bool = False
     logarithm: bool = False
+    made: Callable | None = None
 
 
 SOURCES = {
@@ -65,12 +70,16 @@ SOURCES = {
     ),
     "spambase": Source(("spambase/spambase.csv",), 57),
     "spambase-log": Source(("spambase/spambase.csv",), 57, logarithm=True),
+    "two-scales": Source((), 2, made=two_scales),
+    "two-regions": Source((), 2, made=two_regions),
 }  # fmt: skip
 
 
 def read(folder, name):
     """The data set `name` of SOURCES."""
     source = SOURCES[name]
+    if source.made:
+        return DataSet(name, *source.made())
     parts = [_read_file(pathlib.Path(folder) / file, source) for file in source.files]
     features = np.concatenate([part[0] for part in parts], axis=1 if source.side_by_side else 0)
     labels = parts[0][1] if source.side_by_side else np.concatenate([part[1] for part in parts])

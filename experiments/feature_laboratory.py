@@ -25,11 +25,12 @@ TRAININGS = {
     "mercer": feature_trainings.train,
     "csi": kernel_machine_trainings.train_csi,
     "ikl": kernel_machine_trainings.train_ikl,
+    "svc": kernel_machine_trainings.train_svc,
 }
 
 
 class FeatureLaboratory(Laboratory):
-    """Its methods are those of TRAININGS, ``"svc"``, ``"nystroem"``, ``"fourier"`` and ``"scikit-learn"``."""
+    """Its methods are those of TRAININGS, ``"nystroem"``, ``"fourier"`` and ``"scikit-learn"``."""
 
     def mercer(self, name, number, settings, share=splits.TRAINING_SHARE, rows=None):
         """infinite_features with these settings and this share of the rows; see feature_trainings.train.

@@ -18,6 +18,7 @@ from study_infinite_kernels import infinite_kernels
 from study_many_groups import groups_per_round, many_groups
 from study_peers import peers
 from study_pivots import pivots
+from study_scales import scales
 from study_sparse_columns import solvers, values
 from study_textures import texture_penalties, textures
 
@@ -33,6 +34,7 @@ EXPERIMENTS = {
     "peers": peers,
     "continuous": continuous,
     "infinite_kernels": infinite_kernels,
+    "scales": scales,
     "pivots": pivots,
     "many_groups": many_groups,
     "groups_per_round": groups_per_round,

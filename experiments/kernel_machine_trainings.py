@@ -1,7 +1,8 @@
-"""Trainings of csi and ikl, the methods with kernels that the paper compares with."""
+"""Trainings of csi and ikl, the methods with kernels that the paper compares with, and of one kernel."""
 
 import math
 
+import baselines
 import trainings
 
 
@@ -64,3 +65,20 @@ def train_ikl(client, split, settings, threads):
         "family_gap": metrics["ikl.family_gap"],
         "memory_estimate": client.job(summary.lineage.job).message.memory_estimate_bytes,
     }
+
+
+def train_svc(client, split, settings, threads):
+    """scikit-learn's SVC with one Gaussian kernel; see baselines.fit_svc.
+
+    Parameters
+    ----------
+    client : object
+        Not used.
+    split : Split
+    settings : mapping
+        ``C`` and ``bandwidth``.
+    threads : int
+        Not used.
+    """
+    best = {"C": settings["C"], "gamma": 1 / (2 * settings["bandwidth"] ** 2)}
+    return {**baselines.fit_svc(split, best, None, None), "rows": len(split.train_labels)}

@@ -1,5 +1,6 @@
 """The experiments on learning with infinitely many features, on tiny data."""
 
+import data_sets
 import feature_laboratory
 import hold_out
 import numpy as np
@@ -14,6 +15,7 @@ import study_infinite_kernels
 import study_many_groups
 import study_peers
 import study_pivots
+import study_scales
 import study_sparse_columns
 import study_textures
 import textures
@@ -320,6 +322,30 @@ def test_infinite_kernels_beside_groups(client, folder, small, monkeypatch):
     assert accuracies[2] > accuracies[0] and accuracies[2] > 85
     assert all(int(row[header.index("support vectors, or groups")]) > 0 for row in rows)
     assert all(float(row[header.index("worst gap")]) <= study_infinite_kernels.GAP for row in rows)
+
+
+def test_several_bandwidths_beside_one(client, folder, small, monkeypatch):
+    few = {"ROWS": {"two": 168}, "COSTS": (0.01, 10.0), "LAMBDAS": (0.5, 500.0), "SINGLE_BANDWIDTHS": 3}
+    for name, value in {**few, "BANDWIDTHS": (0.1, 40.0)}.items():
+        monkeypatch.setattr(study_scales, name, value)
+    header, _, *rows = cells(study_scales.scales(laboratory(folder, client), ["two"], range(2)))
+    assert [row[2:4] for row in rows] == [["SVC, one bandwidth", "6"], ["IKL", "2"], ["GrFL", "2"]]
+    # Bandwidths of 0.1 and 40 know too little and too much; a large lambda leaves a constant.
+    assert rows[0][4] == "C 10, bandwidth 2" and rows[1][4] == "C 10" and rows[2][4] == "lambda 0.5"
+    assert all(float(row[header.index("accuracy %")].split(" ± ")[0]) > 80 for row in rows)
+    assert [row[header.index("above the SVC")] == "-" for row in rows] == [True, False, False]
+    assert float(rows[1][header.index("kernels in use")].split(" ± ")[0]) >= 1
+
+
+def test_made_sets_have_both_scales():
+    data = data_sets.read("", "two-regions")
+    first = data.features[:, 0] > 0.3
+    slow = np.sign(np.sin(np.pi * data.features[:, 1]))
+    # The noise turns few classes; where they vary fast, the slow wave says nothing.
+    assert np.mean(slow[~first] == data.labels[~first]) > 0.9
+    assert 0.4 < np.mean(slow[first] == data.labels[first]) < 0.6
+    again = data_sets.read("", "two-regions")
+    np.testing.assert_array_equal(data.features, again.features)
 
 
 def test_textures(client, tmp_path, monkeypatch):
