@@ -17,7 +17,7 @@ from study_equal_budgets import equal_accuracies, equal_budgets
 from study_infinite_kernels import infinite_kernels
 from study_many_groups import groups_per_round, many_groups
 from study_peers import peers
-from study_pivots import pivots
+from study_pivots import pivots, tuned_pivots
 from study_scales import scales
 from study_sparse_columns import solvers, values
 from study_textures import texture_penalties, textures
@@ -36,6 +36,7 @@ EXPERIMENTS = {
     "infinite_kernels": infinite_kernels,
     "scales": scales,
     "pivots": pivots,
+    "tuned_pivots": tuned_pivots,
     "many_groups": many_groups,
     "groups_per_round": groups_per_round,
     "textures": textures,

@@ -70,14 +70,12 @@ def tuned(laboratory, names, numbers):
     On the held-out part of the training rows of the first division: lambda of both, and of GrFL the bandwidth.
     """
     numbers = numbers or range(SPLITS)
-    several = VARIANTS["GrFL-M"][0]
-    bandwidths = {"GrFL": [(squared,) for squared in several], "GrFL-M": [several]}
     lines = []
     for name in names or GROUPS:
         for groups in TUNED_GROUPS:
             of_one = None  # records of GrFL
-            for variant, choices in bandwidths.items():
-                candidates = [settings_of(groups, squares, penalty) for squares in choices for penalty in PENALTIES]
+            for variant in VARIANTS:
+                candidates = tuned_candidates(groups, variant)
                 chosen = laboratory.chosen("mercer", name, candidates, None)
                 if chosen is None:
                     continue
@@ -96,6 +94,13 @@ def tuned(laboratory, names, numbers):
         "Wilcoxon's p", "groups in use", "training s", "worst gap",
     ]  # fmt: skip
     return "Mean ± deviation over the splits:\n\n" + markdown(header, lines)
+
+
+def tuned_candidates(groups, variant):
+    """One of the bandwidths, or all of them, and one of the lambdas."""
+    several = VARIANTS["GrFL-M"][0]
+    choices = [several] if variant == "GrFL-M" else [(squared,) for squared in several]
+    return [settings_of(groups, squares, penalty) for squares in choices for penalty in PENALTIES]
 
 
 def _line(name, of, variant, records):

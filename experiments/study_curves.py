@@ -40,7 +40,7 @@ def curves(laboratory, names, numbers):
                     lines.append([
                         name, f"{penalty:g}", way,
                         *(_first(points, optimum["objective"] * (1 + distance)) for distance in DISTANCES),
-                        f"{ended['seconds']:.2f}", f"{ended['objective'] / optimum['objective'] - 1:.0e}",
+                        f"{ended['seconds']:.2f}", f"{max(0.0, ended['objective'] / optimum['objective'] - 1):.0e}",
                         f"{ended['gap']:.0e}", ended["stop"],
                     ])  # fmt: skip
     header = [

@@ -2,6 +2,7 @@
 
 from measurements import field, markdown, mean, spread, worst
 from significance import accuracy_differences, mean_difference, wilcoxon_p
+from study_budgets import TUNED_GROUPS, VARIANTS, tuned_candidates
 from study_budgets import settings as feature_settings
 
 PIVOTS = {"adult-documented": (10, 50, 100, 500), "ijcnn1": (10, 50, 100)}
@@ -39,6 +40,26 @@ def pivots(laboratory, names, numbers):
         "GrFL, as many groups, accuracy %", "above CSI", "Wilcoxon's p", "training s", "worst gap",
     ]  # fmt: skip
     return "Mean ± deviation over the splits:\n\n" + markdown(header, lines)
+
+
+def tuned_pivots(laboratory, names, numbers):
+    """A line for each data set, number of groups and variant of the experiment `tuned`, beside as many pivots."""
+    numbers = numbers or range(SPLITS)
+    lines = []
+    for name in names or PIVOTS:
+        for count in TUNED_GROUPS:
+            chosen = laboratory.chosen("csi", name, candidates(count), SEARCHED_ROWS)
+            theirs = [chosen and laboratory.training("csi", name, number, chosen) for number in numbers]
+            for variant in VARIANTS:
+                chosen = laboratory.chosen("mercer", name, tuned_candidates(count, variant), None)
+                ours = [chosen and laboratory.mercer(name, number, chosen) for number in numbers]
+                differences = accuracy_differences(ours, theirs)
+                lines.append([
+                    name, count, variant, len(differences), spread(field(ours, "accuracy")),
+                    spread(field(theirs, "accuracy")), mean_difference(differences), wilcoxon_p(differences),
+                ])  # fmt: skip
+    header = ["data", "groups, or pivots", "method", "splits", "accuracy %", "CSI's", "above CSI", "Wilcoxon's p"]
+    return "All tuned, mean ± deviation over the splits:\n\n" + markdown(header, lines)
 
 
 def _line(laboratory, name, count, share, of, numbers):

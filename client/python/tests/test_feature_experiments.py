@@ -283,19 +283,28 @@ def test_pivots_beside_groups(client, folder, small, monkeypatch):
     assert rows[1][header.index("bandwidth^2, ridge")] == "4, 1e-04"
     accuracies = [float(row[header.index("accuracy %")].split(" ± ")[0]) for row in rows]
     assert accuracies[1] > accuracies[0] and accuracies[1] > 85
+    assert all(0 < float(row[header.index("Wilcoxon's p")]) <= 1 for row in rows)
+    monkeypatch.setattr(study_pivots, "TUNED_GROUPS", (20,))
+    monkeypatch.setattr(study_budgets, "PENALTIES", (0.5,))
+    header, _, *both = cells(study_pivots.tuned_pivots(laboratory(folder, client), ["two"], range(2)))
+    assert [row[1:4] for row in both] == [["20", variant, "2"] for variant in study_budgets.VARIANTS]
+    assert [row[header.index("CSI's")] for row in both] == [rows[1][6]] * 2
+    for row in both:
+        above = float(row[4].split(" ± ")[0]) - float(row[5].split(" ± ")[0])
+        assert float(row[6].split(" ± ")[0]) == pytest.approx(above, abs=0.02)
 
 
 def test_many_groups_are_tuned_alike(client, folder, small, monkeypatch):
     few = {"GROUPS": 12, "PENALTIES_PER_ROW": (3e-3, 10.0), "SQUARED_BANDWIDTHS": (0.01, 4.0), "ROUNDS": (1, 4)}
-    for name, value in few.items():
+    for name, value in {**few, "RIDGES": (1e-4, 10.0)}.items():
         monkeypatch.setattr(study_many_groups, name, value)
-    monkeypatch.setattr(study_pivots, "SQUARED_BANDWIDTHS", (0.01, 4.0))
-    monkeypatch.setattr(study_pivots, "RIDGES", (1e-4, 10.0))
+    monkeypatch.setattr(study_pivots, "SQUARED_BANDWIDTHS", (0.001, 0.01, 4.0))
+    monkeypatch.setattr(study_pivots, "RIDGES", (1e-9, 1e-4, 10.0))
     used = laboratory(folder, client)
     rows = cells(study_many_groups.many_groups(used, ["two"], range(2)))[2:]
     # A large lambda leaves a constant, a narrow kernel knows its pivots alone.
     assert [row[1:4] for row in rows[1:]] == [
-        ["GrFL-M", "2", "bandwidth^2 0.01, 4; lambda / rows 3e-03"], ["CSI", "4", "bandwidth^2 4, ridge 1e-04"],
+        ["GrFL-M", "2", "bandwidth^2 2.5, 5, 10, 15; lambda / rows 3e-03"], ["CSI", "4", "bandwidth^2 4, ridge 1e-04"],
     ]  # fmt: skip
     assert rows[0][1:3] == ["GrFL", "4"] and rows[0][3].endswith("lambda / rows 3e-03")
     assert all(float(row[6].split(" ± ")[0]) > 70 for row in rows)
