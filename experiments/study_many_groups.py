@@ -17,7 +17,7 @@ SEARCHED_ROWS = 12_500
 PENALTIES_PER_ROW = (3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 # Those that were the best with 100 groups or pivots, of the bandwidths of one kernel and of csi's ridges.
 SQUARED_BANDWIDTHS = (10.0, 15.0)
-RIDGES = (1e-6, 1e-5, 1e-4)
+RIDGES = (1e-6, 1e-5, 1e-4, 1e-3)
 GAP = 1e-3
 # Groups that enter in one round: where three methods are tuned, and where rounds are compared.
 TUNED_ROUND = 5
