@@ -5,13 +5,15 @@ steps_table='' steps_failed='' steps_slower=''
 readonly STEPS_START=$SECONDS
 # However slow a machine is, a run that takes longer is of no use.
 readonly LONGEST_SECONDS=5200
+# What all steps may take together on this machine: steps_begin sets it.
+steps_allowed=$LONGEST_SECONDS
 
 # step SECONDS COMMAND...: SECONDS is what it takes at most on two cores with an empty compiler cache. Exit code 77: it cannot be done here.
 step() { timed_step '' "$@"; }
 
-# step_in_time SECONDS COMMAND...: a step that ends, done or not, five minutes before LONGEST_SECONDS are over, so that a slow machine still
+# step_in_time SECONDS COMMAND...: a step that ends, done or not, five minutes before the allowed time is over, so that a slow machine still
 # tells what the steps before it have found. That it had no time is told, and is no failure; './dev nightly' does all of it.
-step_in_time() { timed_step $((LONGEST_SECONDS - 300 - SECONDS + STEPS_START)) "$@"; }
+step_in_time() { timed_step $((steps_allowed - 300 - SECONDS + STEPS_START)) "$@"; }
 
 # timed_step LEFT SECONDS COMMAND...: LEFT is empty, or how many seconds it has.
 timed_step() {
@@ -73,11 +75,15 @@ allowed_seconds() {
   echo $((allowed < LONGEST_SECONDS ? allowed : LONGEST_SECONDS))
 }
 
+# steps_begin SECONDS: that all steps may take, by allowed_seconds.
+steps_begin() { steps_allowed=$(allowed_seconds "$1"); }
+
 # steps_end SECONDS: what was done, in figures; what grew, when all took longer than SECONDS. Fails when a step has failed, or when all
-# took longer than allowed_seconds.
+# took longer than allowed_seconds, now or when they began.
 steps_end() {
   local most=$1 allowed total=$((SECONDS - STEPS_START))
   allowed=$(allowed_seconds "$most")
+  ((allowed >= steps_allowed)) || allowed=$steps_allowed
   printf '\n==== seconds of each step, and at most with an empty compiler cache\n%s' "$steps_table"
   printf '\n==== the slowest tests\n'
   report_tests slowest 20
