@@ -295,8 +295,8 @@ def test_pivots_beside_groups(client, folder, small, monkeypatch):
 
 
 def test_many_groups_are_tuned_alike(client, folder, small, monkeypatch):
-    few = {"GROUPS": 12, "PENALTIES_PER_ROW": (3e-3, 10.0), "SQUARED_BANDWIDTHS": (0.01, 4.0), "ROUNDS": {1: "1", 4: "4"}}
-    for name, value in {**few, "RIDGES": (1e-4, 10.0)}.items():
+    few = {"GROUPS": 12, "PENALTIES_PER_ROW": (3e-3, 10.0), "SQUARED_BANDWIDTHS": (0.01, 4.0)}
+    for name, value in {**few, "RIDGES": (1e-4, 10.0), "ROUNDS": {1: "1", 4: "4"}}.items():
         monkeypatch.setattr(study_many_groups, name, value)
     monkeypatch.setattr(study_pivots, "SQUARED_BANDWIDTHS", (0.001, 0.01, 4.0))
     monkeypatch.setattr(study_pivots, "RIDGES", (1e-9, 1e-4, 10.0))
