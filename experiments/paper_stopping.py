@@ -1,7 +1,5 @@
 """The paper's splitting with its own stopping rule, beside solvers of the learner with certified gaps."""
 
-import dataclasses
-
 import gaussian_factors
 import numpy as np
 import splitting
@@ -31,8 +29,8 @@ def compare(client, split, settings, threads):
         For ``gfb`` and ``gfb_merged`` what `splitting.solve` tells, for ``newton`` and ``interior_point`` ``seconds``,
         ``gap``, ``primal`` and ``dual``; ``rank`` of all kernels; ``rows``.
     """
-    rows = gaussian_factors.standardized(split)
-    split = dataclasses.replace(split, train=rows, test=rows[:1], test_labels=split.train_labels[:1])
+    split = gaussian_factors.standardized(split)
+    rows = split.train
     count, cost = settings["kernels"], settings["C"]
 
     def train(solver, gap):
