@@ -194,7 +194,7 @@ TEST(PairRidgeTest, ThePlaneHasTheGradientOfItsValues) {
   }
 }
 
-TEST(PairRidgeTest, GroupsAndPlaneShareTheNormOfEachTask) {
+TEST(PairRidgeTest, GroupsAndPlaneShareTheValuesOfEachTask) {
   const auto outcome = Train(TwoTasks());
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   ASSERT_EQ(outcome->point.summary.tables.size(), 1U);

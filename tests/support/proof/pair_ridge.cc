@@ -42,6 +42,9 @@
 namespace mercer::pair_ridge {
 namespace {
 
+// Of how many rows the values tell the shares of the groups.
+constexpr Index kMostRowsOfShares = 256;
+
 // Everything that decides the future of a run.
 struct PairRidgeState {
   bool begun = false;
@@ -72,17 +75,18 @@ class PairRidge : public ResumableLearner<PairRidgeState> {
       : ResumableLearner("pair_ridge", /*version=*/1), options_(options) {}
 
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override {
-    if (!state_.begun || family_ == nullptr) {
+    if (!state_.begun || operator_ == nullptr) {
       return absl::FailedPreconditionError("the run has not begun");
     }
     // As the witness has them: their sums are 0 to the last bit.
     const Vector coefficients = PairsOfDual(pairs_, scale_.cwiseProduct(state_.b));
     const Vector dual = DualOfPairs(pairs_, coefficients, all_->size());
-    MERCER_ASSIGN_OR_RETURN(const TaskProducts products, Multiply(dual, true, context));
-    Matrix energies(family_->num_kernels(), all_->num_tasks());
-    MERCER_RETURN_IF_ERROR(family_->QuadraticForms(ByTask(dual), {}, energies, context));
+    // What follows a request to stop is to be quick, and the combined operator is: an error e of the
+    // biases raises the primal value, which the verification computes, in proportion to e^2 alone.
+    MERCER_ASSIGN_OR_RETURN(const TaskProducts products, Multiply(dual, false, context));
+    MERCER_ASSIGN_OR_RETURN(const Matrix shares, Shares(ByTask(dual), products, context));
     const Vector biases = Means(all_->targets - OwnValues(products.values));
-    TrainedPoint point = PointOf(coefficients, biases, Shares(energies, products.slopes));
+    TrainedPoint point = PointOf(coefficients, biases, shares);
     std::vector<ModelFunction> functions;
     for (Index t = 0; t < all_->num_tasks(); ++t) {
       functions.push_back(FunctionOf(t, dual, products.slopes, biases(t)));
@@ -315,7 +319,7 @@ class PairRidge : public ResumableLearner<PairRidgeState> {
     point.summary.kernel_weights = weights_.replicate(1, all_->num_tasks());
     ModelTable table;
     table.name = "group_shares";
-    table.title = "share of each group of kernels in the squared norm of the function";
+    table.title = "share of each group of kernels in the squared values of the function";
     table.row_axis = "groups";
     for (const std::string& name : GroupsOf(problem_->kernels).names) {
       table.rows.push_back(name.empty() ? "kernels" : name);
@@ -327,17 +331,29 @@ class PairRidge : public ResumableLearner<PairRidgeState> {
     return point;
   }
 
-  // Of each group, then of the plane, in a_t'K a_t for the dual variables of each task: groups + 1
-  // x tasks.
-  Matrix Shares(const Matrix& energies, const Matrix& slopes) const {
-    const KernelGroups groups = GroupsOf(problem_->kernels);
-    Matrix shares = Matrix::Zero(groups.num_groups() + 1, energies.cols());
-    for (Index k = 0; k < energies.rows(); ++k) {
-      shares.row(groups.group_of[static_cast<size_t>(k)]) += weights_(k) * energies.row(k);
+  // Of each group, then of the plane, in the squared values that the dual variables a_t of each task
+  // give at rows spread over all: groups + 1 x tasks. The values of so few rows cost little beside a
+  // step.
+  absl::StatusOr<Matrix> Shares(const Matrix& duals, const TaskProducts& products,
+                                RunContext& context) const {
+    std::vector<Index> rows;
+    const Index stride = 1 + (all_->size() - 1) / kMostRowsOfShares;
+    for (Index i = 0; i < all_->size(); i += stride) {
+      rows.push_back(i);
     }
-    for (Index t = 0; t < shares.cols(); ++t) {
-      shares(groups.num_groups(), t) =
-          slopes.col(t).squaredNorm() / PlaneWeight(problem_->kernels, slopes.rows());
+    const KernelGroups groups = GroupsOf(problem_->kernels);
+    Matrix shares = Matrix::Zero(groups.num_groups() + 1, duals.cols());
+    Matrix of_kernels(std::ssize(rows), weights_.size());
+    for (Index t = 0; t < duals.cols(); ++t) {
+      MERCER_RETURN_IF_ERROR(family_->Products(duals.col(t), {}, rows, of_kernels, context));
+      Matrix values = Matrix::Zero(of_kernels.rows(), shares.rows());
+      for (Index k = 0; k < weights_.size(); ++k) {
+        values.col(groups.group_of[static_cast<size_t>(k)]) += weights_(k) * of_kernels.col(k);
+      }
+      if (products.slopes.rows() > 0) {
+        values.rightCols(1) = products.values(rows, t) - values.rowwise().sum();
+      }
+      shares.col(t) = values.colwise().squaredNorm();
       const double total = shares.col(t).sum();
       shares.col(t) *= total > 0 ? 1 / total : 0.0;
     }
