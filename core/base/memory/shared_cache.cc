@@ -11,7 +11,8 @@ std::shared_ptr<const void> SharedCache::Find(const std::string& key) {
   absl::MutexLock lock(&mutex_);
   const auto found = index_.find(key);
   if (found == index_.end()) {
-    return nullptr;
+    const auto large = large_.find(key);
+    return large != large_.end() ? large->second.lock() : nullptr;
   }
   entries_.splice(entries_.begin(), entries_, found->second);
   return found->second->value;
@@ -19,7 +20,12 @@ std::shared_ptr<const void> SharedCache::Find(const std::string& key) {
 
 void SharedCache::Insert(const std::string& key, size_t bytes, std::shared_ptr<const void> value) {
   absl::MutexLock lock(&mutex_);
-  if (bytes > capacity_bytes_ || index_.count(key) > 0) {
+  if (bytes > capacity_bytes_) {
+    std::erase_if(large_, [](const auto& entry) { return entry.second.expired(); });
+    large_.insert_or_assign(key, std::move(value));
+    return;
+  }
+  if (index_.count(key) > 0) {
     return;
   }
   // Everything that may run out of memory comes before any change, so that a failure leaves the

@@ -1,7 +1,7 @@
 // A byte-bounded cache shared by the parts of one job, or of several: folds, classes, paths and
 // searches that need the same distances find them here. Keys name the content; a value is a pure
 // function of its key, so a hit and a miss give the same bits, and eviction (least recently used
-// first) changes time only.
+// first) changes time only. A value larger than the cache is found while somebody else holds it.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +25,11 @@ class SharedCache {
   explicit SharedCache(size_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
 
   // The value of `key`, made by `make` when it is not there. `make` runs without the lock; two
-  // callers may both make it. A value larger than the capacity, or an empty key, is made and
-  // returned without being kept.
+  // callers may both make it. With an empty key it is made and returned without being kept. `bytes`
+  // says how many a value takes that was made.
   template <typename T>
   absl::StatusOr<std::shared_ptr<const T>> GetOrMake(
-      const std::string& key, size_t bytes,
+      const std::string& key, const std::function<size_t(const T&)>& bytes,
       const std::function<absl::StatusOr<std::shared_ptr<const T>>()>& make) {
     if (!key.empty()) {
       if (std::shared_ptr<const void> found = Find(key)) {
@@ -38,7 +38,7 @@ class SharedCache {
     }
     MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const T> made, make());
     if (!key.empty()) {
-      Insert(key, bytes, made);
+      Insert(key, bytes(*made), made);
     }
     return made;
   }
@@ -60,6 +60,8 @@ class SharedCache {
   size_t size_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::list<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // most recently used first
   std::map<std::string, std::list<Entry>::iterator> index_ ABSL_GUARDED_BY(mutex_);
+  // Values larger than the capacity, which others hold.
+  std::map<std::string, std::weak_ptr<const void>> large_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mercer

@@ -414,7 +414,9 @@ absl::StatusOr<TileSource> TileSource::Make(const KernelSource& source,
     writer.WriteIndices(rows);
     key = std::move(writer).Take();
   }
-  const size_t bytes = static_cast<size_t>(grid.PackedSize()) * sizeof(double);
+  const auto bytes = [](const Vector& tiles) {
+    return static_cast<size_t>(tiles.size()) * sizeof(double);
+  };
   MERCER_ASSIGN_OR_RETURN(result.stored_, context.cache().GetOrMake<Vector>(key, bytes, make));
   result.producer_ = nullptr;
   return result;

@@ -263,14 +263,20 @@ uint64_t LandmarkVersion(const LpMklOptions& options) {
 absl::StatusOr<LpMklKernels> MakeLpMklKernels(const LpMklOptions& options,
                                               const TrainingProblem& problem, RunContext& context) {
   if (options.is_low_rank()) {
-    MERCER_ASSIGN_OR_RETURN(const Index most_columns, MostColumns(options, problem, context));
-    const LowRankShape shape = ShapeOf(options, static_cast<Index>(problem.tasks[0].rows.size()),
-                                       static_cast<Index>(problem.kernels.size()), most_columns);
-    MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const LpMklKernels> kernels,
-                            context.cache().GetOrMake<LpMklKernels>(
-                                LowRankKey(options, problem), LowRankFamilyKeptBytes(shape),
-                                [&] { return MakeLowRank(options, problem, context); }));
-    return *kernels;
+    const auto bytes = [&](const LpMklKernels& kernels) {
+      const LowRankKernelFamily& family = *kernels.low_rank;
+      return LowRankFamilyKeptBytes(
+          ShapeOf(options, family.size(), family.num_kernels(), family.joint_rank()));
+    };
+    MERCER_ASSIGN_OR_RETURN(
+        const std::shared_ptr<const LpMklKernels> kernels,
+        context.cache().GetOrMake<LpMklKernels>(LowRankKey(options, problem), bytes, [&] {
+          return MakeLowRank(options, problem, context);
+        }));
+    // Who holds the family holds what is in the cache.
+    LpMklKernels shared = *kernels;
+    shared.family = std::shared_ptr<const KernelFamily>(kernels, kernels->family.get());
+    return shared;
   }
   LpMklKernels kernels;
   const TaskData& task = problem.tasks[0];

@@ -80,17 +80,23 @@ TEST_P(AllocationFailure, EndsTheRunAndHarmsNoOther) {
 TEST(SharedCacheTest, ValueThatFindsNoMemoryLeavesTheCacheWhole) {
   const auto value = std::make_shared<const int>(7);
   const std::function<absl::StatusOr<std::shared_ptr<const int>>()> make = [&] { return value; };
+  const auto bytes_are = [](size_t bytes) {
+    return [bytes](const int& /*value*/) { return bytes; };
+  };
   SharedCache cache(100);
   int failed = 0;
   for (int64_t first = 0; first < 8; ++first) {
     const std::string key = "a key too long to lie in its string " + std::to_string(first);
     {
       const FailingAllocations failing(first, kOnce);
-      failed += RunSafely("work", [&] { return cache.GetOrMake<int>(key, 90, make); }).ok() ? 0 : 1;
+      failed +=
+          RunSafely("work", [&] { return cache.GetOrMake<int>(key, bytes_are(90), make); }).ok()
+              ? 0
+              : 1;
     }
-    ASSERT_TRUE(cache.GetOrMake<int>("large" + key, 90, make).ok());
+    ASSERT_TRUE(cache.GetOrMake<int>("large" + key, bytes_are(90), make).ok());
     ASSERT_EQ(cache.size_bytes(), 90);
-    ASSERT_TRUE(cache.GetOrMake<int>("other" + key, 60, make).ok());
+    ASSERT_TRUE(cache.GetOrMake<int>("other" + key, bytes_are(60), make).ok());
     ASSERT_EQ(cache.size_bytes(), 60);
   }
   EXPECT_GT(failed, 1);

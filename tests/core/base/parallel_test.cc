@@ -72,9 +72,11 @@ TEST(SharedCacheTest, ReturnsTheSameObjectUntilEvicted) {
   SharedCache cache(100);
   int made = 0;
   const auto get = [&](const std::string& key, size_t bytes) {
-    return *cache.GetOrMake<int>(key, bytes, [&]() -> absl::StatusOr<std::shared_ptr<const int>> {
-      return std::make_shared<const int>(++made);
-    });
+    return *cache.GetOrMake<int>(
+        key, [&](const int& /*value*/) { return bytes; },
+        [&]() -> absl::StatusOr<std::shared_ptr<const int>> {
+          return std::make_shared<const int>(++made);
+        });
   };
   EXPECT_EQ(*get("a", 60), 1);
   EXPECT_EQ(*get("a", 60), 1);
@@ -85,7 +87,12 @@ TEST(SharedCacheTest, ReturnsTheSameObjectUntilEvicted) {
   EXPECT_EQ(*get("b", 30), 4);
   EXPECT_LE(cache.size_bytes(), 100u);
   EXPECT_EQ(*get("huge", 101), 5);
-  EXPECT_EQ(*get("huge", 101), 6);
+  {
+    const std::shared_ptr<const int> held = get("huge", 101);
+    EXPECT_EQ(*held, 6);  // nobody held the last one
+    EXPECT_EQ(get("huge", 101), held);
+  }
+  EXPECT_LE(cache.size_bytes(), 100u);
   EXPECT_EQ(*get("", 1), 7);
   EXPECT_EQ(*get("", 1), 8);
 }
@@ -93,7 +100,7 @@ TEST(SharedCacheTest, ReturnsTheSameObjectUntilEvicted) {
 TEST(SharedCacheTest, AnErrorIsNotKept) {
   SharedCache cache(100);
   const auto failed = cache.GetOrMake<int>(
-      "a", 1,
+      "a", [](const int& /*value*/) { return size_t{1}; },
       []() -> absl::StatusOr<std::shared_ptr<const int>> { return absl::CancelledError("stop"); });
   EXPECT_EQ(failed.status().code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(cache.size_bytes(), 0u);
