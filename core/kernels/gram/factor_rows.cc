@@ -31,6 +31,19 @@ void FactorRows::SetRow(Index i, ConstVectorRef values) {
   row.tail(stride_ - cols_).setZero();
 }
 
+absl::StatusOr<FactorRows> FactorRows::Select(absl::Span<const Index> rows,
+                                              RunContext& context) const {
+  FactorRows selected(static_cast<Index>(rows.size()), cols_);
+  context.parallel().ForBlocks(selected.rows(), kTaskRows, [&](Index begin, Index end) {
+    for (Index i = begin; i < end && !context.cancelled(); ++i) {
+      std::copy_n(row(rows[static_cast<size_t>(i)]), stride_,
+                  selected.values_.data() + i * stride_);
+    }
+  });
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  return selected;
+}
+
 size_t FactorRows::Bytes(Index rows, Index cols) {
   return static_cast<size_t>(rows) * static_cast<size_t>(PaddedStride(cols)) * sizeof(float);
 }

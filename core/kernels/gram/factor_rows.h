@@ -31,6 +31,9 @@ class FactorRows {
   // The row: cols() values, followed by zeros up to the next row.
   const float* row(Index i) const { return values_.data() + i * stride_; }
 
+  // Those rows, in their order. Errors: kCancelled.
+  absl::StatusOr<FactorRows> Select(absl::Span<const Index> rows, RunContext& context) const;
+
   // Bytes of so many values.
   static size_t Bytes(Index rows, Index cols);
 

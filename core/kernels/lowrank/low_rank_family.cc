@@ -84,12 +84,20 @@ absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::Make(
     MERCER_ASSIGN_OR_RETURN(probes, FitProbes::Make(features, basis.restore, basis.scales,
                                                     options.basis.seed, context));
   }
-  family->restore_ = std::move(basis.restore);
   family->dropped_share_ = basis.left_out;
   MERCER_RETURN_IF_ERROR(
       family->Fill(inputs, basis.scales, probes.has_value() ? &*probes : nullptr, context));
-  MERCER_RETURN_IF_ERROR(family->SetScales(context));
+  MERCER_RETURN_IF_ERROR(family->SetScales(basis.restore, context));
+  family->restore_ = std::make_shared<const Matrix>(std::move(basis.restore));
   return family;
+}
+
+absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::OnRows(
+    absl::Span<const Index> rows, RunContext& context) const {
+  auto some = std::unique_ptr<LowRankKernelFamily>(new LowRankKernelFamily(*this));
+  MERCER_ASSIGN_OR_RETURN(FactorRows selected, rows_->Select(rows, context));
+  some->rows_ = std::make_shared<FactorRows>(std::move(selected));
+  return some;
 }
 
 std::vector<Index> LowRankKernelFamily::basis_kernels() const {
@@ -158,7 +166,7 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, const Vector&
 // The factors of the kernels' normalisations, from the sums of the approximated kernels: with the
 // Gram matrix Q'Q and the sums Q'1, tr K_k = tr L_k Q'Q L_k' and 1'K_k 1 = |L_k Q'1|^2. The factor
 // goes into L_k.
-absl::Status LowRankKernelFamily::SetScales(RunContext& context) {
+absl::Status LowRankKernelFamily::SetScales(Matrix& restore, RunContext& context) {
   scales_ = Vector::Ones(num_kernels());
   const std::vector<KernelSpec>& kernels = features_.kernels();
   const bool scaled = std::any_of(kernels.begin(), kernels.end(), [](const KernelSpec& spec) {
@@ -174,7 +182,7 @@ absl::Status LowRankKernelFamily::SetScales(RunContext& context) {
   Vector total(joint_rank());
   MERCER_RETURN_IF_ERROR(rows_->MultiplyTransposed(Vector::Ones(size()), total, context));
   for (Index k = 0; k < num_kernels(); ++k) {
-    auto block = restore_.middleRows(first_feature_[static_cast<size_t>(k)], BlockSize(k));
+    auto block = restore.middleRows(first_feature_[static_cast<size_t>(k)], BlockSize(k));
     Matrix product = Matrix::Zero(block.rows(), gram.cols());
     MERCER_RETURN_IF_ERROR(AddProduct(1.0, block, gram, product, context));
     const GramSums sums{size(), product.cwiseProduct(block).sum(), (block * total).squaredNorm()};
@@ -252,8 +260,8 @@ absl::Status LowRankKernelFamily::CombinedProduct(ConstVectorRef weights, ConstM
 
 absl::StatusOr<std::unique_ptr<KernelOperator>> LowRankKernelFamily::Combine(
     ConstVectorRef weights, RunContext& context) const {
-  Matrix weighted(restore_.rows(), restore_.cols());
-  FactorBlocks blocks{&restore_, {}};
+  Matrix weighted(restore_->rows(), restore_->cols());
+  FactorBlocks blocks{restore_.get(), {}};
   PacedCheck check(context);
   for (Index k = 0; k < num_kernels(); ++k) {
     MERCER_RETURN_IF_ERROR(check.After(Restore(k).size()));
@@ -264,7 +272,7 @@ absl::StatusOr<std::unique_ptr<KernelOperator>> LowRankKernelFamily::Combine(
     }
   }
   Matrix metric(joint_rank(), joint_rank());
-  MERCER_RETURN_IF_ERROR(LowerTransposedProduct(restore_, weighted, metric, context));
+  MERCER_RETURN_IF_ERROR(LowerTransposedProduct(*restore_, weighted, metric, context));
   return LowRankOperator::Make(rows_, std::move(metric), context, std::move(blocks));
 }
 

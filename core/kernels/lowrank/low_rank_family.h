@@ -64,6 +64,10 @@ class LowRankKernelFamily : public KernelFamily {
   // of others more may be left out.
   double dropped_share() const { return dropped_share_; }
 
+  // The kernels at some of the rows alone. Errors: kCancelled.
+  absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> OnRows(absl::Span<const Index> rows,
+                                                              RunContext& context) const;
+
   // The function sum_k weights(k) sum_i dual(i) K_k(x_i, .) on the landmarks: for each kernel the
   // coefficients of its values at its landmarks, none for a kernel that has no part. The kernels share one
   // basis, so that a weight of 0 is no coefficient of 0. At new rows, too, this is a function of
@@ -88,13 +92,13 @@ class LowRankKernelFamily : public KernelFamily {
   // them.
   absl::Status Fill(const PreparedData& inputs, const Vector& scales, const FitProbes* probes,
                     RunContext& context);
-  absl::Status SetScales(RunContext& context);
+  absl::Status SetScales(Matrix& restore, RunContext& context);
   Index BlockSize(Index k) const {
     return first_feature_[static_cast<size_t>(k + 1)] - first_feature_[static_cast<size_t>(k)];
   }
   // The matrix L_k.
   auto Restore(Index k) const {
-    return restore_.middleRows(first_feature_[static_cast<size_t>(k)], BlockSize(k));
+    return restore_->middleRows(first_feature_[static_cast<size_t>(k)], BlockSize(k));
   }
   // The coefficients z = sum_k weights(k) L_k'L_k Q'a, with which a combination's product is Q z.
   absl::StatusOr<Vector> CombinedCoefficients(ConstVectorRef weights, ConstVectorRef a,
@@ -102,7 +106,8 @@ class LowRankKernelFamily : public KernelFamily {
 
   NystromFeatures features_;  // of all kernels: those of the joint basis, scaled
   std::vector<Index> first_feature_;
-  Matrix restore_;  // the L_k of all kernels one below the other, scaling included
+  // The L_k of all kernels one below the other, scaling included.
+  std::shared_ptr<const Matrix> restore_;
   std::shared_ptr<FactorRows> rows_;
   Vector scales_;
   double dropped_share_ = 0;

@@ -6,6 +6,7 @@
 
 #include "core/base/status/status_macros.h"
 #include "core/learners/lp_mkl/kernels.h"
+#include "core/learners/lp_mkl/sample_start.h"
 #include "core/objectives/lp_weights.h"
 #include "core/solvers/mkl/mkl_loop.h"
 #include "core/training/contract/loss_choice.h"
@@ -21,6 +22,11 @@ WeightSteps StepsOf(OuterLoopChoice choice) {
   return choice == OuterLoopChoice::kAlternation   ? WeightSteps::kAlternation
          : choice == OuterLoopChoice::kOverRelaxed ? WeightSteps::kOverRelaxed
                                                    : WeightSteps::kNewton;
+}
+
+// Whether it is the Newton method on features.
+bool StartsAtFunction(InnerSolverChoice choice) {
+  return choice == InnerSolverChoice::kAuto || choice == InnerSolverChoice::kNewton;
 }
 
 struct LpMklState {
@@ -40,7 +46,8 @@ class LpMklLearner : public ResumableLearner<LpMklState> {
   explicit LpMklLearner(const LpMklOptions& options)
       : ResumableLearner("lp_mkl", options.is_low_rank() ? 6 + LandmarkVersion(options) : 3),
         options_(options),
-        ball_(options.p) {}
+        ball_(options.p),
+        loop_options_{options.inner_solver, StepsOf(options.outer_loop)} {}
 
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override {
     const BestPoint& best = state_.mkl.best;
@@ -72,8 +79,7 @@ class LpMklLearner : public ResumableLearner<LpMklState> {
       state_.mkl.dual = carried;
       svm_.loss->RepairDual(svm_.targets, svm_.costs, true, state_.mkl.dual);
     }
-    loop_.emplace(ball_, svm_, MklLoopOptions{options_.inner_solver, StepsOf(options_.outer_loop)},
-                  state_.mkl);
+    loop_.emplace(ball_, svm_, loop_options_, state_.mkl);
     loop_->Begin(StartWeights(warm_start), kFirstInnerGap, target_);
     kernels_ = {};
     return absl::OkStatus();
@@ -84,6 +90,7 @@ class LpMklLearner : public ResumableLearner<LpMklState> {
     if (state_.stop.has_value()) {
       return absl::OkStatus();
     }
+    MERCER_RETURN_IF_ERROR(StartFromSampleOnce(context));
     MERCER_ASSIGN_OR_RETURN(const MklProgress progress, loop_->Solve(context));
     if (progress == MklProgress::kSolved) {
       return loop_->MoveWeights(target_, context);
@@ -134,8 +141,27 @@ class LpMklLearner : public ResumableLearner<LpMklState> {
     return absl::OkStatus();
   }
 
+  // Before the first machine, of kernels of low rank and a solver that begins at a function.
+  absl::Status StartFromSampleOnce(RunContext& context) {
+    if (loop_->inner().has_point() || kernels_.low_rank == nullptr ||
+        !svm_.loss->is_piecewise_linear() || !StartsAtFunction(options_.inner_solver) ||
+        !state_.mkl.dual.isZero(0)) {
+      return absl::OkStatus();
+    }
+    MERCER_ASSIGN_OR_RETURN(std::optional<SampleStart> start,
+                            StartFromSample(*kernels_.low_rank, ball_, svm_, loop_options_,
+                                            state_.mkl.weights, problem_->seed, context));
+    if (start.has_value()) {
+      loop_->Begin(std::move(start->weights), kSampleStartGap, target_);
+      loop_->BeginAt(std::move(start->machine));
+      state_.mkl.newton_from = 0;  // the weights are near the optimum already
+    }
+    return absl::OkStatus();
+  }
+
   const LpMklOptions options_;
   const LpBall ball_;
+  const MklLoopOptions loop_options_;
   SvmProblem svm_;
   LpMklKernels kernels_;         // made by the first step
   std::optional<MklLoop> loop_;  // on state_.mkl

@@ -44,6 +44,10 @@ class InnerSolver {
   // Begins with the kernel, which must live until the next Start, from a dual.
   absl::Status Start(const KernelOperator& kernel, const Vector& dual, double relative_gap,
                      RunContext& context);
+  // What the first run begins with, as if another had left it (SvmSolver::Successor).
+  void set_successor(SvmWarmStart successor) { successor_ = std::move(successor); }
+  // What the last run that has ended left. Its function is that of a kernel of the same rows.
+  const SvmWarmStart& successor() const { return successor_; }
   // Does about 0.2 s of work, measured in operations. A cancelled call leaves the solver in need of
   // Load, with a point that is still feasible.
   absl::Status Step(RunContext& context);

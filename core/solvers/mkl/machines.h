@@ -55,6 +55,10 @@ class Machines {
   // InnerSolver.
   absl::Status Step(RunContext& context);
 
+  // Of a single machine, those of its solver (InnerSolver).
+  void set_successor(SvmWarmStart successor) { inner_[0].set_successor(std::move(successor)); }
+  const SvmWarmStart& successor() const { return inner_[0].successor(); }
+
   bool done() const;
   // Whether some machine ended for want of precision and not at the gap asked for.
   bool stuck() const;

@@ -124,6 +124,9 @@ class MklLoop {
   // Begins a list of kernels with these weights, at the dual of the state; its first machine is
   // solved to `inner_gap`, or where weights are known to what the target needs.
   void Begin(Vector weights, double inner_gap, double target);
+  // After Begin, for a single machine: the function that its first run begins at, as another loop on
+  // features of the same kernels left it.
+  void BeginAt(SvmWarmStart start) { inner_.set_successor(std::move(start)); }
   // The kernels of the list, or null for a while without any.
   void SetKernels(const KernelFamily* family);
 
