@@ -72,15 +72,14 @@ TEST(SampleStartTest, TheOptimumIsThatOfASolverWithoutASample) {
   for (const TargetKind kind : {TargetKind::kClassification, TargetKind::kRegression}) {
     TrainingProblem problem = LargeProblem();
     problem.kind = kind;
-    for (const double C : {0.01, 1.0}) {
-      const OptionValues options = OnLandmarks(20, {{"C", C}});
-      OptionValues other = options;
-      other["inner_solver"] = std::string("interior_point");
-      const Certificate sampled = MustTrain(problem, options, 1e-4).certificate;
-      const Certificate whole = MustTrain(problem, other, 1e-4).certificate;
-      EXPECT_LE(sampled.dual, whole.primal * (1 + 1e-9)) << C;
-      EXPECT_LE(whole.dual, sampled.primal * (1 + 1e-9)) << C;
-    }
+    const OptionValues options = OnLandmarks(20, {{"C", 0.3}});
+    OptionValues other = options;
+    other["inner_solver"] = std::string("interior_point");
+    const Certificate sampled = MustTrain(problem, options, 1e-3).certificate;
+    const Certificate whole = MustTrain(problem, other, 1e-3).certificate;
+    EXPECT_LE(std::max(sampled.accuracy, whole.accuracy), 1e-3);
+    EXPECT_LE(sampled.dual, whole.primal * (1 + 1e-9));
+    EXPECT_LE(whole.dual, sampled.primal * (1 + 1e-9));
   }
 }
 
