@@ -20,9 +20,9 @@ std::shared_ptr<const void> SharedCache::Find(const std::string& key) {
 
 void SharedCache::Insert(const std::string& key, size_t bytes, std::shared_ptr<const void> value) {
   absl::MutexLock lock(&mutex_);
+  std::erase_if(large_, [](const auto& entry) { return entry.second.expired(); });
   if (bytes > capacity_bytes_) {
-    std::erase_if(large_, [](const auto& entry) { return entry.second.expired(); });
-    large_.insert_or_assign(key, std::move(value));
+    large_.try_emplace(key, value);  // one that lives stays
     return;
   }
   if (index_.count(key) > 0) {

@@ -91,10 +91,20 @@ TEST(SharedCacheTest, ReturnsTheSameObjectUntilEvicted) {
     const std::shared_ptr<const int> held = get("huge", 101);
     EXPECT_EQ(*held, 6);  // nobody held the last one
     EXPECT_EQ(get("huge", 101), held);
+    // Of two that were made at the same time the first is found, as long as it lives.
+    std::shared_ptr<const int> first;
+    const auto second = *cache.GetOrMake<int>(
+        "both", [](const int& /*value*/) { return size_t{101}; },
+        [&]() -> absl::StatusOr<std::shared_ptr<const int>> {
+          first = get("both", 101);
+          return std::make_shared<const int>(++made);
+        });
+    EXPECT_NE(second, first);
+    EXPECT_EQ(get("both", 101), first);
   }
   EXPECT_LE(cache.size_bytes(), 100u);
-  EXPECT_EQ(*get("", 1), 7);
-  EXPECT_EQ(*get("", 1), 8);
+  EXPECT_EQ(*get("", 1), 9);
+  EXPECT_EQ(*get("", 1), 10);
 }
 
 TEST(SharedCacheTest, AnErrorIsNotKept) {
