@@ -66,7 +66,7 @@ double CountSvms(const LpMklOptions& options, const ProblemShape& shape) {
          (options.outer_loop == OuterLoopChoice::kAlternation ? 4 : 1);
 }
 
-// Factors of all rows on a joint basis, which the verifier makes anew, and about 60 Newton systems
+// Factors of all rows on a joint basis, which a verifier makes anew unless it finds them, and about 60 Newton systems
 // of a tenth of the rows, or those of a loss with a curvature.
 LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape& shape) {
   constexpr double kProbes = 8;  // of what the basis leaves out

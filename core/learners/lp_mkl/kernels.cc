@@ -16,7 +16,6 @@
 #include "core/kernels/gram/kernel_source.h"
 #include "core/kernels/lowrank/kernel_landmarks.h"
 #include "core/kernels/spec/kernel_errors.h"
-#include "core/learners/lp_mkl/sample_start.h"
 #include "core/linalg/row_products.h"
 #include "core/objectives/lp_weights.h"
 #include "core/training/contract/single_task.h"
@@ -326,8 +325,7 @@ ByteCount LowRankBytes(const LpMklOptions& options, const ProblemShape& shape) {
   return ByteCount(LowRankFamilyKeptBytes(low_rank)) +
          std::max(ByteCount(LowRankFamilyBytes(low_rank)), SelectionBytes(options, shape)) +
          InnerSolverBytes(options.inner_solver, shape.rows, shape.kernels, low_rank.max_columns) +
-         ByteCount(GramOfRowsBytes(shape.rows, low_rank.max_columns)) +
-         ByteCount(SampleStartBytes(shape.rows, low_rank.max_columns)) + inputs;
+         ByteCount(GramOfRowsBytes(shape.rows, low_rank.max_columns)) + inputs;
 }
 
 std::optional<Index> BasisRows(const LpMklOptions& options, const ProblemShape& shape) {

@@ -34,8 +34,8 @@ absl::Status CheckApproximation(const LpMklOptions& options,
 uint64_t LandmarkVersion(const LpMklOptions& options);
 
 // Makes the kernels; the same ones for equal options, data and seed of the problem. Kernels of low
-// rank are kept in the context's cache, where the other outputs of a run and its verifier find
-// them. Errors: kInvalidArgument naming "kernels[k]", kCancelled.
+// rank are in the context's cache, where the other outputs of a run and its verifier find them, by
+// their size or while the learner holds them. Errors: kInvalidArgument naming "kernels[k]", kCancelled.
 absl::StatusOr<LpMklKernels> MakeLpMklKernels(const LpMklOptions& options,
                                               const TrainingProblem& problem, RunContext& context);
 
@@ -59,7 +59,8 @@ absl::StatusOr<TrainedPoint> MakeConstantLpMklPoint(const TrainingProblem& probl
                                                     const RunContext& context);
 
 // Upper bound on the bytes of the learner's kernels of low rank, of what its solver adds to them,
-// and of the verifier's kernels, which it makes while there are the learner's.
+// and of the verifier's kernels, which it makes while there are the learner's where it does not find
+// these. A sample of the rows to start from, which is gone by then, takes less.
 ByteCount LowRankBytes(const LpMklOptions& options, const ProblemShape& shape);
 
 // Upper bound on the rows that the bases of models of all outputs hold; none for exact kernels.

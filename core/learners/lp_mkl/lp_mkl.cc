@@ -1,5 +1,6 @@
 #include "core/learners/lp_mkl/lp_mkl.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -148,11 +149,12 @@ class LpMklLearner : public ResumableLearner<LpMklState> {
         !state_.mkl.dual.isZero(0)) {
       return absl::OkStatus();
     }
+    const double gap = std::max(kSampleStartGap, target_);
     MERCER_ASSIGN_OR_RETURN(std::optional<SampleStart> start,
                             StartFromSample(*kernels_.low_rank, ball_, svm_, loop_options_,
-                                            state_.mkl.weights, problem_->seed, context));
+                                            state_.mkl.weights, gap, problem_->seed, context));
     if (start.has_value()) {
-      loop_->Begin(std::move(start->weights), kSampleStartGap, target_);
+      loop_->Begin(std::move(start->weights), gap, target_);
       loop_->BeginAt(std::move(start->machine));
       state_.mkl.newton_from = 0;  // the weights are near the optimum already
     }

@@ -3,12 +3,12 @@
 // are support vectors on their way, are those of the sample.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 
 #include "absl/status/statusor.h"
 
+#include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
 #include "core/kernels/lowrank/low_rank_family.h"
 #include "core/objectives/weight_regularizer.h"
@@ -18,7 +18,7 @@
 
 namespace mercer::lp_mkl {
 
-// The gap to which the sample is solved: that of other rows is not worth more.
+// The gap to which a sample need be solved at most: that of other rows is not worth more.
 inline constexpr double kSampleStartGap = 0.01;
 
 struct SampleStart {
@@ -29,16 +29,14 @@ struct SampleStart {
 // How many rows the sample has, of `rows` with factors of `rank` columns; 0: none is worth it.
 Index SampleStartRows(Index rows, Index rank);
 
-// Upper bound on the bytes of the sample's rows, of factors with at most `max_rank` columns.
-size_t SampleStartBytes(Index rows, Index max_rank);
-
-// Solves the problem on the sample, from `weights`, to that gap; nothing where there is no sample
-// or it has no solution. A function of its arguments alone. Errors: kCancelled.
+// Solves the problem on the sample, from `weights`, to the gap; nothing where there is no sample or
+// it has no such solution. Reports the stage "sample". A function of its arguments alone. Its
+// memory is below that of the family: a quarter of its rows. Errors: kCancelled.
 absl::StatusOr<std::optional<SampleStart>> StartFromSample(const LowRankKernelFamily& family,
                                                            const WeightRegularizer& regularizer,
                                                            const SvmProblem& problem,
                                                            const MklLoopOptions& options,
-                                                           const Vector& weights, uint64_t seed,
-                                                           RunContext& context);
+                                                           const Vector& weights, double gap,
+                                                           uint64_t seed, RunContext& context);
 
 }  // namespace mercer::lp_mkl

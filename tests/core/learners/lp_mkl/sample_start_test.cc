@@ -2,13 +2,16 @@
 #include "core/learners/lp_mkl/sample_start.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "core/base/process/run_context.h"
 #include "core/kernels/lowrank/landmarks.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
@@ -40,7 +43,7 @@ std::optional<SampleStart> StartOf(const TrainingProblem& problem, double C) {
   const Vector targets = problem.tasks[0].targets.col(0);
   const SvmProblem svm{loss, targets, Vector::Constant(targets.size(), C)};
   const auto start = StartFromSample(*kernels.low_rank, LpBall(2), svm, {}, UniformWeights(3, 2),
-                                     problem.seed, context);
+                                     kSampleStartGap, problem.seed, context);
   EXPECT_TRUE(start.ok()) << start.status();
   return *start;
 }
@@ -53,8 +56,6 @@ TEST(SampleStartTest, ASampleIsASmallPartOfTheRows) {
   for (const Index rows : {100, 16'000, 100'000, 1'000'000}) {
     for (const Index rank : {1, 20, 300, 2000}) {
       EXPECT_LE(4 * SampleStartRows(rows, rank), rows);
-      EXPECT_LE(FactorRows::Bytes(SampleStartRows(rows, rank), rank), SampleStartBytes(rows, 2000))
-          << rows << ", " << rank;
     }
   }
 }
@@ -126,6 +127,53 @@ TEST(SampleStartTest, RestoredRunsGoOnWithTheSameBits) {
     const std::unique_ptr<Learner> restored = *Entry().create(options);
     ASSERT_TRUE(restored->RestoreState(problem, state, context).ok());
     EXPECT_EQ(finish(*restored, nullptr), straight);
+  }
+  // Cancelled in the sample, and at the start of the first machine of all rows.
+  int64_t in_sample = 0;
+  for (int64_t polls = 1; polls < 1'000'000; polls *= 3) {
+    const CancellationToken token;
+    std::atomic<int64_t> asked = 0;
+    const Interruption counter(absl::InfiniteDuration(), [&] {
+      if (++asked == polls) {
+        token.Cancel();
+      }
+      return false;
+    });
+    RunContext context(token, 1, nullptr);
+    std::string stage;
+    context.set_stage_callback(
+        [&](std::string_view reached, std::optional<double>) { stage = reached; });
+    const std::unique_ptr<Learner> cancelled = *Entry().create(options);
+    ASSERT_TRUE(cancelled->Start(problem, nullptr).ok());
+    {
+      const InterruptibleScope scope(context, counter);
+      if (cancelled->Step(context, problem.relative_gap).ok()) {
+        break;
+      }
+    }
+    in_sample += stage == "sample" ? 1 : 0;
+    EXPECT_EQ(cancelled->SaveState(), states.front()) << polls;
+    EXPECT_EQ(finish(*cancelled, nullptr), straight) << polls;
+  }
+  EXPECT_GT(in_sample, 0);
+}
+
+// Sets of weights, loops and costs that a sample has to fit.
+TEST(SampleStartTest, BoundsHoldForEveryNormAndLoopAndForRowsWithoutWeight) {
+  TrainingProblem problem = LargeProblem();
+  problem.tasks[0].costs.head(kRows / 2).setZero();
+  problem.tasks[0].costs.tail(10).setConstant(20);
+  std::vector<OptionValues> all;
+  for (const double p : {1.0, 1.3, kInfinity}) {
+    all.push_back(OnLandmarks(20, {{"C", 1.0}, {"p", p}}));
+  }
+  for (const std::string loop : {"over_relaxed", "alternation"}) {
+    all.push_back(OnLandmarks(20, {{"C", 1.0}, {"outer_loop", loop}}));
+  }
+  for (const OptionValues& options : all) {
+    const Certificate certificate = MustTrain(problem, options, 1e-3).certificate;
+    EXPECT_LE(certificate.accuracy, 1e-3);
+    EXPECT_LE(certificate.dual, certificate.primal * (1 + 1e-12));
   }
 }
 
