@@ -2,6 +2,7 @@
 // bytes of one that can be resumed.
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "core/base/encoding/crc32c.h"
@@ -10,7 +11,7 @@
 #include "mercer/v1/dataset_service.pb.h"
 #include "server/api/dataset_upload.h"
 #include "server/blobs/sha256.h"
-#include "server/storage/memory/memory_storage.h"
+#include "server/storage/sqlite/sqlite_storage.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/fuzz_target.h"
 #include "tests/fuzz/support/scratch_folder.h"
@@ -22,15 +23,32 @@ namespace {
 
 constexpr int64_t kMaxDatasetBytes = int64_t{1} << 20;
 
+// Without data sets. One for the process, because it takes longer to make one than to run an input.
+server::Storage& EmptyStorage() {
+  static const ScratchFolder folder("upload_storage");
+  static const std::unique_ptr<server::Storage> storage = [] {
+    server::SqliteOptions options;
+    options.folder = folder.PathOf("");
+    options.num_readers = 1;
+    return server::OpenSqliteStorage(options).value();
+  }();
+  const auto left = storage->datasets().ListDatasets({});
+  Require(left.ok(), "data sets are listed");
+  for (const server::DatasetRecord& dataset : left->items) {
+    Require(storage->datasets().DeleteDataset(dataset.id).ok(), "a data set is deleted");
+  }
+  return *storage;
+}
+
 // A server's part that takes uploads, anew for each input.
 class Uploads {
  public:
-  Uploads() : folder_("upload"), storage_(server::MakeMemoryStorage()) {
+  Uploads() : folder_("upload"), storage_(&EmptyStorage()) {
     std::filesystem::create_directories(folder_.PathOf("uploads"));
     auto blobs = server::OpenBlobStore(folder_.PathOf("blobs"));
     Require(blobs.ok(), "a blob store can be opened");
     blobs_ = *std::move(blobs);
-    context_.storage = storage_.get();
+    context_.storage = storage_;
     context_.blobs = blobs_.get();
     context_.upload_folder = folder_.PathOf("uploads");
     context_.limits.dataset_bytes = kMaxDatasetBytes;
@@ -70,7 +88,7 @@ class Uploads {
 
  private:
   ScratchFolder folder_;
-  std::unique_ptr<server::Storage> storage_;
+  server::Storage* const storage_;
   std::unique_ptr<server::BlobStore> blobs_;
   server::ApiContext context_;
 };

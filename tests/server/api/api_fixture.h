@@ -28,7 +28,7 @@
 #include "server/api/services.h"
 #include "server/api/training_handlers.h"
 #include "server/storage/forwarding_storage.h"
-#include "server/storage/memory/memory_storage.h"
+#include "tests/support/server/test_storage.h"
 
 namespace mercer::server {
 
@@ -116,7 +116,7 @@ class HookedBlobStore final : public BlobStore {
 class ApiTest : public testing::Test {
  protected:
   ApiTest()
-      : real_storage_(std::make_unique<WatchedStorage>(MakeMemoryStorage())),
+      : real_storage_(std::make_unique<WatchedStorage>(MakeTestStorage())),
         storage_(*real_storage_),
         hub_io_(2),
         io_(4),

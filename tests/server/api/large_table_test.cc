@@ -1,6 +1,7 @@
 // Tables that do not stay in memory while they are stored.
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -76,6 +77,22 @@ TEST_F(LargeTableTest, LargeTableIsSplitAsASmallOne) {
   }
 }
 
+// In a process of its own, which has to have a storage of its own: one writes in a thread.
+bool UploadsWideWithin(ApiContext context, rlim_t growth) {
+  const std::unique_ptr<Storage> storage = MakeTestStorage();
+  context.storage = storage.get();
+  int64_t total = 0;
+  int64_t resident = 0;
+  int64_t shared = 0;
+  int64_t code = 0;
+  int64_t libraries = 0;
+  int64_t data = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident >> shared >> code >> libraries >> data;
+  const rlim_t now = static_cast<rlim_t>(data * sysconf(_SC_PAGESIZE));
+  const rlimit limit = {now + growth, now + growth};
+  return setrlimit(RLIMIT_DATA, &limit) == 0 && UploadWide(context, int64_t{160} << 20).ok();
+}
+
 // Mapped files are not counted: their pages are the system's to take back.
 TEST_F(LargeTableTest, LargeTableTakesConstantMemory) {
   if (!kGrowthIsMemoryHeld) {
@@ -85,17 +102,7 @@ TEST_F(LargeTableTest, LargeTableTakesConstantMemory) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    int64_t total = 0;
-    int64_t resident = 0;
-    int64_t shared = 0;
-    int64_t code = 0;
-    int64_t libraries = 0;
-    int64_t data = 0;
-    std::ifstream("/proc/self/statm") >> total >> resident >> shared >> code >> libraries >> data;
-    const rlim_t now = static_cast<rlim_t>(data * sysconf(_SC_PAGESIZE));
-    const rlimit limit = {now + kGrowth, now + kGrowth};
-    const bool limited = setrlimit(RLIMIT_DATA, &limit) == 0;
-    _exit(limited && UploadWide(context_, int64_t{160} << 20).ok() ? 0 : 1);
+    _exit(UploadsWideWithin(context_, kGrowth) ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);

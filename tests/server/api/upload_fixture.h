@@ -9,13 +9,13 @@
 #include <gtest/gtest.h>
 
 #include "server/api/api_context.h"
-#include "server/storage/memory/memory_storage.h"
+#include "tests/support/server/test_storage.h"
 
 namespace mercer::server {
 
 class UploadFolderTest : public testing::Test {
  protected:
-  UploadFolderTest() : storage_(MakeMemoryStorage()) {
+  UploadFolderTest() : storage_(MakeTestStorage()) {
     const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
     folder_ =
         std::filesystem::temp_directory_path() /

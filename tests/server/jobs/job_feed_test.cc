@@ -17,9 +17,9 @@
 
 #include "core/base/status/errors.h"
 #include "server/jobs/job_event.h"
-#include "server/storage/memory/memory_storage.h"
 #include "tests/server/jobs/hooked_jobs.h"
 #include "tests/support/server/failing_executor.h"
+#include "tests/support/server/test_storage.h"
 
 namespace mercer::server {
 namespace {
@@ -63,7 +63,7 @@ class StepExecutor final : public Executor {
 class JobFeedTest : public ::testing::Test {
  protected:
   JobFeedTest() {
-    auto hooked = std::make_unique<HookedStorage>(MakeMemoryStorage(), &hooks_);
+    auto hooked = std::make_unique<HookedStorage>(MakeTestStorage(), &hooks_);
     storage_ = std::make_unique<WatchedStorage>(std::move(hooked));
     MakeFeed({.page_jobs = 2});
     DatasetRecord dataset;
@@ -420,7 +420,7 @@ TEST_F(JobFeedTest, HoldsNoPagesThatNobodyAsksFor) {
 
 // Random changes from threads against a watcher that pulls: in the end it knows what the storage knows.
 TEST(JobFeedThreadsTest, EndsWithTheStateOfTheStorage) {
-  WatchedStorage storage(MakeMemoryStorage());
+  WatchedStorage storage(MakeTestStorage());
   DatasetRecord dataset;
   dataset.id = "data";
   ASSERT_TRUE(storage.datasets().CreateDataset(dataset).ok());

@@ -1,8 +1,7 @@
-// A worker that has lost its lease changes nothing, whatever it is doing then, over both stores.
+// A worker that has lost its lease changes nothing, whatever it is doing then.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/storage/memory/memory_storage.h"
 #include "tests/server/jobs/job_harness.h"
 
 namespace mercer::server {
@@ -10,11 +9,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-class JobLeaseTest : public JobManagerFixture, public ::testing::WithParamInterface<std::string> {
+class JobLeaseTest : public JobManagerFixture {
  protected:
-  absl::StatusOr<std::unique_ptr<Storage>> OpenStorage() override {
-    return GetParam() == "memory" ? MakeMemoryStorage() : JobManagerFixture::OpenStorage();
-  }
   // Somebody else ends the attempt, as if the lease had expired.
   void TakeAway(const std::string& id) {
     const JobRecord job = Job(id);
@@ -38,7 +34,7 @@ class JobLeaseTest : public JobManagerFixture, public ::testing::WithParamInterf
   size_t events_ = 0;
 };
 
-TEST_P(JobLeaseTest, LostWhileItRuns) {
+TEST_F(JobLeaseTest, LostWhileItRuns) {
   StartManager();
   control_.Allow(2);
   const std::string id = Submit(Steps(50));
@@ -50,7 +46,7 @@ TEST_P(JobLeaseTest, LostWhileItRuns) {
   EXPECT_LT(control_.taken(), 50) << "the first checkpoint that is refused ends the work";
 }
 
-TEST_P(JobLeaseTest, LostWhileItVerifies) {
+TEST_F(JobLeaseTest, LostWhileItVerifies) {
   HoldVerifications();
   StartManager();
   const std::string id = Submit(Steps(5));
@@ -61,7 +57,7 @@ TEST_P(JobLeaseTest, LostWhileItVerifies) {
   ExpectUntouched(id);
 }
 
-TEST_P(JobLeaseTest, LostWhileItsEndWaits) {
+TEST_F(JobLeaseTest, LostWhileItsEndWaits) {
   StartManager();
   failures_.ends = 1;
   const std::string id = Submit(Steps(5));
@@ -73,7 +69,7 @@ TEST_P(JobLeaseTest, LostWhileItsEndWaits) {
   ExpectUntouched(id);
 }
 
-TEST_P(JobLeaseTest, LostBeforeItIsDrained) {
+TEST_F(JobLeaseTest, LostBeforeItIsDrained) {
   StartManager();
   control_.Allow(2);
   const std::string id = Submit(Steps(5));
@@ -83,7 +79,7 @@ TEST_P(JobLeaseTest, LostBeforeItIsDrained) {
   ExpectUntouched(id);
 }
 
-TEST_P(JobLeaseTest, LostBeforeItIsStopped) {
+TEST_F(JobLeaseTest, LostBeforeItIsStopped) {
   StartManager();
   control_.Allow(2);
   const std::string id = Submit(Steps(5));
@@ -94,9 +90,6 @@ TEST_P(JobLeaseTest, LostBeforeItIsStopped) {
   manager_->WaitUntilIdle();
   ExpectUntouched(id);
 }
-
-INSTANTIATE_TEST_SUITE_P(Stores, JobLeaseTest, ::testing::Values("sqlite", "memory"),
-                         [](const auto& store) { return store.param; });
 
 }  // namespace
 }  // namespace mercer::server

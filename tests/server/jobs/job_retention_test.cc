@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "server/jobs/job_event.h"
-#include "server/storage/memory/memory_storage.h"
 #include "tests/server/jobs/fake_clock.h"
+#include "tests/support/server/test_storage.h"
 
 namespace mercer::server {
 namespace {
@@ -22,7 +22,7 @@ class JobRetentionTest : public ::testing::Test {
     folder_ = std::filesystem::temp_directory_path() /
               absl::StrCat("mercer-retention-", getpid(), "-",
                            ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    storage_ = MakeMemoryStorage();
+    storage_ = MakeTestStorage();
     blobs_ = *OpenBlobStore(folder_);
     DatasetRecord dataset;
     dataset.id = "data";

@@ -13,8 +13,8 @@
 #include <gtest/gtest.h>
 
 #include "server/jobs/wake_slot.h"
-#include "server/storage/memory/memory_storage.h"
 #include "tests/support/server/failing_executor.h"
+#include "tests/support/server/test_storage.h"
 
 namespace mercer::server {
 namespace {
@@ -140,7 +140,7 @@ class ProgressHubTest : public ::testing::Test {
     hub_.Publish("job", ended->events);
   }
 
-  std::unique_ptr<Storage> storage_ = MakeMemoryStorage();
+  std::unique_ptr<Storage> storage_ = MakeTestStorage();
   Lease lease_;
   int64_t iteration_ = 0;
   ThreadPool executor_{4};

@@ -1,15 +1,16 @@
 #include "server/jobs/progress_recorder.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "server/jobs/job_event.h"
-#include "server/storage/memory/memory_storage.h"
 #include "tests/server/jobs/failing_storage.h"
 #include "tests/server/jobs/fake_clock.h"
+#include "tests/support/server/test_storage.h"
 
 namespace mercer::server {
 namespace {
@@ -17,6 +18,37 @@ namespace {
 using ::testing::ElementsAre;
 
 constexpr absl::Duration kInterval = absl::Milliseconds(250);
+
+// Has answered what the recorder writes when the call returns: tests look at what is stored right behind it.
+class PromptJobStore final : public ForwardingJobStore {
+ public:
+  using ForwardingJobStore::BeginVerifying;
+  using ForwardingJobStore::ForwardingJobStore;
+
+  void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
+                      Done<EventRecord> done) override {
+    done(jobs_->BeginVerifying(std::move(lease), std::move(event), now));
+  }
+};
+
+class PromptEventLog final : public EventLog {
+ public:
+  using EventLog::Append;
+
+  explicit PromptEventLog(EventLog* real) : real_(real) {}
+
+  void Append(Lease lease, std::vector<EventDraft> events, absl::Time now,
+              Done<std::vector<EventRecord>> done) override {
+    done(real_->Append(std::move(lease), std::move(events), now));
+  }
+  absl::StatusOr<std::vector<EventRecord>> Read(const std::string& job_id, int64_t after,
+                                                int limit) override {
+    return real_->Read(job_id, after, limit);
+  }
+
+ private:
+  EventLog* const real_;
+};
 
 class ProgressRecorderTest : public ::testing::Test {
  protected:
@@ -36,8 +68,8 @@ class ProgressRecorderTest : public ::testing::Test {
     const auto claimed = storage_.jobs().ClaimJob(claim);
     ASSERT_TRUE(claimed.ok() && claimed->has_value());
     const ProgressRecorder::Dependencies dependencies = {
-        &storage_.events(), &hub_, &clock_,
-        [this](const absl::Status& status) { errors_.push_back(status); }, &storage_.jobs()};
+        &events_, &hub_, &clock_, [this](const absl::Status& status) { errors_.push_back(status); },
+        &jobs_};
     recorder_ = std::make_unique<ProgressRecorder>(dependencies,
                                                    Lease{"job", "w", (*claimed)->epoch}, kInterval);
   }
@@ -66,7 +98,9 @@ class ProgressRecorderTest : public ::testing::Test {
   }
 
   StorageFailures failures_;
-  FailingStorage storage_{MakeMemoryStorage(), &failures_};
+  FailingStorage storage_{MakeTestStorage(), &failures_};
+  PromptJobStore jobs_{&storage_.jobs()};
+  PromptEventLog events_{&storage_.events()};
   ThreadPool executor_{1};
   ProgressHub hub_{&storage_, &executor_};
   FakeClock clock_;
