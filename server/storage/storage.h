@@ -30,11 +30,11 @@ class Storage {
   // Every blob that something names, sorted, each once.
   virtual absl::StatusOr<std::vector<BlobDigest>> ReferencedBlobs() = 0;
 
-  // About how many bytes WriteSnapshot writes; 0 where nothing is kept in files.
+  // About how many bytes WriteSnapshot writes.
   virtual int64_t SnapshotBytes() = 0;
   // Writes everything, as of one moment, to the new file `path` while changes go on; answers what ReferencedBlobs()
-  // was at that moment. `is_cancelled` is asked again and again. Errors: kCancelled; kUnimplemented where nothing is
-  // kept in files. What is at `path` after an error is the caller's to remove.
+  // was at that moment. `is_cancelled` is asked again and again. Errors: kCancelled. What is at `path` after an error
+  // is the caller's to remove.
   virtual absl::StatusOr<std::vector<BlobDigest>> WriteSnapshot(
       const std::string& path, const std::function<bool()>& is_cancelled) = 0;
 };

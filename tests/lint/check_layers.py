@@ -67,7 +67,6 @@ CORE = {
 OTHERS = {
     "server/storage": ("core/base",),
     "server/storage/sqlite": ("server/storage",),
-    "server/storage/memory": ("server/storage",),
     "server/blobs": ("core/base",),
     "server/jobs": ("server/storage", "server/blobs", "core/training", "core/io"),
     "server/access": ("core/base",),
@@ -76,7 +75,7 @@ OTHERS = {
     "server/api": ("server/jobs", "server/access", "server/backup", "proto"),
     "server/maintenance": ("server/api", "server/backup", "server/storage/sqlite"),
     "server/gateway": ("server/api", "server/net"),
-    "server/app": ("server/gateway", "server/maintenance", "server/storage/sqlite", "server/storage/memory", "core/learners"),
+    "server/app": ("server/gateway", "server/maintenance", "server/storage/sqlite", "core/learners"),
     "client": ("proto",),
     "client/cpp": ("core/io", "core/kernels/spec", "proto"),
     "tests/core": ("core/learners", "core/io", "tests/support", "tests/conformance"),

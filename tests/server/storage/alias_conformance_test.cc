@@ -46,7 +46,7 @@ class AliasConformance : public StorageConformance {
   }
 };
 
-TEST_P(AliasConformance, AliasIsMadeMovedAndRemoved) {
+TEST_F(AliasConformance, AliasIsMadeMovedAndRemoved) {
   const auto made = models().MoveAlias(Move("live", 1, "none", 100));
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_EQ(*made, (AliasRecord{"m", "live", 1, "1", At(100)}));
@@ -66,7 +66,7 @@ TEST_P(AliasConformance, AliasIsMadeMovedAndRemoved) {
   EXPECT_NE(again->etag, moved->etag) << "an etag must never come back";
 }
 
-TEST_P(AliasConformance, StaleEtagChangesNothingAndTellsTheCurrentOne) {
+TEST_F(AliasConformance, StaleEtagChangesNothingAndTellsTheCurrentOne) {
   ASSERT_TRUE(models().MoveAlias(Move("live", 1, "", 100)).ok());
   for (const char* etag : {"none", "2", "x"}) {
     const absl::Status refused = models().MoveAlias(Move("live", 2, etag, 101)).status();
@@ -80,7 +80,7 @@ TEST_P(AliasConformance, StaleEtagChangesNothingAndTellsTheCurrentOne) {
   EXPECT_EQ(History("live").size(), 1U);
 }
 
-TEST_P(AliasConformance, RefusesWhatIsNotThere) {
+TEST_F(AliasConformance, RefusesWhatIsNotThere) {
   EXPECT_EQ(GetReason(models().MoveAlias(Move("live", 4, "", 100)).status()), "MODEL_NOT_FOUND");
   EXPECT_EQ(GetReason(models().MoveAlias(Move("live", 0, "", 100)).status()), "ALIAS_NOT_FOUND");
   AliasMove elsewhere = Move("live", 1, "", 100);
@@ -91,7 +91,7 @@ TEST_P(AliasConformance, RefusesWhatIsNotThere) {
   EXPECT_EQ(GetReason(models().GetAliasAt("other", "live", At(1)).status()), "MODEL_NOT_FOUND");
 }
 
-TEST_P(AliasConformance, HistoryIsDenseAndSaysWhoWhenFromTo) {
+TEST_F(AliasConformance, HistoryIsDenseAndSaysWhoWhenFromTo) {
   ASSERT_TRUE(models().MoveAlias(Move("live", 1, "", 100)).ok());
   ASSERT_TRUE(models().MoveAlias(Move("live", 1, "", 101)).ok());  // is there already
   ASSERT_TRUE(models().MoveAlias(Move("live", 3, "", 102)).ok());
@@ -111,7 +111,7 @@ TEST_P(AliasConformance, HistoryIsDenseAndSaysWhoWhenFromTo) {
             "BAD_PAGE_TOKEN");
 }
 
-TEST_P(AliasConformance, AsOfAnswersAtTheBoundaries) {
+TEST_F(AliasConformance, AsOfAnswersAtTheBoundaries) {
   ASSERT_TRUE(models().MoveAlias(Move("live", 1, "", 100)).ok());
   ASSERT_TRUE(models().MoveAlias(Move("live", 2, "", 200)).ok());
   ASSERT_TRUE(models().MoveAlias(Move("live", 3, "", 200)).ok());  // within one microsecond
@@ -133,7 +133,7 @@ TEST_P(AliasConformance, AsOfAnswersAtTheBoundaries) {
   EXPECT_EQ(at(absl::InfiniteFuture()), 0);
 }
 
-TEST_P(AliasConformance, ClockThatIsSetBackKeepsTheOrderOfTheHistory) {
+TEST_F(AliasConformance, ClockThatIsSetBackKeepsTheOrderOfTheHistory) {
   ASSERT_TRUE(models().MoveAlias(Move("live", 1, "", 200)).ok());
   ASSERT_TRUE(models().MoveAlias(Move("live", 2, "", 100)).ok());
   EXPECT_EQ(History("live")[0].time, At(200));
@@ -141,7 +141,7 @@ TEST_P(AliasConformance, ClockThatIsSetBackKeepsTheOrderOfTheHistory) {
   EXPECT_FALSE(models().GetAliasAt("m", "live", At(150)).ok());
 }
 
-TEST_P(AliasConformance, RollbackGoesToTheVersionBeforeTheLastChange) {
+TEST_F(AliasConformance, RollbackGoesToTheVersionBeforeTheLastChange) {
   const auto roll_back = [&](int64_t expected, int64_t seconds) {
     AliasMove move = Move("live", expected, "", seconds);
     move.rollback = true;
@@ -162,7 +162,7 @@ TEST_P(AliasConformance, RollbackGoesToTheVersionBeforeTheLastChange) {
   EXPECT_EQ(models().GetAlias("m", "live")->version, 1);
 }
 
-TEST_P(AliasConformance, RepeatedRequestMovesNothing) {
+TEST_F(AliasConformance, RepeatedRequestMovesNothing) {
   AliasMove move = Move("live", 1, "none", 100);
   move.request_id = "once";
   move.request_digest = "digest";
@@ -181,7 +181,7 @@ TEST_P(AliasConformance, RepeatedRequestMovesNothing) {
   EXPECT_EQ(GetReason(models().MoveAlias(move).status()), "REQUEST_ID_REUSED");
 }
 
-TEST_P(AliasConformance, AliasesAreListedByName) {
+TEST_F(AliasConformance, AliasesAreListedByName) {
   for (const char* alias : {"b", "c", "a", "gone"}) {
     ASSERT_TRUE(models().MoveAlias(Move(alias, 2, "", 100)).ok());
   }
@@ -197,7 +197,7 @@ TEST_P(AliasConformance, AliasesAreListedByName) {
   EXPECT_THAT(models().GetVersion("m", 2)->aliases, ElementsAre("a", "b", "c"));
 }
 
-TEST_P(AliasConformance, VersionWithAliasCannotBeDeleted) {
+TEST_F(AliasConformance, VersionWithAliasCannotBeDeleted) {
   ASSERT_TRUE(models().MoveAlias(Move("live", 2, "", 100)).ok());
   ASSERT_TRUE(models().MoveAlias(Move("best", 2, "", 100)).ok());
   for (const int64_t version : {2, 0}) {
@@ -213,7 +213,7 @@ TEST_P(AliasConformance, VersionWithAliasCannotBeDeleted) {
   EXPECT_EQ(GetReason(models().MoveAlias(Move("best", 2, "", 104)).status()), "MODEL_NOT_FOUND");
 }
 
-TEST_P(AliasConformance, HistoryOutlivesTheModel) {
+TEST_F(AliasConformance, HistoryOutlivesTheModel) {
   ASSERT_TRUE(models().MoveAlias(Move("live", 2, "", 100)).ok());
   ASSERT_TRUE(models().MoveAlias(Move("live", 0, "", 101)).ok());
   ASSERT_TRUE(models().DeleteModel("m", 0, At(102)).ok());
@@ -225,7 +225,7 @@ TEST_P(AliasConformance, HistoryOutlivesTheModel) {
   EXPECT_EQ(made->etag, "3");
 }
 
-TEST_P(AliasConformance, ExactlyOneOfTwoWhoRaceWithOneEtagWins) {
+TEST_F(AliasConformance, ExactlyOneOfTwoWhoRaceWithOneEtagWins) {
   constexpr int kRounds = 50;
   ASSERT_TRUE(models().MoveAlias(Move("live", 3, "", 100)).ok());
   for (int round = 0; round < kRounds; ++round) {
@@ -258,7 +258,7 @@ TEST_P(AliasConformance, ExactlyOneOfTwoWhoRaceWithOneEtagWins) {
   }
 }
 
-TEST_P(AliasConformance, TenThousandMovesAreListedInPages) {
+TEST_F(AliasConformance, TenThousandMovesAreListedInPages) {
   constexpr int kMoves = 10'000;
   std::atomic<int> failures{0};
   for (int i = 0; i < kMoves; ++i) {
@@ -281,10 +281,7 @@ TEST_P(AliasConformance, TenThousandMovesAreListedInPages) {
   EXPECT_EQ(models().GetAliasAt("m", "live", At(100 + kMoves / 2))->version, 1 + kMoves / 2 % 2);
 }
 
-TEST_P(AliasConformance, RestartKeepsAliasesAndHistory) {
-  if (GetParam().name == "memory") {
-    GTEST_SKIP() << "the memory store keeps nothing beyond its life";
-  }
+TEST_F(AliasConformance, RestartKeepsAliasesAndHistory) {
   AliasMove move = Move("live", 1, "none", 100);
   move.request_id = "once";
   move.request_digest = "digest";
@@ -292,7 +289,7 @@ TEST_P(AliasConformance, RestartKeepsAliasesAndHistory) {
   ASSERT_TRUE(models().MoveAlias(Move("live", 2, first->etag, 101)).ok());
   const std::vector<AliasChange> history = History("live");
   storage_.reset();
-  auto reopened = GetParam().open(folder_);
+  auto reopened = Open(folder_);
   ASSERT_TRUE(reopened.ok()) << reopened.status();
   storage_ = *std::move(reopened);
   EXPECT_EQ(models().GetAlias("m", "live")->version, 2);
@@ -300,9 +297,6 @@ TEST_P(AliasConformance, RestartKeepsAliasesAndHistory) {
   EXPECT_EQ(*models().MoveAlias(move), *first) << "a request is known after the restart";
   EXPECT_EQ(models().GetAlias("m", "live")->version, 2);
 }
-
-INSTANTIATE_TEST_SUITE_P(Backends, AliasConformance, ::testing::ValuesIn(AllBackends()),
-                         [](const auto& backend) { return backend.param.name; });
 
 }  // namespace
 }  // namespace mercer::server

@@ -54,10 +54,7 @@ class FinishedJobsConformance : public StorageConformance {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(All, FinishedJobsConformance, ::testing::ValuesIn(AllBackends()),
-                         [](const auto& backend) { return backend.param.name; });
-
-TEST_P(FinishedJobsConformance, TheOldestEndsGoAndAllThatBelongsToThem) {
+TEST_F(FinishedJobsConformance, TheOldestEndsGoAndAllThatBelongsToThem) {
   AddFinished("late", 300);
   AddFinished("early", 100);
   AddFinished("middle", 200, JobState::kCancelled);
@@ -72,7 +69,7 @@ TEST_P(FinishedJobsConformance, TheOldestEndsGoAndAllThatBelongsToThem) {
   EXPECT_EQ((*storage_->jobs().CountJobs())[JobState::kSucceeded], 1);
 }
 
-TEST_P(FinishedJobsConformance, ModelsStayWithAllThatIsKnownOfThem) {
+TEST_F(FinishedJobsConformance, ModelsStayWithAllThatIsKnownOfThem) {
   AddFinished("a", 100);
   const auto before = storage_->models().GetVersion("model-a", 1);
   ASSERT_TRUE(before.ok()) << before.status();
@@ -85,7 +82,7 @@ TEST_P(FinishedJobsConformance, ModelsStayWithAllThatIsKnownOfThem) {
   EXPECT_TRUE(*storage_->IsBlobReferenced("blob-a"));
 }
 
-TEST_P(FinishedJobsConformance, JobsThatHaveNotEndedStayHoweverOld) {
+TEST_F(FinishedJobsConformance, JobsThatHaveNotEndedStayHoweverOld) {
   AddFinished("done", 30);
   AddJob("running");
   ASSERT_TRUE(Claim("w").has_value());
@@ -100,7 +97,7 @@ TEST_P(FinishedJobsConformance, JobsThatHaveNotEndedStayHoweverOld) {
   EXPECT_THAT(Left(), ElementsAre("queued", "retried", "running"));
 }
 
-TEST_P(FinishedJobsConformance, BatchesAreBounded) {
+TEST_F(FinishedJobsConformance, BatchesAreBounded) {
   for (int i = 0; i < 5; ++i) {
     AddFinished(absl::StrCat("j", i), 100 + i);  // four events each
   }
@@ -114,7 +111,7 @@ TEST_P(FinishedJobsConformance, BatchesAreBounded) {
   EXPECT_THAT(Delete(which), ElementsAre("j4"));
 }
 
-TEST_P(FinishedJobsConformance, TheRequestIdIsForgottenWithTheJob) {
+TEST_F(FinishedJobsConformance, TheRequestIdIsForgottenWithTheJob) {
   AddFinished("a", 100);
   NewJob again = MakeJob("b");
   again.request_id = "request-a";
@@ -126,7 +123,7 @@ TEST_P(FinishedJobsConformance, TheRequestIdIsForgottenWithTheJob) {
   EXPECT_GT(created->job.number, 1) << "numbers are not used again";
 }
 
-TEST_P(FinishedJobsConformance, TheTraceStaysWithTheJob) {
+TEST_F(FinishedJobsConformance, TheTraceStaysWithTheJob) {
   NewJob job = MakeJob("traced");
   job.trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
   EXPECT_EQ(AddJob(job).trace_id, job.trace_id);
@@ -135,7 +132,7 @@ TEST_P(FinishedJobsConformance, TheTraceStaysWithTheJob) {
   EXPECT_EQ(AddJob("other").trace_id, "");
 }
 
-TEST_P(FinishedJobsConformance, ListsGoOnWhileJobsAreDeleted) {
+TEST_F(FinishedJobsConformance, ListsGoOnWhileJobsAreDeleted) {
   constexpr int kJobs = 60;
   AddJob("queued");
   for (int i = 0; i < kJobs; ++i) {
@@ -172,24 +169,21 @@ TEST_P(FinishedJobsConformance, ListsGoOnWhileJobsAreDeleted) {
   } while (!last_round);
 }
 
-TEST_P(FinishedJobsConformance, AProcessThatDiesBetweenBatchesLeavesWholeJobs) {
-  if (GetParam().name != "sqlite") {
-    GTEST_SKIP() << "memory does not outlive its process";
-  }
+TEST_F(FinishedJobsConformance, AProcessThatDiesBetweenBatchesLeavesWholeJobs) {
   for (int i = 0; i < 5; ++i) {
     AddFinished(absl::StrCat("j", i), 100 + i);
   }
   storage_.reset();
   const pid_t child = fork();
   if (child == 0) {
-    auto storage = GetParam().open(folder_);
+    auto storage = Open(folder_);
     const bool deleted = storage.ok() && (*storage)->jobs().DeleteFinishedJobs({At(1000), 2}).ok();
     _exit(deleted ? 9 : 1);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   ASSERT_EQ(WEXITSTATUS(status), 9);
-  storage_ = *GetParam().open(folder_);
+  storage_ = *Open(folder_);
   EXPECT_THAT(Left(), ElementsAre("j2", "j3", "j4"));
   EXPECT_THAT(Delete({At(1000)}), ElementsAre("j2", "j3", "j4"));
   storage_.reset();

@@ -55,7 +55,7 @@ class OwnerConformance : public StorageConformance {
   std::vector<std::string> asked_;
 };
 
-TEST_P(OwnerConformance, DataSetsKeepTheirOwner) {
+TEST_F(OwnerConformance, DataSetsKeepTheirOwner) {
   AddDatasetOf("ada", "data");
   AddDataset("old");
   EXPECT_EQ(storage_->datasets().GetDataset("data")->owner, "ada");
@@ -63,7 +63,7 @@ TEST_P(OwnerConformance, DataSetsKeepTheirOwner) {
   EXPECT_EQ(storage_->datasets().ListDatasets({})->items[1].owner, "ada");
 }
 
-TEST_P(OwnerConformance, DataSetsAreDeletedAndHiddenByWhoMay) {
+TEST_F(OwnerConformance, DataSetsAreDeletedAndHiddenByWhoMay) {
   AddDatasetOf("ada", "data");
   AddJob("j");
   EXPECT_TRUE(Denied(storage_->datasets().DeleteDataset("data", Refuse()).status()))
@@ -77,7 +77,7 @@ TEST_P(OwnerConformance, DataSetsAreDeletedAndHiddenByWhoMay) {
   EXPECT_TRUE(storage_->datasets().HideDataset("data", Only("ada")).ok());
 }
 
-TEST_P(OwnerConformance, JobsAreCancelledAndStoppedByWhoMay) {
+TEST_F(OwnerConformance, JobsAreCancelledAndStoppedByWhoMay) {
   AddDataset("data");
   AddJob(JobOf("ada", "j"));
   CancelRequest cancel{"j", At(11), {0, "cancelling"}, {0, "cancelled"}, Refuse()};
@@ -97,7 +97,7 @@ TEST_P(OwnerConformance, JobsAreCancelledAndStoppedByWhoMay) {
   EXPECT_TRUE(Denied(storage_->jobs().CancelJob(cancel).status())) << "also of one that has ended";
 }
 
-TEST_P(OwnerConformance, AModelIsWhoseJobMadeItWhoeverAddsVersions) {
+TEST_F(OwnerConformance, AModelIsWhoseJobMadeItWhoeverAddsVersions) {
   AddDataset("data");
   Train("ada", "a");
   Train("bob", "b");
@@ -113,7 +113,7 @@ TEST_P(OwnerConformance, AModelIsWhoseJobMadeItWhoeverAddsVersions) {
   EXPECT_EQ(storage_->models().GetVersion("model", 3)->owner, "bob");
 }
 
-TEST_P(OwnerConformance, ModelsAreChangedByWhoMay) {
+TEST_F(OwnerConformance, ModelsAreChangedByWhoMay) {
   AddDataset("data");
   Train("ada", "a");
   Train("ada", "b");
@@ -152,7 +152,7 @@ TEST_P(OwnerConformance, ModelsAreChangedByWhoMay) {
   EXPECT_TRUE(models.DeleteModel("model", 2, At(51), Only("ada")).ok());
 }
 
-TEST_P(OwnerConformance, VersionsAreAddedByWhoMayChangeTheModel) {
+TEST_F(OwnerConformance, VersionsAreAddedByWhoMayChangeTheModel) {
   AddDataset("data");
   NewJob job = JobOf("bob", "b1");
   job.check = Refuse();
@@ -191,7 +191,7 @@ TEST_P(OwnerConformance, VersionsAreAddedByWhoMayChangeTheModel) {
 }
 
 // Ada shares a group with bob and another one with cid, who share none.
-TEST_P(OwnerConformance, ANewModelIsWhoseJobWasAcceptedFirst) {
+TEST_F(OwnerConformance, ANewModelIsWhoseJobWasAcceptedFirst) {
   AddDataset("data");
   ASSERT_TRUE(storage_->jobs().CreateJob(JobOf("ada", "a")).ok());
   NewJob second = JobOf("bob", "b");
@@ -211,7 +211,7 @@ TEST_P(OwnerConformance, ANewModelIsWhoseJobWasAcceptedFirst) {
   EXPECT_EQ(storage_->models().GetVersion("model", 2)->owner, "ada");
 }
 
-TEST_P(OwnerConformance, RequestIdsAreEachCallersOwn) {
+TEST_F(OwnerConformance, RequestIdsAreEachCallersOwn) {
   AddDataset("data");
   for (const char* caller : {"ada", "bob", ""}) {
     NewJob job = JobOf(caller, absl::StrCat("job-of-", caller));
@@ -230,7 +230,7 @@ TEST_P(OwnerConformance, RequestIdsAreEachCallersOwn) {
             "REQUEST_ID_REUSED");
 }
 
-TEST_P(OwnerConformance, RequestIdsOfMovesAreEachCallersOwn) {
+TEST_F(OwnerConformance, RequestIdsOfMovesAreEachCallersOwn) {
   AddDataset("data");
   Train("ada", "a");
   Train("ada", "b");
@@ -250,9 +250,6 @@ TEST_P(OwnerConformance, RequestIdsOfMovesAreEachCallersOwn) {
   EXPECT_EQ((*storage_->models().FindMove("bob", "r", "digest of bob"))->version, 2);
   EXPECT_FALSE(storage_->models().FindMove("eve", "r", "digest of ada")->has_value());
 }
-
-INSTANTIATE_TEST_SUITE_P(Backends, OwnerConformance, ::testing::ValuesIn(AllBackends()),
-                         [](const auto& backend) { return backend.param.name; });
 
 }  // namespace
 }  // namespace mercer::server

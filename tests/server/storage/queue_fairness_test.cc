@@ -199,18 +199,17 @@ class QueueFairness : public StorageConformance {
   std::map<std::string, std::map<std::string, int>> overtakings_;
 };
 
-TEST_P(QueueFairness, FollowsTheStatedOrderAndStarvesNobody) {
-  const bool fast = GetParam().name == "memory";
+TEST_F(QueueFairness, FollowsTheStatedOrderAndStarvesNobody) {
   const uint32_t seeds = IsThorough() ? 8 : 2;
-  for (uint32_t seed = 1; seed <= (fast ? seeds : 1); ++seed) {
-    Run(seed, fast ? 400 : 120, false, 0);
-    Run(seed, fast ? 400 : 60, false, 1);
-    Run(seed, fast ? 400 : 60, true, 2);
+  for (uint32_t seed = 1; seed <= seeds; ++seed) {
+    Run(seed, 400, false, 0);
+    Run(seed, 400, false, 1);
+    Run(seed, 400, true, 2);
   }
 }
 
-TEST_P(QueueFairness, OneJobAmongAThousandOfAnotherBeginsNext) {
-  for (int i = 0; i < (GetParam().name == "memory" ? 1000 : 50); ++i) {
+TEST_F(QueueFairness, OneJobAmongAThousandOfAnotherBeginsNext) {
+  for (int i = 0; i < 1000; ++i) {
     NewJob job = MakeJob(absl::StrCat("many", i));
     job.caller = "greedy";
     AddJob(job);
@@ -223,9 +222,6 @@ TEST_P(QueueFairness, OneJobAmongAThousandOfAnotherBeginsNext) {
       storage_->jobs().EndAttempt(MakeEnd(first, JobState::kFailed, AttemptReason::kFailed)).ok());
   EXPECT_EQ(Claim("w")->id, "one");
 }
-
-INSTANTIATE_TEST_SUITE_P(Backends, QueueFairness, ::testing::ValuesIn(AllBackends()),
-                         [](const auto& backend) { return backend.param.name; });
 
 }  // namespace
 }  // namespace mercer::server

@@ -52,7 +52,7 @@ class RowChecksumsTest : public StorageConformance {
   std::string path() const { return folder_ + "/mercer.db"; }
   void Close() { storage_.reset(); }
   absl::Status Reopen() {
-    absl::StatusOr<std::unique_ptr<Storage>> storage = GetParam().open(folder_);
+    absl::StatusOr<std::unique_ptr<Storage>> storage = Open(folder_);
     if (storage.ok()) {
       storage_ = *std::move(storage);
     }
@@ -159,7 +159,7 @@ class RowChecksumsTest : public StorageConformance {
   }
 };
 
-TEST_P(RowChecksumsTest, EveryTableOfDataHasThemWhoeverWroteTheRow) {
+TEST_F(RowChecksumsTest, EveryTableOfDataHasThemWhoeverWroteTheRow) {
   Fill();
   Close();
   EXPECT_THAT(DamagedRows(), IsEmpty());
@@ -179,7 +179,7 @@ TEST_P(RowChecksumsTest, EveryTableOfDataHasThemWhoeverWroteTheRow) {
 }
 
 // One column after the other: nothing is outside of the checksum, and the row is named.
-TEST_P(RowChecksumsTest, AChangeOfAnyColumnIsFound) {
+TEST_F(RowChecksumsTest, AChangeOfAnyColumnIsFound) {
   Fill();
   Close();
   std::vector<std::pair<std::string, std::string>> columns;
@@ -215,7 +215,7 @@ TEST_P(RowChecksumsTest, AChangeOfAnyColumnIsFound) {
   }
 }
 
-TEST_P(RowChecksumsTest, ADamagedRowIsNeitherServedNorWrittenOver) {
+TEST_F(RowChecksumsTest, ADamagedRowIsNeitherServedNorWrittenOver) {
   Fill();
   ExecuteRaw("UPDATE events SET iteration = 1000 WHERE job = 3 AND sequence = 1");
   const absl::Status events = storage_->events().Read("j3", 0, 100).status();
@@ -236,7 +236,7 @@ TEST_P(RowChecksumsTest, ADamagedRowIsNeitherServedNorWrittenOver) {
 }
 
 // Bits of the whole file: rows, indexes, the schema, free pages. An answer is right, or it is an error.
-TEST_P(RowChecksumsTest, AFlippedBitGivesNoWrongAnswer) {
+TEST_F(RowChecksumsTest, AFlippedBitGivesNoWrongAnswer) {
   Fill();
   const std::vector<std::string> right = Answers();
   Close();
@@ -272,9 +272,6 @@ TEST_P(RowChecksumsTest, AFlippedBitGivesNoWrongAnswer) {
   }
   EXPECT_LT(harmless, flips);
 }
-
-INSTANTIATE_TEST_SUITE_P(Sqlite, RowChecksumsTest, ::testing::Values(AllBackends()[1]),
-                         [](const auto& sqlite) { return sqlite.param.name; });
 
 }  // namespace
 }  // namespace mercer::server

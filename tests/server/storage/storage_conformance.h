@@ -1,14 +1,11 @@
-// The fixture of the conformance tests of the stores: one storage of each implementation, and
-// records to fill it with.
+// The fixture of the conformance tests of the stores: a storage, and records to fill it with.
 #pragma once
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -18,7 +15,6 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status/errors.h"
-#include "server/storage/memory/memory_storage.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 #include "server/storage/storage.h"
 #include "tests/support/fast_folder.h"
@@ -28,13 +24,6 @@ namespace mercer::server {
 inline constexpr int64_t kPlentyOfMemory = std::numeric_limits<int64_t>::max();
 
 inline absl::Time At(int64_t seconds) { return absl::FromUnixSeconds(1'700'000'000 + seconds); }
-
-struct Backend {
-  std::string name;
-  std::function<absl::StatusOr<std::unique_ptr<Storage>>(const std::string& folder)> open;
-};
-
-inline void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }
 
 // The metadata `key` of an error; empty without it.
 inline std::string MetadataOf(const absl::Status& status, const std::string& key) {
@@ -46,24 +35,20 @@ inline std::string MetadataOf(const absl::Status& status, const std::string& key
   return "";
 }
 
-inline std::vector<Backend> AllBackends() {
-  return {{"memory", [](const std::string&) { return MakeMemoryStorage(); }},
-          {"sqlite", [](const std::string& folder) {
-             SqliteOptions options;
-             options.folder = folder;
-             return OpenSqliteStorage(options);
-           }}};
-}
-
-class StorageConformance : public ::testing::TestWithParam<Backend> {
+class StorageConformance : public ::testing::Test {
  protected:
+  static absl::StatusOr<std::unique_ptr<Storage>> Open(const std::string& folder) {
+    SqliteOptions options;
+    options.folder = folder;
+    return OpenSqliteStorage(options);
+  }
   void SetUp() override {
     const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
     std::string name =
         absl::StrCat("mercer-storage-", getpid(), "-", info->test_suite_name(), "-", info->name());
     std::replace(name.begin(), name.end(), '/', '-');
     folder_ = FastFolder() / name;
-    absl::StatusOr<std::unique_ptr<Storage>> storage = GetParam().open(folder_);
+    absl::StatusOr<std::unique_ptr<Storage>> storage = Open(folder_);
     ASSERT_TRUE(storage.ok()) << storage.status();
     storage_ = *std::move(storage);
   }

@@ -21,14 +21,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST_P(StorageConformance, JobNeedsItsDatasets) {
+TEST_F(StorageConformance, JobNeedsItsDatasets) {
   const absl::Status refused = storage_->jobs().CreateJob(MakeJob("j1")).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(GetReason(refused), "DATASET_NOT_FOUND");
   EXPECT_EQ(storage_->jobs().GetJob("j1").status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_P(StorageConformance, JobRoundTripsAndBeginsQueued) {
+TEST_F(StorageConformance, JobRoundTripsAndBeginsQueued) {
   AddDataset("data");
   NewJob job = MakeJob("j1");
   job.request_id = "r1";
@@ -55,7 +55,7 @@ TEST_P(StorageConformance, JobRoundTripsAndBeginsQueued) {
   }
 }
 
-TEST_P(StorageConformance, RequestIdGivesTheSameJobForTheSameContent) {
+TEST_F(StorageConformance, RequestIdGivesTheSameJobForTheSameContent) {
   AddDataset("data");
   NewJob job = MakeJob("j1");
   job.request_id = "r1";
@@ -79,7 +79,7 @@ TEST_P(StorageConformance, RequestIdGivesTheSameJobForTheSameContent) {
   EXPECT_EQ(storage_->jobs().ListJobs({}, {})->items.size(), 1U);
 }
 
-TEST_P(StorageConformance, ClaimsByPriorityThenAge) {
+TEST_F(StorageConformance, ClaimsByPriorityThenAge) {
   AddDataset("data");
   for (const auto& [id, priority] :
        std::vector<std::pair<std::string, int>>{{"a", 0}, {"b", 5}, {"c", 0}, {"d", 5}}) {
@@ -94,7 +94,7 @@ TEST_P(StorageConformance, ClaimsByPriorityThenAge) {
   EXPECT_THAT(order, ElementsAre("b", "d", "a", "c"));
 }
 
-TEST_P(StorageConformance, HeadThatCanNeverFitIsClaimedAllTheSame) {
+TEST_F(StorageConformance, HeadThatCanNeverFitIsClaimedAllTheSame) {
   AddDataset("data");
   NewJob large = MakeJob("large");
   large.memory_bytes = 1001;
@@ -114,7 +114,7 @@ TEST_P(StorageConformance, HeadThatCanNeverFitIsClaimedAllTheSame) {
   EXPECT_EQ((*claimed)->id, "large");
 }
 
-TEST_P(StorageConformance, LargeJobAtTheHeadWaitsAndIsNotOvertaken) {
+TEST_F(StorageConformance, LargeJobAtTheHeadWaitsAndIsNotOvertaken) {
   AddDataset("data");
   AddJob("large");
   NewJob small = MakeJob("small");
@@ -126,7 +126,7 @@ TEST_P(StorageConformance, LargeJobAtTheHeadWaitsAndIsNotOvertaken) {
   EXPECT_EQ(claimed->id, "large");
 }
 
-TEST_P(StorageConformance, ClaimBeginsAnAttempt) {
+TEST_F(StorageConformance, ClaimBeginsAnAttempt) {
   AddDataset("data");
   AddJob("j1");
   const auto job = Claim("worker-7");
@@ -145,7 +145,7 @@ TEST_P(StorageConformance, ClaimBeginsAnAttempt) {
   EXPECT_THAT(Payloads("j1"), ElementsAre("queued", "running"));
 }
 
-TEST_P(StorageConformance, EightWorkersClaimEachJobOnce) {
+TEST_F(StorageConformance, EightWorkersClaimEachJobOnce) {
   constexpr int kJobs = 200;
   AddDataset("data");
   for (int i = 0; i < kJobs; ++i) {
@@ -178,7 +178,7 @@ TEST_P(StorageConformance, EightWorkersClaimEachJobOnce) {
   EXPECT_THAT(Payloads("j17"), ElementsAre("queued", "running", "step", "last step", "ended"));
 }
 
-TEST_P(StorageConformance, LostLeaseChangesNothing) {
+TEST_F(StorageConformance, LostLeaseChangesNothing) {
   AddDataset("data");
   AddJob("j1");
   const JobRecord old = *Claim("w");
@@ -210,7 +210,7 @@ TEST_P(StorageConformance, LostLeaseChangesNothing) {
   EXPECT_EQ(storage_->jobs().GetJob("j1")->lease_until, At(99));
 }
 
-TEST_P(StorageConformance, RequeuedJobGetsItsNextAttempt) {
+TEST_F(StorageConformance, RequeuedJobGetsItsNextAttempt) {
   AddDataset("data");
   AddJob("j1");
   AttemptEnd end = MakeEnd(*Claim("w"), JobState::kQueued, AttemptReason::kDrained);
@@ -228,7 +228,7 @@ TEST_P(StorageConformance, RequeuedJobGetsItsNextAttempt) {
   EXPECT_EQ(storage_->jobs().GetJob("j1")->start_time, At(20));
 }
 
-TEST_P(StorageConformance, FailureKeepsItsDetails) {
+TEST_F(StorageConformance, FailureKeepsItsDetails) {
   AddDataset("data");
   AddJob("j1");
   AttemptEnd end = MakeEnd(*Claim("w"), JobState::kFailed, AttemptReason::kFailed);
@@ -237,7 +237,7 @@ TEST_P(StorageConformance, FailureKeepsItsDetails) {
   EXPECT_EQ(storage_->jobs().GetJob("j1")->error, end.error);
 }
 
-TEST_P(StorageConformance, QueuedJobIsCancelledAtOnce) {
+TEST_F(StorageConformance, QueuedJobIsCancelledAtOnce) {
   AddDataset("data");
   AddJob("j1");
   const auto cancelled =
@@ -255,7 +255,7 @@ TEST_P(StorageConformance, QueuedJobIsCancelledAtOnce) {
             absl::StatusCode::kNotFound);
 }
 
-TEST_P(StorageConformance, RunningJobIsCancellingUntilItsWorkerEnds) {
+TEST_F(StorageConformance, RunningJobIsCancellingUntilItsWorkerEnds) {
   AddDataset("data");
   AddJob("j1");
   const JobRecord job = *Claim("w");
@@ -283,7 +283,7 @@ TEST_P(StorageConformance, RunningJobIsCancellingUntilItsWorkerEnds) {
   EXPECT_THAT(Payloads("j1"), ElementsAre("queued", "running", "cancelling", "last step", "ended"));
 }
 
-TEST_P(StorageConformance, VerifyingIsAState) {
+TEST_F(StorageConformance, VerifyingIsAState) {
   AddDataset("data");
   AddJob("j1");
   const JobRecord job = *Claim("w");
@@ -294,7 +294,7 @@ TEST_P(StorageConformance, VerifyingIsAState) {
   EXPECT_TRUE(storage_->jobs().EndAttempt(MakeSuccess(job, "blob")).ok());
 }
 
-TEST_P(StorageConformance, CheckpointIsReplacedAndDroppedAtTheEnd) {
+TEST_F(StorageConformance, CheckpointIsReplacedAndDroppedAtTheEnd) {
   AddDataset("data");
   AddJob("j1");
   JobRecord job = *Claim("w");
@@ -320,7 +320,7 @@ TEST_P(StorageConformance, CheckpointIsReplacedAndDroppedAtTheEnd) {
   EXPECT_FALSE(storage_->jobs().GetCheckpoint("j1")->has_value());
 }
 
-TEST_P(StorageConformance, EventsAreDenseAndReadFromAnyPoint) {
+TEST_F(StorageConformance, EventsAreDenseAndReadFromAnyPoint) {
   AddDataset("data");
   AddJob("j1");
   const JobRecord job = *Claim("w");
@@ -336,7 +336,7 @@ TEST_P(StorageConformance, EventsAreDenseAndReadFromAnyPoint) {
   EXPECT_EQ(*storage_->jobs().GetJob("j1")->last_event, (EventRecord{5, 1, 3, At(22), "c"}));
 }
 
-TEST_P(StorageConformance, JobListIsPagedNewestFirst) {
+TEST_F(StorageConformance, JobListIsPagedNewestFirst) {
   AddDataset("data");
   for (int i = 0; i < 7; ++i) {
     AddJob(absl::StrCat("j", i));
@@ -357,7 +357,7 @@ TEST_P(StorageConformance, JobListIsPagedNewestFirst) {
   EXPECT_THAT(ids, ElementsAre("j6", "j5", "j4", "j3", "j2", "j1", "j0"));
 }
 
-TEST_P(StorageConformance, JobListIsFiltered) {
+TEST_F(StorageConformance, JobListIsFiltered) {
   AddDataset("data");
   for (const char* id : {"j0", "j1", "j2", "j3"}) {
     NewJob job = MakeJob(id);
@@ -388,7 +388,7 @@ TEST_P(StorageConformance, JobListIsFiltered) {
                 {JobState::kQueued, 2}, {JobState::kRunning, 1}, {JobState::kCancelled, 1}}));
 }
 
-TEST_P(StorageConformance, AnswersEveryChangeThatWasAcceptedBeforeItEnds) {
+TEST_F(StorageConformance, AnswersEveryChangeThatWasAcceptedBeforeItEnds) {
   AddDataset("data");
   std::atomic<int> answers{0};
   for (int i = 0; i < 100; ++i) {
@@ -401,9 +401,6 @@ TEST_P(StorageConformance, AnswersEveryChangeThatWasAcceptedBeforeItEnds) {
   storage_.reset();
   EXPECT_EQ(answers, 100);
 }
-
-INSTANTIATE_TEST_SUITE_P(Backends, StorageConformance, ::testing::ValuesIn(AllBackends()),
-                         [](const auto& backend) { return backend.param.name; });
 
 }  // namespace
 }  // namespace mercer::server

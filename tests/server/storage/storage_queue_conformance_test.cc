@@ -82,13 +82,13 @@ class QueueConformance : public StorageConformance {
   }
 };
 
-TEST_P(QueueConformance, CallerIsKeptWithTheJob) {
+TEST_F(QueueConformance, CallerIsKeptWithTheJob) {
   EXPECT_EQ(Add("a", "ann").caller, "ann");
   EXPECT_EQ(Job("a").caller, "ann");
   EXPECT_EQ(AddJob("b").caller, "");
 }
 
-TEST_P(QueueConformance, CallerWithTheFewestRunningJobsComesFirst) {
+TEST_F(QueueConformance, CallerWithTheFewestRunningJobsComesFirst) {
   for (const char* id : {"a1", "a2", "a3", "a4"}) {
     Add(id, "ann");
   }
@@ -102,7 +102,7 @@ TEST_P(QueueConformance, CallerWithTheFewestRunningJobsComesFirst) {
 }
 
 // The number of running jobs says nothing when there is one worker.
-TEST_P(QueueConformance, CallersTakeTurnsAlsoOnOneWorker) {
+TEST_F(QueueConformance, CallersTakeTurnsAlsoOnOneWorker) {
   for (int i = 0; i < 5; ++i) {
     Add(absl::StrCat("a", i), "ann");
   }
@@ -121,7 +121,7 @@ TEST_P(QueueConformance, CallersTakeTurnsAlsoOnOneWorker) {
   EXPECT_THAT(order, ElementsAre("a0", "b0", "c0", "a1", "b1", "a2", "a3", "a4"));
 }
 
-TEST_P(QueueConformance, PriorityGoesBeforeFairness) {
+TEST_F(QueueConformance, PriorityGoesBeforeFairness) {
   Add("a1", "ann");
   Add("b1", "bob");
   Add("a2", "ann", 1000, 1);
@@ -131,7 +131,7 @@ TEST_P(QueueConformance, PriorityGoesBeforeFairness) {
   EXPECT_EQ(ClaimedId(), "b1");
 }
 
-TEST_P(QueueConformance, CallerAtItsLimitIsPassedOverWithoutBlockingOthers) {
+TEST_F(QueueConformance, CallerAtItsLimitIsPassedOverWithoutBlockingOthers) {
   Add("a1", "ann", 1000, 9);
   Add("a2", "ann", 1000, 9);
   Add("b1", "bob");
@@ -147,7 +147,7 @@ TEST_P(QueueConformance, CallerAtItsLimitIsPassedOverWithoutBlockingOthers) {
   EXPECT_EQ(ClaimedId(one), "a2");
 }
 
-TEST_P(QueueConformance, HeadThatWaitsForMemoryIsNotOvertakenByOtherCallers) {
+TEST_F(QueueConformance, HeadThatWaitsForMemoryIsNotOvertakenByOtherCallers) {
   Add("small", "bob", 10);
   ASSERT_EQ(ClaimedId(), "small");
   Add("large", "ann", 900);
@@ -158,7 +158,7 @@ TEST_P(QueueConformance, HeadThatWaitsForMemoryIsNotOvertakenByOtherCallers) {
   EXPECT_EQ(ClaimedId({.memory = 1000}), "large");
 }
 
-TEST_P(QueueConformance, DelayedJobWaitsForItsTimeAndBlocksNobody) {
+TEST_F(QueueConformance, DelayedJobWaitsForItsTimeAndBlocksNobody) {
   Add("a1", "ann", 1000, 5);
   Requeue("a1", At(100));
   Add("b1", "bob");
@@ -174,14 +174,14 @@ TEST_P(QueueConformance, DelayedJobWaitsForItsTimeAndBlocksNobody) {
   EXPECT_EQ(*storage_->jobs().NextReadyTime(), absl::InfiniteFuture());
 }
 
-TEST_P(QueueConformance, ClockThatWasWrongParksNoJob) {
+TEST_F(QueueConformance, ClockThatWasWrongParksNoJob) {
   Add("a1", "ann");
   Requeue("a1", At(20) + kLongestDelay);  // as late as can be meant
   EXPECT_EQ(ClaimedId(), "nothing");
   EXPECT_EQ(ClaimedId({.now = At(-86'400)}), "a1") << "the clock was a day ahead";
 }
 
-TEST_P(QueueConformance, DelayedJobThatIsCancelledIsNoError) {
+TEST_F(QueueConformance, DelayedJobThatIsCancelledIsNoError) {
   Add("a1", "ann");
   Requeue("a1", At(100));
   ASSERT_TRUE(storage_->jobs().CancelJob({"a1", At(40), {0, "a"}, {0, "b"}}).ok());
@@ -190,7 +190,7 @@ TEST_P(QueueConformance, DelayedJobThatIsCancelledIsNoError) {
   EXPECT_EQ(*storage_->jobs().NextReadyTime(), absl::InfiniteFuture());
 }
 
-TEST_P(QueueConformance, QuotasRefuseWithTheirNumbers) {
+TEST_F(QueueConformance, QuotasRefuseWithTheirNumbers) {
   const auto add = [this](const std::string& id, const std::string& caller) {
     NewJob job = MakeJob(id);
     job.caller = caller;
@@ -214,7 +214,7 @@ TEST_P(QueueConformance, QuotasRefuseWithTheirNumbers) {
   EXPECT_TRUE(add("b2", "bob").ok());
 }
 
-TEST_P(QueueConformance, StopOfARunningJobIsKeptUntilItEnds) {
+TEST_F(QueueConformance, StopOfARunningJobIsKeptUntilItEnds) {
   Add("a1", "ann");
   ASSERT_EQ(ClaimedId(), "a1");
   const Lease lease = LeaseOf(Job("a1"));
@@ -238,7 +238,7 @@ TEST_P(QueueConformance, StopOfARunningJobIsKeptUntilItEnds) {
   EXPECT_EQ(Stop("nobody").status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_P(QueueConformance, StopOfAVerifyingJobSaysSo) {
+TEST_F(QueueConformance, StopOfAVerifyingJobSaysSo) {
   Add("a1", "ann");
   ASSERT_EQ(ClaimedId(), "a1");
   ASSERT_TRUE(storage_->jobs().BeginVerifying(LeaseOf(Job("a1")), {1, "v"}, At(42)).ok());
@@ -247,7 +247,7 @@ TEST_P(QueueConformance, StopOfAVerifyingJobSaysSo) {
   EXPECT_EQ(Payloads("a1").back(), "stopping verifying");
 }
 
-TEST_P(QueueConformance, StopOfAQueuedJobWithoutCheckpointCancelsIt) {
+TEST_F(QueueConformance, StopOfAQueuedJobWithoutCheckpointCancelsIt) {
   Add("a1", "ann");
   const auto stopped = Stop("a1");
   ASSERT_TRUE(stopped.ok()) << stopped.status();
@@ -258,7 +258,7 @@ TEST_P(QueueConformance, StopOfAQueuedJobWithoutCheckpointCancelsIt) {
   EXPECT_EQ(ClaimedId(), "nothing");
 }
 
-TEST_P(QueueConformance, StopOfAQueuedJobWithACheckpointLetsItRunOn) {
+TEST_F(QueueConformance, StopOfAQueuedJobWithACheckpointLetsItRunOn) {
   Add("a1", "ann");
   Requeue("a1", At(100), /*checkpoint=*/true);
   const auto stopped = Stop("a1");
@@ -272,7 +272,7 @@ TEST_P(QueueConformance, StopOfAQueuedJobWithACheckpointLetsItRunOn) {
   ASSERT_TRUE(storage_->jobs().GetCheckpoint("a1")->has_value());
 }
 
-TEST_P(QueueConformance, CancellationWinsOverAStop) {
+TEST_F(QueueConformance, CancellationWinsOverAStop) {
   Add("a1", "ann");
   ASSERT_EQ(ClaimedId(), "a1");
   ASSERT_TRUE(Stop("a1").ok());
@@ -287,7 +287,7 @@ TEST_P(QueueConformance, CancellationWinsOverAStop) {
 }
 
 // Whatever the phase in which a worker has lost its job, nothing of what it still does has an effect.
-TEST_P(QueueConformance, LostLeaseChangesNothingInAnyPhase) {
+TEST_F(QueueConformance, LostLeaseChangesNothingInAnyPhase) {
   for (const std::string phase : {"run", "verify", "cancel", "stop", "checkpoint"}) {
     SCOPED_TRACE(phase);
     Add(phase, "ann");
@@ -345,9 +345,6 @@ TEST_P(QueueConformance, LostLeaseChangesNothingInAnyPhase) {
             .ok());
   }
 }
-
-INSTANTIATE_TEST_SUITE_P(Backends, QueueConformance, ::testing::ValuesIn(AllBackends()),
-                         [](const auto& backend) { return backend.param.name; });
 
 }  // namespace
 }  // namespace mercer::server

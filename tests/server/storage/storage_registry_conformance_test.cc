@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST_P(StorageConformance, DatasetRoundTrips) {
+TEST_F(StorageConformance, DatasetRoundTrips) {
   const DatasetRecord dataset = MakeDataset("data");
   ASSERT_TRUE(storage_->datasets().CreateDataset(dataset).ok());
   const auto read = storage_->datasets().GetDataset("data");
@@ -28,7 +28,7 @@ TEST_P(StorageConformance, DatasetRoundTrips) {
   EXPECT_EQ(read->create_time, At(1));
 }
 
-TEST_P(StorageConformance, RefusesDatasetsThatAreThereOrMissing) {
+TEST_F(StorageConformance, RefusesDatasetsThatAreThereOrMissing) {
   AddDataset("data");
   EXPECT_EQ(storage_->datasets().CreateDataset(MakeDataset("data")).status().code(),
             absl::StatusCode::kAlreadyExists);
@@ -37,7 +37,7 @@ TEST_P(StorageConformance, RefusesDatasetsThatAreThereOrMissing) {
             absl::StatusCode::kNotFound);
 }
 
-TEST_P(StorageConformance, HiddenDatasetStaysForItsJobsAloneAndGoesAfterThem) {
+TEST_F(StorageConformance, HiddenDatasetStaysForItsJobsAloneAndGoesAfterThem) {
   AddDataset("data");
   AddDataset("other");
   AddJob("a");
@@ -62,7 +62,7 @@ TEST_P(StorageConformance, HiddenDatasetStaysForItsJobsAloneAndGoesAfterThem) {
   EXPECT_TRUE(storage_->datasets().UnusedHiddenDatasets()->empty());
 }
 
-TEST_P(StorageConformance, DeferredDeletionLeavesALaterDatasetOfTheSameName) {
+TEST_F(StorageConformance, DeferredDeletionLeavesALaterDatasetOfTheSameName) {
   AddDataset("data");
   ASSERT_TRUE(storage_->datasets().HideDataset("data").ok());
   ASSERT_THAT(*storage_->datasets().UnusedHiddenDatasets(), ElementsAre("data"));
@@ -73,7 +73,7 @@ TEST_P(StorageConformance, DeferredDeletionLeavesALaterDatasetOfTheSameName) {
   EXPECT_TRUE(storage_->datasets().GetDataset("data").ok());
 }
 
-TEST_P(StorageConformance, BytesOfEqualBlobsCountOnce) {
+TEST_F(StorageConformance, BytesOfEqualBlobsCountOnce) {
   const auto add = [&](const std::string& id, const std::string& blob, int64_t size) {
     DatasetRecord record = MakeDataset(id, blob);
     record.size_bytes = size;
@@ -87,7 +87,7 @@ TEST_P(StorageConformance, BytesOfEqualBlobsCountOnce) {
   EXPECT_EQ(*storage_->datasets().StoredBytes("shared"), 5);
 }
 
-TEST_P(StorageConformance, DatasetInUseCannotBeDeleted) {
+TEST_F(StorageConformance, DatasetInUseCannotBeDeleted) {
   AddDataset("data");
   AddJob("j1");
   const absl::Status refused = storage_->datasets().DeleteDataset("data").status();
@@ -104,7 +104,7 @@ TEST_P(StorageConformance, DatasetInUseCannotBeDeleted) {
   EXPECT_THAT(storage_->jobs().GetJob("j1")->dataset_ids, ElementsAre("data"));  // history stays
 }
 
-TEST_P(StorageConformance, SuccessMakesTheVersionTogetherWithTheState) {
+TEST_F(StorageConformance, SuccessMakesTheVersionTogetherWithTheState) {
   AddDataset("data");
   EXPECT_EQ(TrainVersion("j1", "model", "blob-1"), 1);
   const auto job = storage_->jobs().GetJob("j1");
@@ -125,7 +125,7 @@ TEST_P(StorageConformance, SuccessMakesTheVersionTogetherWithTheState) {
   EXPECT_EQ(version->create_time, At(30));
 }
 
-TEST_P(StorageConformance, PageTokensAreBoundToTheirQuery) {
+TEST_F(StorageConformance, PageTokensAreBoundToTheirQuery) {
   AddDataset("data");
   AddDataset("data2");
   for (int i = 0; i < 3; ++i) {
@@ -153,7 +153,7 @@ TEST_P(StorageConformance, PageTokensAreBoundToTheirQuery) {
   EXPECT_EQ(GetReason(storage_->jobs().ListJobs({}, {-1, ""}).status()), "BAD_PAGE_SIZE");
 }
 
-TEST_P(StorageConformance, DatasetListIsPagedNewestFirst) {
+TEST_F(StorageConformance, DatasetListIsPagedNewestFirst) {
   for (const char* id : {"b", "c", "a"}) {
     AddDataset(id);
   }
@@ -167,7 +167,7 @@ TEST_P(StorageConformance, DatasetListIsPagedNewestFirst) {
   EXPECT_EQ(second->next_token, "");
 }
 
-TEST_P(StorageConformance, VersionNumbersAreNeverUsedAgain) {
+TEST_F(StorageConformance, VersionNumbersAreNeverUsedAgain) {
   AddDataset("data");
   EXPECT_EQ(TrainVersion("j1", "m", "blob-1"), 1);
   EXPECT_EQ(TrainVersion("j2", "m", "blob-2"), 2);
@@ -187,7 +187,7 @@ TEST_P(StorageConformance, VersionNumbersAreNeverUsedAgain) {
   EXPECT_EQ(storage_->models().GetModel("m")->num_versions, 1);
 }
 
-TEST_P(StorageConformance, ModelsAndVersionsAreListed) {
+TEST_F(StorageConformance, ModelsAndVersionsAreListed) {
   AddDataset("data");
   TrainVersion("j1", "b", "blob-1");
   TrainVersion("j2", "a", "blob-2");
@@ -209,7 +209,7 @@ TEST_P(StorageConformance, ModelsAndVersionsAreListed) {
   EXPECT_EQ(storage_->models().ListVersions("c", {}).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_P(StorageConformance, KnowsWhichBlobsAreReferenced) {
+TEST_F(StorageConformance, KnowsWhichBlobsAreReferenced) {
   AddDataset("data");
   TrainVersion("j1", "m", "blob-1");
   EXPECT_THAT(*storage_->ReferencedBlobs(),

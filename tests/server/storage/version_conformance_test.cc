@@ -72,7 +72,7 @@ class VersionConformance : public StorageConformance {
   int jobs_ = 0;
 };
 
-TEST_P(VersionConformance, UpdateChangesWhatIsGivenAndTheEtag) {
+TEST_F(VersionConformance, UpdateChangesWhatIsGivenAndTheEtag) {
   Train("m", 2);
   const std::string before = VersionEtag(*models().GetVersion("m", 1));
   VersionUpdate update = Update(1);
@@ -103,7 +103,7 @@ TEST_P(VersionConformance, UpdateChangesWhatIsGivenAndTheEtag) {
   EXPECT_EQ(GetReason(models().UpdateVersion(Update(3)).status()), "MODEL_NOT_FOUND");
 }
 
-TEST_P(VersionConformance, AJobOfSeveralVersionsNamesTheLast) {
+TEST_F(VersionConformance, AJobOfSeveralVersionsNamesTheLast) {
   Train("m", 1);
   const auto ended = TrainThreeAtOnce("several");
   ASSERT_TRUE(ended.ok()) << ended.status();
@@ -116,7 +116,7 @@ TEST_P(VersionConformance, AJobOfSeveralVersionsNamesTheLast) {
   }
 }
 
-TEST_P(VersionConformance, RetentionLooksAtAllVersionsOfAJob) {
+TEST_F(VersionConformance, RetentionLooksAtAllVersionsOfAJob) {
   Train("m", 1);
   ASSERT_TRUE(models().SetRetention(Keep(2)).ok());
   const auto ended = TrainThreeAtOnce("several");
@@ -125,7 +125,7 @@ TEST_P(VersionConformance, RetentionLooksAtAllVersionsOfAJob) {
   EXPECT_THAT(Versions(), ElementsAre(4, 3));
 }
 
-TEST_P(VersionConformance, RetentionDeletesOldVersionsWithoutAlias) {
+TEST_F(VersionConformance, RetentionDeletesOldVersionsWithoutAlias) {
   Train("m", 5);
   Point("live", 1);
   EXPECT_THAT(models().SetRetention(Keep(2, /*dry_run=*/true))->versions, ElementsAre(2, 3));
@@ -142,7 +142,7 @@ TEST_P(VersionConformance, RetentionDeletesOldVersionsWithoutAlias) {
             "MODEL_NOT_FOUND");
 }
 
-TEST_P(VersionConformance, RetentionWorksWhenAVersionIsAdded) {
+TEST_F(VersionConformance, RetentionWorksWhenAVersionIsAdded) {
   Train("m", 2);
   ASSERT_TRUE(models().SetRetention(Keep(2)).ok());
   Point("live", 1);
@@ -168,7 +168,7 @@ TEST_P(VersionConformance, RetentionWorksWhenAVersionIsAdded) {
   EXPECT_THAT(Versions(), ElementsAre(6, 5, 4, 3));
 }
 
-TEST_P(VersionConformance, NewModelOfADeletedOneKeepsAll) {
+TEST_F(VersionConformance, NewModelOfADeletedOneKeepsAll) {
   Train("m", 1);
   ASSERT_TRUE(models().SetRetention(Keep(1)).ok());
   ASSERT_TRUE(models().DeleteModel("m", 0, At(80)).ok());
@@ -176,7 +176,7 @@ TEST_P(VersionConformance, NewModelOfADeletedOneKeepsAll) {
   EXPECT_THAT(Versions(), ElementsAre(3, 2));
 }
 
-TEST_P(VersionConformance, ListsAreFilteredByLabelsAndLearner) {
+TEST_F(VersionConformance, ListsAreFilteredByLabelsAndLearner) {
   Train("m", 3);
   Train("other", 1);
   VersionUpdate update = Update(2);
@@ -201,9 +201,6 @@ TEST_P(VersionConformance, ListsAreFilteredByLabelsAndLearner) {
   EXPECT_EQ(GetReason(models().ListVersions("m", {1, page->next_token}).status()),
             "BAD_PAGE_TOKEN");
 }
-
-INSTANTIATE_TEST_SUITE_P(Backends, VersionConformance, ::testing::ValuesIn(AllBackends()),
-                         [](const auto& backend) { return backend.param.name; });
 
 }  // namespace
 }  // namespace mercer::server
