@@ -5,7 +5,7 @@
 #include <google/protobuf/empty.pb.h>
 
 #include "mercer/v1/dataset_service.pb.h"
-#include "server/api/api_context.h"
+#include "server/api/dataset_context.h"
 #include "server/api/rpc.h"
 
 namespace mercer::server {
@@ -13,7 +13,7 @@ namespace mercer::server {
 // Thread-safe; the calls wait for SQL and files. Errors as the service documents them.
 class DatasetHandlers {
  public:
-  explicit DatasetHandlers(const ApiContext& context) : context_(context) {}
+  explicit DatasetHandlers(const DatasetContext& context) : context_(context) {}
 
   absl::StatusOr<v1::Dataset> GetDataset(const v1::GetDatasetRequest& request) const;
   absl::StatusOr<v1::ListDatasetsResponse> ListDatasets(
@@ -28,7 +28,7 @@ class DatasetHandlers {
                                                        const CallInfo& info = CallInfo()) const;
 
  private:
-  const ApiContext& context_;
+  const DatasetContext& context_;
 };
 
 }  // namespace mercer::server

@@ -34,7 +34,8 @@ constexpr size_t kMaxResumableHeaderBytes = size_t{4} << 20;
 // A text or a compressed file says nothing of how large its table is: the disk is asked again while that is written.
 class BlobSink final : public ByteSink {
  public:
-  BlobSink(const ApiContext& context, BlobWriter& writer, const std::function<bool()>& is_cancelled)
+  BlobSink(const DatasetContext& context, BlobWriter& writer,
+           const std::function<bool()>& is_cancelled)
       : context_(context), writer_(writer), is_cancelled_(is_cancelled) {}
   absl::Status Write(std::string_view bytes) override {
     if (is_cancelled_()) {
@@ -51,7 +52,7 @@ class BlobSink final : public ByteSink {
  private:
   static constexpr size_t kCheckedBytes = size_t{16} << 20;
 
-  const ApiContext& context_;
+  const DatasetContext& context_;
   BlobWriter& writer_;
   const std::function<bool()>& is_cancelled_;
   size_t unchecked_ = 0;
@@ -60,7 +61,7 @@ class BlobSink final : public ByteSink {
 // From the files of all parts.
 absl::StatusOr<WrittenDataset> ReadAndWrite(
     const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts, const UploadFiles& files,
-    const ApiContext& context, const std::function<bool()>& is_cancelled) {
+    const DatasetContext& context, const std::function<bool()>& is_cancelled) {
   const int64_t limit = context.limits.dataset_bytes;
   WrittenDataset written;
   MERCER_ASSIGN_OR_RETURN(const int64_t bytes, ParseBytes(parts, files, limit));
@@ -120,7 +121,7 @@ void CheckSizeAndDigest(const v1::UploadHeader& header, FieldViolations& violati
 
 }  // namespace
 
-DatasetUpload::DatasetUpload(const ApiContext& context, std::string caller)
+DatasetUpload::DatasetUpload(const DatasetContext& context, std::string caller)
     : context_(context), caller_(std::move(caller)) {}
 
 DatasetUpload::~DatasetUpload() {

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 
 #include "mercer/v1/dataset_service.pb.h"
-#include "server/api/api_context.h"
+#include "server/api/dataset_context.h"
 #include "server/api/table_intake.h"
 
 namespace mercer::server {
@@ -20,7 +20,7 @@ namespace mercer::server {
 class DatasetUpload {
  public:
   // `caller` is who sends it and owns what it makes.
-  explicit DatasetUpload(const ApiContext& context, std::string caller = "");
+  explicit DatasetUpload(const DatasetContext& context, std::string caller = "");
   ~DatasetUpload();
   DatasetUpload(const DatasetUpload&) = delete;
   DatasetUpload& operator=(const DatasetUpload&) = delete;
@@ -58,7 +58,7 @@ class DatasetUpload {
   absl::StatusOr<v1::Dataset> Answer(const absl::StatusOr<CreatedDataset>& created,
                                      const std::string& upload_digest) const;
 
-  const ApiContext& context_;
+  const DatasetContext& context_;
   const std::string caller_;
   bool has_header_ = false;
   v1::UploadHeader header_;

@@ -18,7 +18,6 @@
 #include "core/training/targets/label_names.h"
 #include "core/training/targets/output_coding.h"
 #include "server/api/matrix_translator.h"
-#include "server/api/prediction_work.h"
 #include "server/api/whole_message.h"
 
 namespace mercer::server {

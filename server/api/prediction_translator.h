@@ -1,6 +1,7 @@
 // Rows to predict, and predictions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,10 @@
 #include "mercer/v1/prediction_service.pb.h"
 
 namespace mercer::server {
+
+// The most numbers of all square blocks of a call that names their columns, which take their places
+// among those of all training rows: as many as a message holds by default.
+inline constexpr int64_t kMostSquareNumbers = int64_t{8} << 20;
 
 // The rows as a data set with the model's types; named columns among `ignored`, and the model's target, are left out. Errors:
 // kInvalidArgument with violations below "rows", or the row and column of a bad value.

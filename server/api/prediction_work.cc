@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/api/prediction_translator.h"
+
 namespace mercer::server {
 
 int64_t WorkPerRow(const Model& model, bool contributions) {

@@ -10,9 +10,6 @@ namespace mercer::server {
 
 // Floating-point operations, about, that take about a millisecond.
 inline constexpr int64_t kMillisecondOfWork = 1 << 19;
-// The most numbers of all square blocks of a call that names their columns, which take their places
-// among those of all training rows: as many as a message holds by default.
-inline constexpr int64_t kMostSquareNumbers = int64_t{8} << 20;
 
 // Operations per row: every kernel on every basis row, weighed and summed for every output.
 int64_t WorkPerRow(const Model& model, bool contributions);

@@ -62,7 +62,7 @@ int64_t IntakeMemory(int64_t rows, size_t role_columns, size_t columns) {
 }  // namespace
 
 std::unique_ptr<TableIntake> TableIntake::Begin(const v1::UploadHeader& header,
-                                                const ApiContext& context) {
+                                                const DatasetContext& context) {
   const int64_t rows = AnnouncedRows(header);
   if (rows == 0) {
     return nullptr;

@@ -22,7 +22,7 @@
 #include "core/io/quality/dense_scan.h"
 #include "core/io/quality/quality_scan.h"
 #include "mercer/v1/dataset_service.pb.h"
-#include "server/api/api_context.h"
+#include "server/api/dataset_context.h"
 #include "server/jobs/executor.h"
 
 namespace mercer::server {
@@ -40,7 +40,7 @@ class TableIntake {
  public:
   // Null: the table must be read from its files when all of it is there.
   static std::unique_ptr<TableIntake> Begin(const v1::UploadHeader& header,
-                                            const ApiContext& context);
+                                            const DatasetContext& context);
 
   // Takes in a chunk while `receive` puts it where it is kept; answers what that says. Bytes that came before are ignored.
   absl::Status AddWhile(const v1::UploadChunk& chunk, const std::function<absl::Status()>& receive);

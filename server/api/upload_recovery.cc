@@ -7,7 +7,7 @@
 
 namespace mercer::server {
 
-absl::Status RecoverUploads(const ApiContext& context) {
+absl::Status RecoverUploads(const DatasetContext& context) {
   MERCER_RETURN_IF_ERROR(context.uploads->Recover(PolicyOfUploads(context)));
   for (const std::shared_ptr<UploadSession>& upload : context.uploads->All()) {
     MERCER_ASSIGN_OR_RETURN(

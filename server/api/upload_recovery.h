@@ -3,12 +3,12 @@
 
 #include "absl/status/status.h"
 
-#include "server/api/api_context.h"
+#include "server/api/dataset_context.h"
 
 namespace mercer::server {
 
 // Takes them up, but for those that have made their data sets: these had only to be removed. Call it before all else that is
 // about uploads. Errors: those of the file system and of the storage.
-absl::Status RecoverUploads(const ApiContext& context);
+absl::Status RecoverUploads(const DatasetContext& context);
 
 }  // namespace mercer::server

@@ -90,7 +90,7 @@ class Uploads {
   ScratchFolder folder_;
   server::Storage* const storage_;
   std::unique_ptr<server::BlobStore> blobs_;
-  server::ApiContext context_;
+  server::DatasetContext context_;
 };
 
 bool HasUploadId(const std::vector<std::string>& messages) {

@@ -149,7 +149,7 @@ class UploadServer {
  private:
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<BlobStore> blobs_;
-  ApiContext context_;
+  DatasetContext context_;
 };
 
 // What a disk holds, and what had been said of it.

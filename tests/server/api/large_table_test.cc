@@ -36,7 +36,7 @@ v1::UploadDatasetRequest WideHeader() {
 }
 
 // Sends a table of so many bytes with numbers of few values.
-absl::StatusOr<v1::Dataset> UploadWide(const ApiContext& context, int64_t bytes) {
+absl::StatusOr<v1::Dataset> UploadWide(const DatasetContext& context, int64_t bytes) {
   std::vector<double> numbers(size_t{1} << 17);
   DatasetUpload upload(context);
   MERCER_RETURN_IF_ERROR(upload.Add(WideHeader()));
@@ -78,7 +78,7 @@ TEST_F(LargeTableTest, LargeTableIsSplitAsASmallOne) {
 }
 
 // In a process of its own, which has to have a storage of its own: one writes in a thread.
-bool UploadsWideWithin(ApiContext context, rlim_t growth) {
+bool UploadsWideWithin(DatasetContext context, rlim_t growth) {
   const std::unique_ptr<Storage> storage = MakeTestStorage();
   context.storage = storage.get();
   int64_t total = 0;

@@ -38,7 +38,7 @@ class ResumableUploadTest : public UploadFolderTest {
     header_.add_parts()->mutable_csv();
   }
   // Its uploads look at the clock to the end.
-  ~ResumableUploadTest() override { context_ = ApiContext(); }
+  ~ResumableUploadTest() override { context_ = DatasetContext(); }
 
   // What a new process finds of the uploads.
   void StartAgain() {

@@ -7,7 +7,6 @@
 
 #include "core/training/model/model.h"
 #include "server/api/prediction_translator.h"
-#include "server/api/prediction_work.h"
 #include "tests/support/field_violation.h"
 
 namespace mercer::server {

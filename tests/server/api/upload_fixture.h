@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/api/api_context.h"
+#include "server/api/dataset_context.h"
 #include "tests/support/server/test_storage.h"
 
 namespace mercer::server {
@@ -43,7 +43,7 @@ class UploadFolderTest : public testing::Test {
   std::filesystem::path folder_;
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<BlobStore> blobs_;
-  ApiContext context_;
+  DatasetContext context_;
 };
 
 }  // namespace mercer::server

@@ -1,10 +1,10 @@
-#include "server/api/api_context.h"
+#include "server/api/dataset_context.h"
 
 #include "server/jobs/blob_collector.h"
 
 namespace mercer::server {
 
-UploadPolicy PolicyOfUploads(const ApiContext& context) {
+UploadPolicy PolicyOfUploads(const DatasetContext& context) {
   UploadPolicy policy;
   policy.folder = context.upload_folder;
   policy.upload_bytes = context.limits.dataset_bytes;
@@ -15,11 +15,11 @@ UploadPolicy PolicyOfUploads(const ApiContext& context) {
   return policy;
 }
 
-void ReleaseBlobs(const ApiContext& context, const std::vector<BlobDigest>& released) {
+void ReleaseBlobs(const DatasetContext& context, const std::vector<BlobDigest>& released) {
   DeleteReleasedBlobs(*context.storage, *context.blobs, released).IgnoreError();
 }
 
-absl::Status CheckDiskRoom(const ApiContext& context, int64_t more) {
+absl::Status CheckDiskRoom(const DatasetContext& context, int64_t more) {
   return context.disk != nullptr ? context.disk->CheckRoom(more) : absl::OkStatus();
 }
 
