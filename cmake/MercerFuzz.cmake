@@ -11,7 +11,7 @@ endif()
 mercer_library(mercer_fuzz_support tests/fuzz/support LINK mercer_preprocessing mercer_io)
 mercer_library(mercer_fuzz_training tests/fuzz/support/training LINK mercer_fuzz_support mercer_template_learner mercer_learners)
 if(MERCER_BUILD_SERVER)
-  mercer_library(mercer_fuzz_messages tests/fuzz/support/server LINK mercer_fuzz_support mercer_api)
+  mercer_library(mercer_fuzz_messages tests/fuzz/support/server LINK mercer_fuzz_support mercer_translation)
 endif()
 
 # mercer_fuzz_compilation(<target> <whether it includes the server>): replayed as tests, targets are compiled as tests are.
@@ -32,7 +32,8 @@ endfunction()
 # A target links no more than it includes, so that a parser of core/io does not wait for the server.
 set(mercer_fuzz_rules
     tests/fuzz/support/server=mercer_fuzz_messages server/app=mercer_app client/cpp/cli=mercer_cli client/cpp=mercer_client
-    server/maintenance=mercer_maintenance server/gateway=mercer_gateway server/api=mercer_api server/jobs=mercer_jobs server/access=mercer_access
+    server/maintenance=mercer_maintenance server/gateway=mercer_gateway server/api=mercer_api server/prediction=mercer_prediction
+    server/uploads=mercer_uploads server/rpc=mercer_rpc server/translation=mercer_translation server/jobs=mercer_jobs server/access=mercer_access
     server/backup=mercer_backup server/blobs=mercer_blobs
     server/storage/sqlite=mercer_storage_sqlite server/storage=mercer_storage
     mercer/v1=mercer_proto tests/fuzz/support/training=mercer_fuzz_training core/learners=mercer_learners

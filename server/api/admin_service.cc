@@ -7,10 +7,10 @@
 
 #include "core/base/status/errors.h"
 #include "mercer/v1/admin_service.pb.h"
-#include "server/api/dataset_upload.h"
-#include "server/api/rpc_service.h"
 #include "server/api/services.h"
 #include "server/backup/backup_archive.h"
+#include "server/rpc/rpc_service.h"
+#include "server/uploads/dataset_upload.h"
 
 namespace mercer::server {
 namespace {

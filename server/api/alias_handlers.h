@@ -7,9 +7,9 @@
 
 #include "mercer/v1/model_service.pb.h"
 #include "server/api/api_context.h"
-#include "server/api/model_cache.h"
-#include "server/api/resource_names.h"
-#include "server/api/rpc.h"
+#include "server/prediction/model_cache.h"
+#include "server/rpc/rpc.h"
+#include "server/translation/resource_names.h"
 
 namespace mercer::server {
 

@@ -11,13 +11,13 @@
 #include "core/base/status/status_macros.h"
 #include "core/training/model/witness.h"
 #include "core/training/run/certificate_comparison.h"
-#include "server/api/dataset_evaluation.h"
-#include "server/api/model_lookup.h"
-#include "server/api/model_translator.h"
-#include "server/api/prediction_translator.h"
-#include "server/api/recipe_translator.h"
 #include "server/jobs/job_errors.h"
 #include "server/jobs/model_verification.h"
+#include "server/prediction/dataset_evaluation.h"
+#include "server/prediction/model_lookup.h"
+#include "server/translation/model_translator.h"
+#include "server/translation/prediction_translator.h"
+#include "server/translation/recipe_translator.h"
 
 namespace mercer::server {
 namespace {

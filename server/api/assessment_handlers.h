@@ -8,8 +8,8 @@
 #include "core/base/process/cancellation.h"
 #include "mercer/v1/model_service.pb.h"
 #include "server/api/api_context.h"
-#include "server/api/model_cache.h"
-#include "server/api/parse_budget.h"
+#include "server/prediction/model_cache.h"
+#include "server/rpc/parse_budget.h"
 
 namespace mercer::server {
 

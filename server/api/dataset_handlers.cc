@@ -5,9 +5,9 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/api/dataset_translator.h"
 #include "server/api/page_filler.h"
-#include "server/api/resource_names.h"
+#include "server/translation/dataset_translator.h"
+#include "server/translation/resource_names.h"
 
 namespace mercer::server {
 namespace {

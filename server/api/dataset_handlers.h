@@ -5,8 +5,8 @@
 #include <google/protobuf/empty.pb.h>
 
 #include "mercer/v1/dataset_service.pb.h"
-#include "server/api/dataset_context.h"
-#include "server/api/rpc.h"
+#include "server/rpc/rpc.h"
+#include "server/uploads/dataset_context.h"
 
 namespace mercer::server {
 

@@ -4,9 +4,9 @@
 #include "core/base/memory/memory_reserve.h"
 #include "mercer/v1/dataset_service.pb.h"
 #include "server/api/dataset_handlers.h"
-#include "server/api/dataset_upload.h"
-#include "server/api/rpc_service.h"
 #include "server/api/services.h"
+#include "server/rpc/rpc_service.h"
+#include "server/uploads/dataset_upload.h"
 
 namespace mercer::server {
 namespace {

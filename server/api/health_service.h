@@ -11,7 +11,7 @@
 #include "grpc/health/v1/health.pb.h"
 
 #include "core/base/numeric/hash_table.h"
-#include "server/api/rpc_service.h"
+#include "server/rpc/rpc_service.h"
 
 namespace mercer::server {
 

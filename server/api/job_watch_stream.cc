@@ -7,10 +7,10 @@
 
 #include "absl/time/clock.h"
 
-#include "server/api/job_translator.h"
-#include "server/api/times.h"
 #include "server/api/training_handlers.h"
-#include "server/api/unknown_fields.h"
+#include "server/translation/job_translator.h"
+#include "server/translation/times.h"
+#include "server/translation/unknown_fields.h"
 
 namespace mercer::server {
 namespace {

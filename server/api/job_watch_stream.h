@@ -11,8 +11,8 @@
 
 #include "mercer/v1/training_service.pb.h"
 #include "server/api/api_context.h"
-#include "server/api/request_call.h"
 #include "server/jobs/job_feed.h"
+#include "server/rpc/request_call.h"
 
 namespace mercer::server {
 

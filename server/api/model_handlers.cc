@@ -10,11 +10,11 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/shorten.h"
 #include "core/base/status/status_macros.h"
-#include "server/api/model_lookup.h"
-#include "server/api/model_translator.h"
 #include "server/api/page_filler.h"
-#include "server/api/recipe_translator.h"
-#include "server/api/resource_names.h"
+#include "server/prediction/model_lookup.h"
+#include "server/translation/model_translator.h"
+#include "server/translation/recipe_translator.h"
+#include "server/translation/resource_names.h"
 
 namespace mercer::server {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "mercer/v1/model_service.pb.h"
 #include "server/api/api_context.h"
-#include "server/api/model_cache.h"
-#include "server/api/rpc.h"
+#include "server/prediction/model_cache.h"
+#include "server/rpc/rpc.h"
 
 namespace mercer::server {
 

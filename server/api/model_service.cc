@@ -7,9 +7,9 @@
 #include "server/api/alias_handlers.h"
 #include "server/api/assessment_handlers.h"
 #include "server/api/model_handlers.h"
-#include "server/api/rpc_service.h"
 #include "server/api/services.h"
-#include "server/api/whole_message.h"
+#include "server/rpc/rpc_service.h"
+#include "server/translation/whole_message.h"
 
 namespace mercer::server {
 namespace {

@@ -7,12 +7,12 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/api/answer_size.h"
-#include "server/api/model_lookup.h"
-#include "server/api/prediction_translator.h"
-#include "server/api/prediction_work.h"
-#include "server/api/resource_names.h"
-#include "server/api/times.h"
+#include "server/prediction/model_lookup.h"
+#include "server/prediction/prediction_work.h"
+#include "server/translation/answer_size.h"
+#include "server/translation/prediction_translator.h"
+#include "server/translation/resource_names.h"
+#include "server/translation/times.h"
 
 namespace mercer::server {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/base/process/run_context.h"
 #include "mercer/v1/prediction_service.pb.h"
 #include "server/api/api_context.h"
-#include "server/api/model_cache.h"
+#include "server/prediction/model_cache.h"
 
 namespace mercer::server {
 

@@ -11,10 +11,10 @@
 #include "core/base/status/errors.h"
 #include "mercer/v1/prediction_service.pb.h"
 #include "server/api/prediction_handlers.h"
-#include "server/api/prediction_runner.h"
-#include "server/api/prediction_work.h"
-#include "server/api/rpc_service.h"
 #include "server/api/services.h"
+#include "server/prediction/prediction_runner.h"
+#include "server/prediction/prediction_work.h"
+#include "server/rpc/rpc_service.h"
 
 namespace mercer::server {
 namespace {

@@ -6,11 +6,11 @@
 #include "absl/time/clock.h"
 
 #include "core/base/status/errors.h"
-#include "server/api/job_translator.h"
-#include "server/api/resource_names.h"
-#include "server/api/times.h"
-#include "server/api/unknown_fields.h"
-#include "server/api/whole_message.h"
+#include "server/translation/job_translator.h"
+#include "server/translation/resource_names.h"
+#include "server/translation/times.h"
+#include "server/translation/unknown_fields.h"
+#include "server/translation/whole_message.h"
 
 namespace mercer::server {
 namespace {

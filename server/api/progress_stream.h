@@ -10,9 +10,9 @@
 
 #include "mercer/v1/training_service.pb.h"
 #include "server/api/api_context.h"
-#include "server/api/request_call.h"
 #include "server/jobs/executor.h"
 #include "server/jobs/progress_hub.h"
+#include "server/rpc/request_call.h"
 
 namespace mercer::server {
 

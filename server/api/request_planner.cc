@@ -6,10 +6,10 @@
 #include "core/base/status/status_macros.h"
 #include "core/training/recipe/default_kernels.h"
 #include "core/training/recipe/recipe_defaults.h"
-#include "server/api/kernel_translator.h"
-#include "server/api/model_translator.h"
-#include "server/api/recipe_translator.h"
-#include "server/api/request_paths.h"
+#include "server/translation/kernel_translator.h"
+#include "server/translation/model_translator.h"
+#include "server/translation/recipe_translator.h"
+#include "server/translation/request_paths.h"
 
 namespace mercer::server {
 

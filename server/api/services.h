@@ -7,8 +7,8 @@
 #include <grpcpp/impl/codegen/service_type.h>
 
 #include "server/api/api_context.h"
-#include "server/api/model_cache.h"
-#include "server/api/rpc.h"
+#include "server/prediction/model_cache.h"
+#include "server/rpc/rpc.h"
 
 namespace mercer::server {
 

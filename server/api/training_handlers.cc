@@ -6,13 +6,13 @@
 #include "core/base/memory/memory_reserve.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/api/job_translator.h"
-#include "server/api/option_translator.h"
 #include "server/api/page_filler.h"
-#include "server/api/recipe_translator.h"
-#include "server/api/request_paths.h"
-#include "server/api/resource_names.h"
-#include "server/api/times.h"
+#include "server/translation/job_translator.h"
+#include "server/translation/option_translator.h"
+#include "server/translation/recipe_translator.h"
+#include "server/translation/request_paths.h"
+#include "server/translation/resource_names.h"
+#include "server/translation/times.h"
 
 namespace mercer::server {
 namespace {

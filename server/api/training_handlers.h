@@ -5,7 +5,7 @@
 
 #include "mercer/v1/training_service.pb.h"
 #include "server/api/api_context.h"
-#include "server/api/rpc.h"
+#include "server/rpc/rpc.h"
 
 namespace mercer::server {
 

@@ -4,9 +4,9 @@
 #include "mercer/v1/training_service.pb.h"
 #include "server/api/job_watch_stream.h"
 #include "server/api/progress_stream.h"
-#include "server/api/rpc_service.h"
 #include "server/api/services.h"
 #include "server/api/training_handlers.h"
+#include "server/rpc/rpc_service.h"
 
 namespace mercer::server {
 namespace {

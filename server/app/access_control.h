@@ -11,9 +11,9 @@
 #include <grpcpp/security/server_credentials.h>
 
 #include "server/access/gate.h"
-#include "server/api/ticker.h"
 #include "server/app/access_options.h"
 #include "server/app/tls.h"
+#include "server/rpc/ticker.h"
 
 namespace spdlog {
 class logger;

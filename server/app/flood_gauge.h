@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 
-#include "server/api/connection_load.h"
+#include "server/rpc/connection_load.h"
 
 namespace mercer::server {
 

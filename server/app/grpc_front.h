@@ -10,9 +10,9 @@
 #include <grpcpp/grpcpp.h>
 
 #include "server/api/health_service.h"
-#include "server/api/rpc_service.h"
 #include "server/app/listener.h"
 #include "server/app/server_options.h"
+#include "server/rpc/rpc_service.h"
 
 namespace mercer::server {
 

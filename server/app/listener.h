@@ -18,9 +18,9 @@
 #include <grpcpp/server_builder.h>
 
 #include "core/base/numeric/hash_table.h"
-#include "server/api/connection_load.h"
 #include "server/app/flood_gauge.h"
 #include "server/net/listening_sockets.h"
+#include "server/rpc/connection_load.h"
 
 namespace spdlog {
 class logger;

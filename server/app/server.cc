@@ -20,10 +20,8 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/learners/registry.h"
-#include "server/api/peer.h"
 #include "server/api/request_planner.h"
 #include "server/api/services.h"
-#include "server/api/upload_recovery.h"
 #include "server/app/access_control.h"
 #include "server/app/data_folder.h"
 #include "server/app/grpc_front.h"
@@ -37,7 +35,9 @@
 #include "server/jobs/crash_notes.h"
 #include "server/jobs/job_log.h"
 #include "server/jobs/storage_keeper.h"
+#include "server/rpc/peer.h"
 #include "server/storage/sqlite/sqlite_storage.h"
+#include "server/uploads/upload_recovery.h"
 
 namespace mercer::server {
 namespace {

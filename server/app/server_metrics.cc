@@ -15,8 +15,8 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
-#include "server/api/job_translator.h"
 #include "server/app/server_options.h"
+#include "server/translation/job_translator.h"
 
 namespace mercer::server {
 namespace {

@@ -10,11 +10,11 @@
 #include "absl/time/time.h"
 
 #include "server/access/gate.h"
-#include "server/api/call_tracker.h"
-#include "server/api/model_cache.h"
-#include "server/api/rpc.h"
 #include "server/app/job_metrics.h"
 #include "server/gateway/metrics_source.h"
+#include "server/prediction/model_cache.h"
+#include "server/rpc/call_tracker.h"
+#include "server/rpc/rpc.h"
 #include "server/storage/storage.h"
 
 namespace mercer::server {

@@ -6,7 +6,7 @@
 #include "core/base/status/errors.h"
 #include "google/rpc/code.pb.h"
 #include "google/rpc/error_details.pb.h"
-#include "server/api/error_details.h"
+#include "server/translation/error_details.h"
 
 namespace mercer::gateway {
 namespace {

@@ -12,7 +12,6 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/api/method_rules.h"
 #include "server/gateway/error_answer.h"
 #include "server/gateway/event_sources.h"
 #include "server/gateway/export_call.h"
@@ -21,6 +20,7 @@
 #include "server/gateway/unary_call.h"
 #include "server/gateway/upload_call.h"
 #include "server/gateway/url.h"
+#include "server/rpc/method_rules.h"
 
 namespace mercer::gateway {
 namespace {

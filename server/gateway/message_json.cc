@@ -16,7 +16,7 @@
 #include "core/base/status/shorten.h"
 #include "core/base/status/status_macros.h"
 #include "core/base/status/utf8.h"
-#include "server/api/whole_message.h"
+#include "server/translation/whole_message.h"
 
 namespace mercer::gateway {
 namespace {

@@ -10,10 +10,10 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "mercer/v1/prediction_service.pb.h"
-#include "server/api/whole_message.h"
 #include "server/gateway/csv_rows.h"
 #include "server/gateway/json_rows.h"
 #include "server/gateway/row_answers.h"
+#include "server/translation/whole_message.h"
 
 namespace mercer::gateway {
 namespace {

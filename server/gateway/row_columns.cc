@@ -46,7 +46,7 @@ absl::Status RowColumns::Take(size_t bytes, size_t least) {
   if (unasked_bytes_ < least) {
     return absl::OkStatus();
   }
-  // A message cannot be left half made (server/api/whole_message.h): what comes next must be there.
+  // A message cannot be left half made (server/translation/whole_message.h): what comes next must be there.
   RequireMemory(static_cast<int64_t>(unasked_bytes_ + kBytesAhead));
   return check_(std::exchange(unasked_bytes_, 0));
 }

@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/memory/memory_reserve.h"
-#include "server/api/error_details.h"
-#include "server/api/peer.h"
+#include "server/rpc/peer.h"
+#include "server/translation/error_details.h"
 
 namespace mercer::gateway {
 namespace {

@@ -12,13 +12,13 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/api/method_rules.h"
-#include "server/api/parsed_bytes.h"
-#include "server/api/request_intake.h"
 #include "server/gateway/error_answer.h"
 #include "server/gateway/message_json.h"
 #include "server/gateway/prediction_forms.h"
 #include "server/gateway/rpc_messages.h"
+#include "server/rpc/method_rules.h"
+#include "server/rpc/parsed_bytes.h"
+#include "server/rpc/request_intake.h"
 
 namespace mercer::gateway {
 namespace {

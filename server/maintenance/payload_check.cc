@@ -5,10 +5,10 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status/status_macros.h"
-#include "server/api/dataset_translator.h"
-#include "server/api/model_translator.h"
-#include "server/api/recipe_translator.h"
 #include "server/jobs/job_event.h"
+#include "server/translation/dataset_translator.h"
+#include "server/translation/model_translator.h"
+#include "server/translation/recipe_translator.h"
 
 namespace mercer::server {
 namespace {

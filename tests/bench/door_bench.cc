@@ -16,9 +16,9 @@
 #include <grpcpp/grpcpp.h>
 
 #include "mercer/v1/training_service.grpc.pb.h"
-#include "server/api/rpc_service.h"
 #include "server/app/grpc_front.h"
 #include "server/app/transport.h"
+#include "server/rpc/rpc_service.h"
 
 namespace mercer::server {
 namespace {

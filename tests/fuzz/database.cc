@@ -12,10 +12,10 @@
 #include <sqlite3.h>
 
 #include "core/base/status/errors.h"
-#include "server/api/dataset_translator.h"
-#include "server/api/job_translator.h"
-#include "server/api/model_translator.h"
 #include "server/storage/sqlite/sqlite_storage.h"
+#include "server/translation/dataset_translator.h"
+#include "server/translation/job_translator.h"
+#include "server/translation/model_translator.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/fuzz_target.h"
 #include "tests/fuzz/support/input.h"

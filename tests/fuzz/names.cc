@@ -3,10 +3,10 @@
 #include <string>
 
 #include "core/base/status/shorten.h"
-#include "server/api/recipe_translator.h"
-#include "server/api/resource_names.h"
-#include "server/api/trace_context.h"
+#include "server/rpc/trace_context.h"
 #include "server/storage/page_token.h"
+#include "server/translation/recipe_translator.h"
+#include "server/translation/resource_names.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/fuzz_target.h"
 #include "tests/fuzz/support/input.h"

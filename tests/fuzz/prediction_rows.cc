@@ -10,7 +10,7 @@
 #include "core/io/text/readers.h"
 #include "core/training/model/predictor.h"
 #include "mercer/v1/prediction_service.pb.h"
-#include "server/api/prediction_translator.h"
+#include "server/translation/prediction_translator.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/fuzz_target.h"
 #include "tests/fuzz/support/input.h"

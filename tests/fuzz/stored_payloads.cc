@@ -3,12 +3,12 @@
 #include <string>
 
 #include "core/base/status/errors.h"
-#include "server/api/dataset_translator.h"
-#include "server/api/error_details.h"
-#include "server/api/job_translator.h"
-#include "server/api/model_translator.h"
-#include "server/api/recipe_translator.h"
 #include "server/jobs/job_event.h"
+#include "server/translation/dataset_translator.h"
+#include "server/translation/error_details.h"
+#include "server/translation/job_translator.h"
+#include "server/translation/model_translator.h"
+#include "server/translation/recipe_translator.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/fuzz_target.h"
 #include "tests/fuzz/support/input.h"

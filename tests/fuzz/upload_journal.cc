@@ -1,5 +1,5 @@
 // Journals of unfinished uploads, as a crash or a damaged disk leaves them.
-#include "server/api/upload_journal.h"
+#include "server/uploads/upload_journal.h"
 
 #include <string>
 

@@ -3,7 +3,7 @@
 #include "absl/strings/str_split.h"
 #include <gmock/gmock.h>
 
-#include "server/api/method_rules.h"
+#include "server/rpc/method_rules.h"
 #include "tests/integration/access_fixture.h"
 
 namespace mercer::server {

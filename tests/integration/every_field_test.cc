@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 
 #include "google/rpc/code.pb.h"
-#include "server/api/method_rules.h"
+#include "server/rpc/method_rules.h"
 #include "tests/integration/access_fixture.h"
 #include "tests/integration/field_mutations.h"
 #include "tests/integration/field_walk_fixture.h"

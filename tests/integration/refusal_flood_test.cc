@@ -5,7 +5,7 @@
 #include "absl/time/clock.h"
 #include <gtest/gtest.h>
 
-#include "server/api/refusal_log.h"
+#include "server/rpc/refusal_log.h"
 #include "tests/integration/access_fixture.h"
 
 namespace mercer::server {

@@ -72,10 +72,14 @@ OTHERS = {
     "server/access": ("core/base",),
     "server/net": ("core/base",),
     "server/backup": ("server/storage", "server/blobs"),
-    "server/api": ("server/jobs", "server/access", "server/backup", "proto"),
-    "server/maintenance": ("server/api", "server/backup", "server/storage/sqlite"),
-    "server/gateway": ("server/api", "server/net"),
-    "server/app": ("server/gateway", "server/maintenance", "server/storage/sqlite", "core/learners"),
+    "server/translation": ("server/jobs", "proto"),
+    "server/rpc": ("server/translation", "server/access"),
+    "server/uploads": ("server/rpc",),
+    "server/prediction": ("server/rpc",),
+    "server/api": ("server/uploads", "server/prediction", "server/backup"),
+    "server/maintenance": ("server/translation", "server/backup", "server/storage/sqlite"),
+    "server/gateway": ("server/rpc", "server/net"),
+    "server/app": ("server/api", "server/gateway", "server/maintenance", "server/storage/sqlite", "core/learners"),
     "client": ("proto",),
     "client/cpp": ("core/io", "core/kernels/spec", "proto"),
     "tests/core": ("core/learners", "core/io", "tests/support", "tests/conformance"),
@@ -86,9 +90,10 @@ ARROWS = {**CORE, **OTHERS}
 CORE_LIBRARIES = re.compile(r"^(Eigen/|absl/|hwy/|tbb/|oneapi/|coin/|sys/|(cblas|lapacke|zlib|png|unistd|fcntl|dlfcn)\.h$)")
 STANDARD_HEADER = re.compile(r"^[a-z_0-9]+$|^(c?(assert|errno|fenv|float|inttypes|limits|math|signal|std\w+|string|time)|stdlib|immintrin)\.h$")
 NOT_IN_CORE = {"iostream": "the core writes no log"}
+MESSAGES = ("server/api", "server/prediction", "server/uploads", "server/rpc", "server/translation", "server/gateway", "server/app", "client", "tests")
 OWNED = (  # header, its owners
-    (re.compile(r"^(grpc|grpcpp)/(?!health/)"), ("server/api", "server/gateway", "server/app", "client", "tests")),
-    (re.compile(r"^google/protobuf/"), ("server/api", "server/gateway", "server/app", "client", "tests")),
+    (re.compile(r"^(grpc|grpcpp)/(?!health/)"), ("server/api", "server/rpc", "server/gateway", "server/app", "client", "tests")),
+    (re.compile(r"^google/protobuf/"), MESSAGES),
     (re.compile(r"^sqlite3"), ("server/storage/sqlite", "tests")),
     (re.compile(r"^absl/container/"), ("tests",)),  # they break when memory runs out: core/base/numeric/hash_table.h
     (re.compile(r"^coin/"), ("core/objectives",)),

@@ -20,7 +20,7 @@ def read_routes(root):
 
 def read_scopes(root):
     """The scope that each call needs."""
-    source = (root / "server/api/method_rules.cc").read_text(encoding="utf-8")
+    source = (root / "server/rpc/method_rules.cc").read_text(encoding="utf-8")
     return {call: scope.lower() for call, scope in find_all(RULE, source, "MethodRule{")}
 
 

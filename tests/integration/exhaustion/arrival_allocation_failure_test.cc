@@ -7,7 +7,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
-#include "server/api/rpc_service.h"
+#include "server/rpc/rpc_service.h"
 #include "tests/support/exhaustion/failing_allocations.h"
 
 namespace mercer::server {

@@ -23,11 +23,11 @@
 #include "mercer/v1/model_service.grpc.pb.h"
 #include "mercer/v1/prediction_service.grpc.pb.h"
 #include "mercer/v1/training_service.grpc.pb.h"
-#include "server/api/dataset_upload.h"
 #include "server/api/request_planner.h"
 #include "server/api/services.h"
 #include "server/api/training_handlers.h"
 #include "server/storage/forwarding_storage.h"
+#include "server/uploads/dataset_upload.h"
 #include "tests/support/server/test_storage.h"
 
 namespace mercer::server {

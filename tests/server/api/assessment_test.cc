@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/training/model/predictor.h"
-#include "server/api/dataset_evaluation.h"
+#include "server/prediction/dataset_evaluation.h"
 #include "tests/server/api/registry_fixture.h"
 
 namespace mercer::server {

@@ -1,5 +1,5 @@
 // Uploads without a network: messages in, data set out, nothing left behind.
-#include "server/api/dataset_upload.h"
+#include "server/uploads/dataset_upload.h"
 
 #include <filesystem>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "core/base/status/errors.h"
 #include "core/io/store/dataset_file.h"
 #include "server/api/dataset_handlers.h"
-#include "tests/server/api/upload_fixture.h"
+#include "tests/server/uploads/upload_fixture.h"
 
 namespace mercer::server {
 namespace {

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "core/learners/registry.h"
-#include "server/api/kernel_translator.h"
 #include "server/api/model_handlers.h"
-#include "server/api/recipe_translator.h"
-#include "server/api/request_paths.h"
-#include "server/api/resource_names.h"
+#include "server/translation/kernel_translator.h"
+#include "server/translation/recipe_translator.h"
+#include "server/translation/request_paths.h"
+#include "server/translation/resource_names.h"
 #include "tests/server/api/api_fixture.h"
 
 namespace mercer::server {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/api/rpc_service.h"
+#include "server/rpc/rpc_service.h"
 #include "tests/server/api/api_fixture.h"
 
 namespace mercer::server {

@@ -1,11 +1,11 @@
 // Calls that wait for a thread end without one.
-#include "server/api/long_unary.h"
+#include "server/rpc/long_unary.h"
 
 #include <thread>
 
 #include "absl/synchronization/notification.h"
 
-#include "server/api/rpc_service.h"
+#include "server/rpc/rpc_service.h"
 #include "tests/server/api/api_fixture.h"
 
 namespace mercer::server {

@@ -1,13 +1,13 @@
 // What learners tell beside the function, from a model to the answer of GetModel.
-#include "server/api/model_tables.h"
+#include "server/translation/model_tables.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/base/process/run_context.h"
 #include "core/training/recipe/recipe.h"
-#include "server/api/answer_size.h"
-#include "server/api/model_translator.h"
+#include "server/translation/answer_size.h"
+#include "server/translation/model_translator.h"
 #include "tests/core/training/scripted_learner.h"
 #include "tests/server/api/registry_fixture.h"
 

@@ -7,8 +7,8 @@
 #include "absl/strings/str_split.h"
 #include <gmock/gmock.h>
 
-#include "server/api/method_rules.h"
 #include "server/blobs/sha256.h"
+#include "server/rpc/method_rules.h"
 #include "tests/server/api/api_fixture.h"
 
 namespace mercer::server {

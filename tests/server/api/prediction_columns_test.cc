@@ -6,8 +6,8 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/api/model_translator.h"
 #include "server/api/prediction_handlers.h"
+#include "server/translation/model_translator.h"
 #include "tests/server/api/api_fixture.h"
 #include "tests/support/field_violation.h"
 

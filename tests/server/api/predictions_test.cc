@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status/errors.h"
-#include "server/api/answer_size.h"
 #include "server/api/model_handlers.h"
+#include "server/translation/answer_size.h"
 #include "tests/server/api/api_fixture.h"
 #include "tests/support/model_terms.h"
 

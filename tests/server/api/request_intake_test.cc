@@ -1,5 +1,5 @@
 // What requests may have in bytes, and take in memory together.
-#include "server/api/request_intake.h"
+#include "server/rpc/request_intake.h"
 
 #include <string>
 
@@ -9,8 +9,8 @@
 #include "core/base/status/errors.h"
 #include "mercer/v1/prediction_service.pb.h"
 #include "mercer/v1/training_service.pb.h"
-#include "server/api/parsed_bytes.h"
-#include "server/api/request_call.h"
+#include "server/rpc/parsed_bytes.h"
+#include "server/rpc/request_call.h"
 #include "tests/server/api/api_fixture.h"
 #include "tests/support/server/raw_call.h"
 

@@ -13,8 +13,8 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/api/dataset_handlers.h"
-#include "server/api/dataset_upload.h"
-#include "tests/server/api/upload_fixture.h"
+#include "server/uploads/dataset_upload.h"
+#include "tests/server/uploads/upload_fixture.h"
 
 namespace mercer::server {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "google/rpc/error_details.pb.h"
-#include "server/api/error_details.h"
+#include "server/translation/error_details.h"
 #include "tests/fuzz/support/checks.h"
 
 namespace mercer::fuzz {

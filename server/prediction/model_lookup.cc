@@ -1,0 +1,54 @@
+#include "server/prediction/model_lookup.h"
+
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+
+namespace mercer::server {
+
+absl::StatusOr<int64_t> ResolveAlias(ModelStore& models, const ModelReference& reference) {
+  const absl::StatusOr<AliasRecord> alias = models.GetAlias(reference.model, reference.alias);
+  if (absl::IsNotFound(alias.status())) {
+    return ResourceNotFound("model alias", ModelAliasName(reference.model, reference.alias));
+  }
+  MERCER_RETURN_IF_ERROR(alias.status());
+  return alias->version;
+}
+
+absl::StatusOr<std::shared_ptr<const LoadedModel>> LoadNamed(ModelCache& cache, ModelStore& models,
+                                                             std::string_view name,
+                                                             std::string_view field) {
+  MERCER_ASSIGN_OR_RETURN(const ModelReference reference, ParseModelName(name, field));
+  return ReadNamed(models, reference, [&](const std::string& model, int64_t version) {
+    return cache.Load(model, version);
+  });
+}
+
+absl::StatusOr<VersionRecord> FindNamed(ModelStore& models, std::string_view name,
+                                        std::string_view field) {
+  MERCER_ASSIGN_OR_RETURN(const ModelReference reference, ParseModelName(name, field));
+  absl::StatusOr<VersionRecord> record = ReadNamed(
+      models, reference,
+      [&](const std::string& model, int64_t version) { return models.GetVersion(model, version); });
+  if (!record.ok() && GetReason(record.status()) == "MODEL_NOT_FOUND") {
+    return ResourceNotFound("model", name);
+  }
+  return record;
+}
+
+absl::Status AboutModel(const absl::Status& status, std::string_view name) {
+  const std::string reason = GetReason(status);
+  if (absl::IsNotFound(status)) {
+    return reason == "ALIAS_NOT_FOUND" ? ResourceNotFound("model alias", name)
+           : reason == "NOT_FOUND"     ? status
+                                       : ResourceNotFound("model", name);
+  }
+  if (!absl::IsFailedPrecondition(status) && !absl::IsAborted(status)) {
+    return status;
+  }
+  ErrorMetadata metadata = GetErrorMetadata(status);
+  metadata.emplace_back("resource_type", "model");
+  metadata.emplace_back("resource_name", std::string(name));
+  return WithReason(status, reason, metadata);
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,304 @@
+#include "server/translation/model_translator.h"
+
+#include <set>
+#include <string>
+
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/training/model/square_use.h"
+#include "server/translation/dataset_translator.h"
+#include "server/translation/kernel_translator.h"
+#include "server/translation/matrix_translator.h"
+#include "server/translation/model_tables.h"
+#include "server/translation/option_translator.h"
+#include "server/translation/recipe_translator.h"
+#include "server/translation/resource_names.h"
+#include "server/translation/term_translator.h"
+#include "server/translation/times.h"
+#include "server/translation/whole_message.h"
+
+namespace mercer::server {
+namespace {
+
+// The enumerators of both sides are in the same order; the API's begin at 1.
+template <typename To, typename From>
+To Shift(From value) {
+  return static_cast<To>(static_cast<int>(value) + 1);
+}
+static_assert(v1::CODING_KIND_REGRESSION == static_cast<int>(CodingKind::kRegression) + 1);
+static_assert(v1::CODING_KIND_ONE_VS_ONE == static_cast<int>(CodingKind::kOneVsOne) + 1);
+static_assert(v1::CERTIFICATE_KIND_NONE == static_cast<int>(CertificateKind::kNone) + 1);
+static_assert(v1::CERTIFICATE_SCOPE_LISTED_FEATURES ==
+              static_cast<int>(CertificateScope::kListedFeatures) + 1);
+static_assert(v1::STOP_REASON_CONVERGED == static_cast<int>(StopReason::kConverged) + 1);
+static_assert(v1::STOP_REASON_OBJECTIVE_ZERO == static_cast<int>(StopReason::kObjectiveZero) + 1);
+
+void WriteCoding(const Model& model, v1::OutputCoding* message) {
+  const OutputCoding& coding = model.coding;
+  message->set_kind(Shift<v1::CodingKind>(coding.kind()));
+  message->mutable_classes()->Assign(coding.classes().begin(), coding.classes().end());
+  for (std::string& name : OutputNames(model)) {
+    message->add_output_names(std::move(name));
+  }
+}
+
+absl::Status WritePreprocessing(const Model& model, v1::Preprocessing* message) {
+  const Preprocessing& preprocessing = model.preprocessing;
+  const PreprocessingOptions& options = preprocessing.options();
+  message->mutable_options()->set_scaling(Shift<v1::Scaling>(options.scaling));
+  message->mutable_options()->set_imputation(Shift<v1::Imputation>(options.imputation));
+  message->mutable_options()->set_unseen_category(
+      Shift<v1::UnseenCategory>(options.unseen_category));
+  message->mutable_options()->set_square_repair(Shift<v1::SquareRepair>(options.square_repair));
+  message->mutable_options()->mutable_blocks()->Assign(options.blocks.begin(),
+                                                       options.blocks.end());
+  for (const BlockTransform& block : preprocessing.blocks()) {
+    v1::BlockTransform* block_message = message->add_blocks();
+    block_message->set_name(block.name);
+    for (const ColumnTransform& column : block.columns) {
+      v1::ColumnTransform* transform = block_message->add_columns();
+      transform->set_name(column.name);
+      transform->set_categorical(column.categorical);
+      transform->mutable_categories()->Assign(column.categories.begin(), column.categories.end());
+      transform->set_fill(column.fill);
+      transform->set_offset(column.offset);
+      transform->set_factor(column.factor);
+    }
+  }
+  for (const SquareRepair& repair : preprocessing.repairs()) {
+    v1::RepairedSquare* square = message->add_repairs();
+    square->set_block(repair.block);
+    square->mutable_training_rows()->Assign(repair.rows.begin(), repair.rows.end());
+    square->mutable_eigenvalues()->Assign(repair.eigenvalues.begin(), repair.eigenvalues.end());
+    square->set_largest_eigenvalue(repair.largest);
+    square->set_negative_share(repair.share);
+    if (repair.vectors.size() > 0) {
+      MERCER_RETURN_IF_ERROR(WriteRowMatrix(repair.vectors, square->mutable_vectors()));
+    }
+  }
+  for (const SquareUse& use : SquaresInUse(model)) {
+    v1::SquareUse* square = message->add_squares();
+    square->set_name(use.name);
+    square->set_kind(Shift<v1::SquareKind>(use.kind));
+    square->mutable_training_rows()->Assign(use.columns.begin(), use.columns.end());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteBasis(const Basis& basis, v1::Basis* message) {
+  message->mutable_training_rows()->Assign(basis.training_rows.begin(), basis.training_rows.end());
+  if (basis.data == nullptr) {
+    message->set_rows(static_cast<int64_t>(basis.training_rows.size()));
+    return absl::OkStatus();
+  }
+  message->set_rows(basis.data->rows);
+  for (const PreparedBlock& block : basis.data->blocks) {
+    v1::BasisBlock* block_message = message->add_blocks();
+    block_message->set_name(block.name);
+    block_message->mutable_sources()->Assign(block.sources.begin(), block.sources.end());
+    MERCER_RETURN_IF_ERROR(WriteRowMatrix(block.values.view(), block_message->mutable_values()));
+  }
+  return absl::OkStatus();
+}
+
+void WriteCurve(const ClassCurve& curve, v1::ClassCurve* message) {
+  message->set_label(curve.label);
+  message->set_positives(curve.positives);
+  message->set_negatives(curve.negatives);
+  message->mutable_thresholds()->Assign(curve.thresholds.begin(), curve.thresholds.end());
+  message->mutable_true_positive_rates()->Assign(curve.true_positive_rates.begin(),
+                                                 curve.true_positive_rates.end());
+  message->mutable_false_positive_rates()->Assign(curve.false_positive_rates.begin(),
+                                                  curve.false_positive_rates.end());
+  message->mutable_precisions()->Assign(curve.precisions.begin(), curve.precisions.end());
+  message->set_area_under_roc(curve.area_under_roc);
+  message->set_average_precision(curve.average_precision);
+}
+
+void WriteResiduals(const Residuals& residuals, v1::Residuals* message) {
+  message->mutable_predicted()->Assign(residuals.predicted.begin(), residuals.predicted.end());
+  message->mutable_actual()->Assign(residuals.actual.begin(), residuals.actual.end());
+  message->mutable_bounds()->Assign(residuals.bounds.begin(), residuals.bounds.end());
+  message->mutable_counts()->Assign(residuals.counts.begin(), residuals.counts.end());
+}
+
+void WriteHeldOutMessage(const HeldOut& held_out, v1::HeldOut* message) {
+  message->set_rows(held_out.rows);
+  message->set_folds(held_out.folds);
+  message->set_sampled_rows(held_out.sampled_rows);
+  if (!held_out.confusion.classes.empty()) {
+    v1::ConfusionMatrix& confusion = *message->mutable_confusion();
+    confusion.mutable_classes()->Assign(held_out.confusion.classes.begin(),
+                                        held_out.confusion.classes.end());
+    confusion.mutable_counts()->Assign(held_out.confusion.counts.begin(),
+                                       held_out.confusion.counts.end());
+  }
+  for (const ClassCurve& curve : held_out.curves) {
+    WriteCurve(curve, message->add_curves());
+  }
+  if (!held_out.residuals.bounds.empty()) {
+    WriteResiduals(held_out.residuals, message->mutable_residuals());
+  }
+  for (const MetricSpread& spread : held_out.spreads) {
+    v1::MetricSpread* entry = message->add_spreads();
+    entry->set_name(spread.name);
+    entry->set_standard_deviation(spread.standard_deviation);
+    entry->set_folds(spread.folds);
+  }
+}
+
+}  // namespace
+
+void WriteCertificate(const Certificate& certificate, v1::Certificate* message) {
+  message->set_kind(Shift<v1::CertificateKind>(certificate.kind));
+  message->set_scope(Shift<v1::CertificateScope>(certificate.scope));
+  message->set_primal(certificate.primal);
+  message->set_dual(certificate.dual);
+  message->set_gap(certificate.gap());
+  message->set_accuracy(certificate.accuracy);
+  message->set_worst_accuracy(certificate.worst_accuracy);
+  for (const OutputBounds& bounds : certificate.outputs) {
+    v1::OutputBounds* output = message->add_outputs();
+    output->set_primal(bounds.primal);
+    output->set_dual(bounds.dual);
+  }
+}
+
+v1::StopReason WriteStopReason(StopReason reason) { return Shift<v1::StopReason>(reason); }
+
+v1::Model SummarizeModel(const Model& model) {
+  v1::Model message;
+  message.set_learner(model.learner);
+  WriteOptions(model.options, message.mutable_options());
+  message.set_target(model.target);
+  WriteCoding(model, message.mutable_coding());
+  if (model.tasks.has_column()) {
+    message.mutable_tasks()->set_column(model.tasks.column());
+    message.mutable_tasks()->mutable_names()->Assign(model.tasks.names().begin(),
+                                                     model.tasks.names().end());
+  }
+  WriteCertificate(model.certificate, message.mutable_certificate());
+  message.set_stop_reason(WriteStopReason(model.stop_reason));
+  for (const Metric& metric : model.metrics) {
+    v1::Metric* entry = message.add_metrics();
+    entry->set_name(metric.name);
+    entry->set_value(metric.value);
+  }
+  const ModelSummary& summary = model.summary;
+  if (summary.kernel_weights.size() <= kMaxSummaryWeights) {
+    v1::KernelWeights& weights = *message.mutable_kernel_weights();
+    weights.mutable_kernels()->Assign(summary.kernel_names.begin(), summary.kernel_names.end());
+    weights.mutable_groups()->Assign(summary.kernel_groups.begin(), summary.kernel_groups.end());
+    WriteMatrix(summary.kernel_weights, weights.mutable_weights()).IgnoreError();  // it fits
+  }
+  if (!summary.feature_names.empty()) {
+    v1::FeatureWeights& features = *message.mutable_feature_weights();
+    features.mutable_features()->Assign(summary.feature_names.begin(), summary.feature_names.end());
+    WriteMatrix(summary.feature_weights, features.mutable_weights()).IgnoreError();  // it fits
+  }
+  WriteTables(summary.tables, &message);
+  message.set_num_support_vectors(summary.num_support_vectors);
+  message.set_num_training_rows(model.num_training_rows);
+  if (model.held_out.rows > 0) {
+    WriteHeldOutMessage(model.held_out, message.mutable_held_out());
+  }
+  return message;
+}
+
+absl::Status WriteModelFunction(const Model& model, v1::Model* message) {
+  MERCER_RETURN_IF_ERROR(WritePreprocessing(model, message->mutable_preprocessing()));
+  v1::ModelFunction* function = message->mutable_function();
+  for (const Basis& basis : model.function.bases) {
+    MERCER_RETURN_IF_ERROR(WriteBasis(basis, function->add_bases()));
+  }
+  for (const std::shared_ptr<const Term>& term : model.function.terms) {
+    MERCER_RETURN_IF_ERROR(WriteTerm(*term, function));
+  }
+  function->mutable_bias()->Assign(model.function.bias.begin(), model.function.bias.end());
+  return absl::OkStatus();
+}
+
+namespace {
+
+// Columns of the training data that are no features, nor what the model is about.
+void WriteIgnoredColumns(const VersionContext& context, const Model& model, v1::Model& message) {
+  std::set<std::string> names;
+  for (const DatasetRecord& record : context.datasets) {
+    const absl::StatusOr<DatasetInfo> info = DecodeDatasetInfo(record.info);
+    if (!info.ok()) {
+      continue;  // the rows were read; what is told of them is not worth the model
+    }
+    const auto& ignored = info->description.ignored_columns();
+    names.insert(ignored.begin(), ignored.end());
+    for (const v1::Column& column : info->description.role_columns()) {
+      names.insert(column.name());
+    }
+  }
+  names.erase(model.target);
+  if (model.tasks.has_column()) {
+    names.erase(model.tasks.column());
+  }
+  message.mutable_ignored_columns()->Assign(names.begin(), names.end());
+}
+
+// The stored summary, and what the record says besides.
+absl::StatusOr<v1::Model> WriteStored(const VersionRecord& record) {
+  v1::Model model;
+  if (!ParseWhole(record.summary, model)) {
+    return WithReason(absl::DataLossError("a stored model's summary cannot be read"),
+                      "STORED_SUMMARY_DAMAGED");
+  }
+  model.set_name(ModelVersionName(record.model, record.version));
+  SetTimestamp(record.create_time, model.mutable_create_time());
+  PutAll(record.labels, *model.mutable_labels());
+  model.set_description(record.description);
+  model.set_etag(VersionEtag(record));
+  for (const std::string& alias : record.aliases) {
+    model.add_aliases(ModelAliasName(record.model, alias));
+  }
+  model.set_size_bytes(record.model_bytes);
+  model.set_digest(record.model_blob);
+  model.set_owner(record.owner);
+  return model;
+}
+
+}  // namespace
+
+std::string EncodeModelSummary(const VersionContext& context, const Model& model) {
+  v1::Model message = SummarizeModel(model);
+  v1::Lineage* lineage = message.mutable_lineage();
+  lineage->set_job(JobName(context.job->id));
+  absl::StatusOr<v1::TrainRequest> request = DecodeTrainRequest(context.job->request);
+  if (request.ok()) {
+    *message.mutable_warnings() = request->decisions();
+    *lineage->mutable_request() = *std::move(request);
+  }
+  WriteIgnoredColumns(context, model, message);
+  for (const TrainingWarning& warning : context.warnings) {
+    *message.add_warnings() = WriteWarning(warning);
+  }
+  for (const DatasetRecord& dataset : context.datasets) {
+    lineage->add_data_digests(dataset.blob);
+  }
+  lineage->set_seed(model.seed);
+  lineage->set_code_version(model.code_version);
+  return message.SerializeAsString();
+}
+
+absl::StatusOr<v1::Model> WriteModel(const VersionRecord& record) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
+  MERCER_ASSIGN_OR_RETURN(v1::Model model, WriteStored(record));
+  model.clear_held_out();
+  model.clear_tables();
+  LeaveOutPath(&model);
+  return model;
+}
+
+absl::StatusOr<v1::Model> WriteModelInDetail(const VersionRecord& record) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
+  MERCER_ASSIGN_OR_RETURN(v1::Model model, WriteStored(record));
+  CompleteTables(&model);
+  return model;
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,151 @@
+#include "server/translation/resource_names.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status/errors.h"
+#include "core/base/status/shorten.h"
+
+namespace mercer::server {
+namespace {
+
+absl::Status BadName(std::string_view field, std::string_view form, std::string_view name) {
+  FieldViolations violations;
+  const std::string must = absl::StrCat("must be of the form ", std::string(form));
+  violations.Add(std::string(field),
+                 name.empty() ? absl::StrCat("is missing; ", must)
+                              : absl::StrCat(must, ", is '", Shorten(name, kQuotedBytes), "'"));
+  return violations.ToStatus();
+}
+
+// Removes `prefix` from the front of `text`; false when it does not begin with it.
+bool Consume(std::string_view& text, std::string_view prefix) {
+  if (text.substr(0, prefix.size()) != prefix) {
+    return false;
+  }
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+absl::StatusOr<std::string> ParseSimple(std::string_view name, std::string_view collection,
+                                        std::string_view field) {
+  std::string_view id = name;
+  if (!Consume(id, collection) || !Consume(id, "/") || !IsResourceId(id)) {
+    return BadName(field, absl::StrCat(std::string(collection), "/{id}"), name);
+  }
+  return std::string(id);
+}
+
+bool IsAliasForm(std::string_view text) {
+  return !text.empty() && text.size() <= 63 &&
+         std::string_view("-_.").find(text[0]) == std::string_view::npos &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_.") ==
+             std::string_view::npos;
+}
+
+}  // namespace
+
+bool IsResourceId(std::string_view id) {
+  return IsAliasForm(id) && id.find('.') == std::string_view::npos;
+}
+
+bool IsAliasName(std::string_view alias) {
+  return IsAliasForm(alias) && alias != "newest" &&
+         alias.find_first_not_of("0123456789") != std::string_view::npos;
+}
+
+std::string DatasetName(std::string_view id) { return absl::StrCat("datasets/", std::string(id)); }
+std::string UploadName(std::string_view id) { return absl::StrCat("uploads/", std::string(id)); }
+std::string JobName(std::string_view id) { return absl::StrCat("jobs/", std::string(id)); }
+std::string ModelName(std::string_view model) {
+  return absl::StrCat("models/", std::string(model));
+}
+std::string ModelVersionName(std::string_view model, int64_t version) {
+  return absl::StrCat("models/", std::string(model), "/versions/", version);
+}
+std::string ModelAliasName(std::string_view model, std::string_view alias) {
+  return absl::StrCat("models/", std::string(model), "@", std::string(alias));
+}
+
+absl::StatusOr<std::string> ParseDatasetName(std::string_view name, std::string_view field) {
+  return ParseSimple(name, "datasets", field);
+}
+
+absl::StatusOr<std::string> ParseUploadName(std::string_view name, std::string_view field) {
+  return ParseSimple(name, "uploads", field);
+}
+
+absl::StatusOr<std::string> ParseJobName(std::string_view name, std::string_view field) {
+  return ParseSimple(name, "jobs", field);
+}
+
+absl::StatusOr<ModelReference> ParseModelName(std::string_view name, std::string_view field) {
+  constexpr std::string_view kForm =
+      "models/{model}, models/{model}/versions/{n} or models/{model}@{alias}";
+  std::string_view rest = name;
+  if (!Consume(rest, "models/")) {
+    return BadName(field, kForm, name);
+  }
+  ModelReference reference;
+  const size_t end = rest.find_first_of("/@");
+  reference.model = std::string(rest.substr(0, end));
+  rest = end == std::string_view::npos ? std::string_view() : rest.substr(end);
+  bool valid = IsResourceId(reference.model);
+  if (Consume(rest, "/versions/")) {
+    // The digits themselves: " 1", "+1" and "01" are other names.
+    valid = valid && absl::SimpleAtoi(std::string(rest), &reference.version) &&
+            reference.version > 0 && absl::StrCat(reference.version) == rest;
+  } else if (Consume(rest, "@")) {
+    if (valid && !rest.empty() && !IsAliasName(rest)) {
+      FieldViolations violations;
+      violations.Add(std::string(field),
+                     absl::StrCat("the alias ", std::string(kAliasRule), "; it is '",
+                                  Shorten(rest, kQuotedBytes), "'"));
+      return violations.ToStatus();
+    }
+    valid = valid && !rest.empty();
+    reference.alias = std::string(rest);
+  } else {
+    valid = valid && rest.empty();
+  }
+  if (!valid) {
+    return BadName(field, kForm, name);
+  }
+  return reference;
+}
+
+absl::StatusOr<std::string> ParseWholeModelName(std::string_view name, std::string_view field) {
+  absl::StatusOr<ModelReference> reference = ParseModelName(name, field);
+  if (!reference.ok() || reference->version != 0 || !reference->alias.empty()) {
+    return BadName(field, "models/{model}", name);
+  }
+  return std::move(reference->model);
+}
+
+absl::StatusOr<ModelReference> ParseAliasName(std::string_view name, std::string_view field) {
+  absl::StatusOr<ModelReference> reference = ParseModelName(name, field);
+  if (reference.ok() && reference->alias.empty()) {
+    return BadName(field, "models/{model}@{alias}", name);
+  }
+  return reference;
+}
+
+absl::Status AboutPage(const absl::Status& status) {
+  const std::string reason = GetReason(status);
+  if (reason != "BAD_PAGE_TOKEN" && reason != "BAD_PAGE_SIZE") {
+    return status;
+  }
+  FieldViolations violations;
+  violations.Add(reason == "BAD_PAGE_TOKEN" ? "page_token" : "page_size",
+                 std::string(status.message()));
+  return WithReason(violations.ToStatus(), reason, GetErrorMetadata(status));
+}
+
+absl::Status ResourceNotFound(std::string_view type, std::string_view name) {
+  return WithReason(absl::NotFoundError(absl::StrCat("there is no ", std::string(type), " '",
+                                                     std::string(name), "'")),
+                    "NOT_FOUND",
+                    {{"resource_type", std::string(type)}, {"resource_name", std::string(name)}});
+}
+
+}  // namespace mercer::server
