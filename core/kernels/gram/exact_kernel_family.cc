@@ -1,6 +1,8 @@
 #include "core/kernels/gram/exact_kernel_family.h"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <numeric>
 
 #include "core/base/status/status_macros.h"
@@ -170,6 +172,42 @@ absl::StatusOr<std::unique_ptr<KernelOperator>> CombineSelections(
   return std::unique_ptr<KernelOperator>(std::make_unique<DenseKernelOperator>(std::move(gram)));
 }
 
+// Writes the entries of a matrix at some pairs: rows.size() x PaddedLength(columns.size()), row by
+// row, with zeros behind the columns.
+using TileMaker = std::function<void(const TilePairs& pairs, std::vector<double>& tile)>;
+
+// out = K a: sums over the blocks of the support of `a` in their order. Each task has its own maker
+// of the entries of K.
+absl::Status ProductOfTiles(ConstMatrixRef a, MatrixRef out,
+                            const std::function<TileMaker()>& new_maker, RunContext& context) {
+  const TileGrid grid{a.rows()};
+  const SupportColumns input = GatherSupport(grid, a);
+  out.setZero();
+  context.parallel().ForBlocks(grid.num_blocks(), 1, [&](Index i, Index) {
+    const TileMaker make_tile = new_maker();
+    const RowOffsets rows = AllRows(grid, i);
+    std::vector<double> tile;
+    std::vector<double> products(rows.size() * static_cast<size_t>(a.cols()));
+    for (Index j = 0; j < grid.num_blocks() && !context.cancelled(); ++j) {
+      const RowOffsets& columns = input.support[static_cast<size_t>(j)];
+      if (columns.empty()) {
+        continue;
+      }
+      make_tile({i, j, &rows, &columns}, tile);
+      StripProducts(
+          {tile.data(), grid.Height(i), static_cast<Index>(columns.size()), input.Stride(j)}, {},
+          input.gathered[static_cast<size_t>(j)].data(), input.Stride(j), a.cols(),
+          products.data());
+      for (Index r = 0; r < grid.Height(i); ++r) {
+        for (Index c = 0; c < a.cols(); ++c) {
+          out(grid.Begin(i) + r, c) += products[static_cast<size_t>(r * a.cols() + c)];
+        }
+      }
+    }
+  });
+  return context.CheckCancelled();
+}
+
 }  // namespace
 
 absl::Status ExactKernelFamily::Products(ConstVectorRef a, absl::Span<const Index> kernels,
@@ -224,33 +262,34 @@ absl::Status ExactKernelFamily::Products(ConstVectorRef a, absl::Span<const Inde
 
 absl::Status ExactKernelFamily::CombinedProduct(ConstVectorRef weights, ConstMatrixRef a,
                                                 MatrixRef out, RunContext& context) const {
-  const TileGrid grid{size()};
-  const SupportColumns input = GatherSupport(grid, a);
   const std::vector<Selection> selections = SelectWeighted(parts_, weights);
-  out.setZero();
-  context.parallel().ForBlocks(grid.num_blocks(), 1, [&](Index i, Index) {
-    StripReader reader(parts_, context);
-    const RowOffsets rows = AllRows(grid, i);
-    std::vector<double> tile;
-    std::vector<double> products(rows.size() * static_cast<size_t>(a.cols()));
-    for (Index j = 0; j < grid.num_blocks() && !context.cancelled(); ++j) {
-      const RowOffsets& columns = input.support[static_cast<size_t>(j)];
-      if (columns.empty()) {
-        continue;
+  const auto new_maker = [&]() -> TileMaker {
+    return [&, reader = std::make_shared<StripReader>(parts_, context)](const TilePairs& pairs,
+                                                                        std::vector<double>& tile) {
+      CombinedTile(selections, pairs, *reader, tile);
+    };
+  };
+  return ProductOfTiles(a, out, new_maker, context);
+}
+
+absl::Status GramProduct(const Matrix& gram, ConstMatrixRef a, MatrixRef out, RunContext& context) {
+  const TileGrid grid{gram.rows()};
+  const TileMaker copy = [&](const TilePairs& pairs, std::vector<double>& tile) {
+    const RowOffsets& columns = *pairs.columns;
+    const Index stride = PaddedLength(static_cast<Index>(columns.size()));
+    tile.assign(pairs.rows->size() * static_cast<size_t>(stride), 0.0);
+    double* to = tile.data();
+    for (const Index row : *pairs.rows) {
+      // The matrix is symmetric to the bit, and its columns lie in one piece each.
+      const double* from = gram.col(grid.Begin(pairs.i) + row).data() + grid.Begin(pairs.j);
+      for (size_t c = 0; c < columns.size(); ++c) {
+        to[c] = from[columns[c]];
       }
-      CombinedTile(selections, {i, j, &rows, &columns}, reader, tile);
-      StripProducts(
-          {tile.data(), grid.Height(i), static_cast<Index>(columns.size()), input.Stride(j)}, {},
-          input.gathered[static_cast<size_t>(j)].data(), input.Stride(j), a.cols(),
-          products.data());
-      for (Index r = 0; r < grid.Height(i); ++r) {
-        for (Index c = 0; c < a.cols(); ++c) {
-          out(grid.Begin(i) + r, c) += products[static_cast<size_t>(r * a.cols() + c)];
-        }
-      }
+      to += stride;
     }
-  });
-  return context.CheckCancelled();
+  };
+  return ProductOfTiles(
+      a, out, [&] { return copy; }, context);
 }
 
 absl::StatusOr<std::unique_ptr<KernelOperator>> ExactKernelFamily::Combine(

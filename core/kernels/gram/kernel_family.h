@@ -87,6 +87,10 @@ absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
     std::shared_ptr<const PreparedData> data, std::vector<Index> rows,
     std::vector<KernelSpec> kernels, Vector scales, RunContext& context);
 
+// out = K a for the matrix `gram` that Combine of an exact family has formed: the bits of its
+// CombinedProduct with the same weights. Errors: kCancelled.
+absl::Status GramProduct(const Matrix& gram, ConstMatrixRef a, MatrixRef out, RunContext& context);
+
 // What the memory of an exact family depends on.
 struct ExactFamilyShape {
   Index rows = 0;

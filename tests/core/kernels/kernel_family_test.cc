@@ -186,6 +186,25 @@ TEST_F(KernelFamilyTest, CombinedProductEqualsCombinedMatrix) {
   ExpectClose(*(*combined)->Dense(), gram, 1e-12, "matrix");
 }
 
+// A certificate may read the entries that training has formed: nothing of it changes.
+TEST_F(KernelFamilyTest, ProductOfTheFormedMatrixHasTheBitsOfTheProductFromTheData) {
+  const Vector weights = Vector::LinSpaced(NumKernels(), 0.1, 2.0);
+  const auto combined = family_->Combine(weights, context_);
+  ASSERT_TRUE(combined.ok()) << combined.status();
+  for (const Index columns : {1, 2}) {
+    Matrix a = SparseColumns(kRows, columns, 17);
+    a.middleRows(100, 300).setZero();
+    Matrix expected(kRows, columns);
+    ASSERT_TRUE(family_->CombinedProduct(weights, a, expected, context_).ok());
+    Matrix product = Matrix::Constant(kRows, columns, kInfinity);
+    ASSERT_TRUE(GramProduct(*(*combined)->Dense(), a, product, context_).ok());
+    ExpectSameBits(product, expected, "product");
+    RunContext threads(CancellationToken(), 3, nullptr);
+    ASSERT_TRUE(GramProduct(*(*combined)->Dense(), a, product, threads).ok());
+    ExpectSameBits(product, expected, "product by three threads");
+  }
+}
+
 TEST_F(KernelFamilyTest, DiagonalsEqualTheMatrices) {
   Matrix diagonals(kRows, NumKernels());
   ASSERT_TRUE(family_->Diagonals({}, diagonals, context_).ok());
