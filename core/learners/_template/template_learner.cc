@@ -23,6 +23,7 @@
 #include "core/kernels/gram/kernel_family.h"
 #include "core/learners/_template/options.h"
 #include "core/learners/_template/verify.h"
+#include "core/training/contract/kernel_sum.h"
 #include "core/training/contract/learner_entry.h"
 #include "core/training/contract/resumable_learner.h"
 #include "core/training/contract/single_task.h"
@@ -54,14 +55,14 @@ class TemplateLearner : public ResumableLearner<ConjugateGradients> {
       : ResumableLearner("template_learner", /*version=*/1), options_(options) {}
 
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& /*context*/) const override {
-    if (!state_.begun || family_ == nullptr) {
+    if (!state_.begun || sum_ == nullptr) {
       return absl::FailedPreconditionError("the run has not begun");
     }
     const TaskData& task = problem_->tasks[0];
     const Vector dual = scale_.cwiseProduct(state_.b);
     TrainedPoint point;
     point.function = MakeKernelFunction(*task.inputs, task.rows, problem_->kernels,
-                                        family_->scales(), dual, 0.0);
+                                        sum_->family->scales(), dual, 0.0);
     point.witness.tasks.push_back({dual, Vector::Zero(1)});
     point.summary.SetKernels(problem_->kernels);
     point.summary.kernel_weights = Matrix::Ones(static_cast<Index>(problem_->kernels.size()), 1);
@@ -84,7 +85,7 @@ class TemplateLearner : public ResumableLearner<ConjugateGradients> {
   }
 
   absl::Status Advance(RunContext& context) override {
-    MERCER_RETURN_IF_ERROR(MakeKernelSum(*problem_, family_, operator_, context));
+    MERCER_RETURN_IF_ERROR(MakeKernelSum(*problem_, sum_, context));
     if (state_.begun) {
       MERCER_RETURN_IF_ERROR(Iterate(context));
     } else {
@@ -100,7 +101,7 @@ class TemplateLearner : public ResumableLearner<ConjugateGradients> {
   }
 
   absl::Status LoadParts(ByteReader& /*reader*/, RunContext& context) override {
-    return MakeKernelSum(*problem_, family_, operator_, context);
+    return MakeKernelSum(*problem_, sum_, context);
   }
 
   // Computes out = A x by the combined operator, or, slower, in double from the data.
@@ -108,10 +109,10 @@ class TemplateLearner : public ResumableLearner<ConjugateGradients> {
     const Matrix scaled = scale_.cwiseProduct(x);
     Matrix product(x.size(), 1);
     if (exact) {
-      MERCER_RETURN_IF_ERROR(
-          family_->CombinedProduct(Vector::Ones(family_->num_kernels()), scaled, product, context));
+      MERCER_RETURN_IF_ERROR(sum_->family->CombinedProduct(
+          Vector::Ones(sum_->family->num_kernels()), scaled, product, context));
     } else {
-      MERCER_RETURN_IF_ERROR(operator_->Apply(scaled, product, context));
+      MERCER_RETURN_IF_ERROR(sum_->kernel->Apply(scaled, product, context));
     }
     out = scale_.cwiseProduct(product.col(0)) + x;
     return absl::OkStatus();
@@ -170,7 +171,7 @@ class TemplateLearner : public ResumableLearner<ConjugateGradients> {
     // The share of the run that is done, on a log scale from 1 to the accuracy asked for.
     const double goal = std::log(problem_->relative_gap);
     report.fraction = std::clamp(std::log(std::max(report.accuracy, 1e-300)) / goal, 0.0, 1.0);
-    report.active_kernels = family_->num_kernels();
+    report.active_kernels = sum_->family->num_kernels();
     report.support_vectors = (state_.b.array() != 0).count();
     report.inner_iterations = state_.iterations;
     report.has_model = true;
@@ -179,10 +180,9 @@ class TemplateLearner : public ResumableLearner<ConjugateGradients> {
   }
 
   const TemplateLearnerOptions options_;
-  Vector scale_;       // s
-  Vector right_side_;  // S y
-  std::unique_ptr<KernelFamily> family_;
-  std::unique_ptr<KernelOperator> operator_;
+  Vector scale_;                          // s
+  Vector right_side_;                     // S y
+  std::shared_ptr<const KernelSum> sum_;  // a function of the problem alone
 };
 
 // Learner's and verifier's kernels, and vectors.

@@ -4,6 +4,7 @@
 
 #include "core/base/status/status_macros.h"
 #include "core/kernels/gram/kernel_family.h"
+#include "core/training/contract/kernel_sum.h"
 #include "core/training/contract/single_task.h"
 
 namespace mercer::template_learner {
@@ -18,7 +19,7 @@ absl::StatusOr<Verification> Verify(const TemplateLearnerOptions& options,
                           MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
   const Vector weights = Vector::Ones(family->num_kernels());
   Matrix values(a.size(), 1);  // K a
-  MERCER_RETURN_IF_ERROR(family->CombinedProduct(weights, a, values, context));
+  MERCER_RETURN_IF_ERROR(KernelSumProduct(problem, *family, a, values, context));
   MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(*family, weights, context));
   const double squared_norm = a.dot(values.col(0));
   double loss = 0;

@@ -16,6 +16,7 @@
 #include "core/learners/kernel_ridge/options.h"
 #include "core/learners/kernel_ridge/verify.h"
 #include "core/solvers/factor/ridge.h"
+#include "core/training/contract/kernel_sum.h"
 #include "core/training/contract/learner_entry.h"
 #include "core/training/contract/resumable_learner.h"
 #include "core/training/contract/single_task.h"
@@ -48,10 +49,10 @@ class KernelRidgeLearner : public ResumableLearner<KernelRidgeState> {
       : ResumableLearner("kernel_ridge", /*version=*/0), options_(options) {}
 
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& /*context*/) const override {
-    if (!state_.solution.has_value() || family_ == nullptr) {
+    if (!state_.solution.has_value() || sum_ == nullptr) {
       return absl::FailedPreconditionError("the system has not been solved yet");
     }
-    return MakeKernelSumPoint(*problem_, family_->scales(), state_.solution->dual,
+    return MakeKernelSumPoint(*problem_, sum_->family->scales(), state_.solution->dual,
                               state_.solution->bias);
   }
 
@@ -66,20 +67,19 @@ class KernelRidgeLearner : public ResumableLearner<KernelRidgeState> {
  private:
   // A warm start would not help: the solution is direct.
   absl::Status Begin(const WarmStart* /*warm_start*/) override {
-    kernel_ = nullptr;
-    family_ = nullptr;
+    sum_ = nullptr;
     return CheckRowsAndKernels(*problem_);
   }
 
   absl::Status Advance(RunContext& context) override {
-    if (kernel_ == nullptr) {
-      return MakeKernelSum(*problem_, family_, kernel_, context);
+    if (sum_ == nullptr) {
+      return MakeKernelSum(*problem_, sum_, context);
     }
     return state_.solution.has_value() ? absl::OkStatus() : Solve(context);
   }
 
   absl::Status LoadParts(ByteReader& /*reader*/, RunContext& context) override {
-    return MakeKernelSum(*problem_, family_, kernel_, context);
+    return MakeKernelSum(*problem_, sum_, context);
   }
 
   // The solver's problem is ours divided by lambda.
@@ -89,8 +89,8 @@ class KernelRidgeLearner : public ResumableLearner<KernelRidgeState> {
     const Vector costs = task.costs / lambda;
     MERCER_RETURN_IF_ERROR(CheckCosts(task.costs, costs));
     context.ReportStage("solve");
-    absl::StatusOr<RidgeSolution> solved =
-        SolveKernelRidge(*kernel_, task.targets.leftCols(1), costs, /*with_bias=*/true, context);
+    absl::StatusOr<RidgeSolution> solved = SolveKernelRidge(*sum_->kernel, task.targets.leftCols(1),
+                                                            costs, /*with_bias=*/true, context);
     if (absl::IsInvalidArgument(solved.status())) {
       const std::vector<KernelSpec>& kernels = problem_->kernels;
       const std::string subject =
@@ -121,8 +121,8 @@ class KernelRidgeLearner : public ResumableLearner<KernelRidgeState> {
 
   // The kernel and the ridge can be positive definite together while the kernel alone is not.
   absl::Status CheckKernel(const RidgeSolution& solved, RunContext& context) const {
-    const Vector ones = Vector::Ones(family_->num_kernels());
-    MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(*family_, ones, context));
+    const Vector ones = Vector::Ones(sum_->family->num_kernels());
+    MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(*sum_->family, ones, context));
     const Vector squared_norms = solved.dual.cwiseProduct(solved.scores).colwise().sum();
     return CheckSquaredNorms(*problem_, solved.dual, squared_norms, largest);
   }
@@ -150,8 +150,7 @@ class KernelRidgeLearner : public ResumableLearner<KernelRidgeState> {
   }
 
   const KernelRidgeOptions options_;
-  std::unique_ptr<KernelFamily> family_;
-  std::unique_ptr<KernelOperator> kernel_;
+  std::shared_ptr<const KernelSum> sum_;  // a function of the problem alone
 };
 
 // The learner's kernels with the factor of the system, and then with those of the verifier, and

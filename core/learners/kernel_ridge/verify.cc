@@ -6,6 +6,7 @@
 
 #include "core/base/status/status_macros.h"
 #include "core/kernels/gram/kernel_family.h"
+#include "core/training/contract/kernel_sum.h"
 #include "core/training/contract/single_task.h"
 
 namespace mercer::kernel_ridge {
@@ -34,7 +35,7 @@ absl::StatusOr<Verification> Verify(const KernelRidgeOptions& options,
                           MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
   const Vector weights = Vector::Ones(family->num_kernels());
   Matrix scores(y.size(), 2);
-  MERCER_RETURN_IF_ERROR(family->CombinedProduct(weights, duals, scores, context));
+  MERCER_RETURN_IF_ERROR(KernelSumProduct(problem, *family, duals, scores, context));
   MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(*family, weights, context));
   const Vector squared_norms = duals.cwiseProduct(scores).colwise().sum();
   MERCER_RETURN_IF_ERROR(CheckSquaredNorms(problem, duals, squared_norms, largest));

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/base/status/status_macros.h"
-#include "core/kernels/gram/kernel_family.h"
 #include "core/solvers/svm/smo.h"
+#include "core/training/contract/kernel_sum.h"
 #include "core/training/contract/resumable_learner.h"
 #include "core/training/contract/single_task.h"
 
@@ -52,13 +52,13 @@ class SvmLearner : public ResumableLearner<SvmState> {
     double bias = solver_->certificate().bias.chosen;
     if (!solver_->done()) {
       Matrix scores(dual.size(), 1);
-      MERCER_RETURN_IF_ERROR(kernel_->Apply(dual, scores, context));
+      MERCER_RETURN_IF_ERROR(sum_->kernel->Apply(dual, scores, context));
       MERCER_ASSIGN_OR_RETURN(
           const BiasInterval minimisers,
           svm_.loss->ExactBias(svm_.targets, svm_.costs, scores.col(0), context));
       bias = minimisers.chosen;
     }
-    return MakeKernelSumPoint(*problem_, family_->scales(), dual, bias);
+    return MakeKernelSumPoint(*problem_, sum_->family->scales(), dual, bias);
   }
 
   absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override {
@@ -74,13 +74,12 @@ class SvmLearner : public ResumableLearner<SvmState> {
     MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(*problem_, options_.C, options_.epsilon));
     state_.first_dual = CarriedDual(*problem_, warm_start);
     solver_ = nullptr;
-    kernel_ = nullptr;
-    family_ = nullptr;
+    sum_ = nullptr;
     return absl::OkStatus();
   }
 
   absl::Status Advance(RunContext& context) override {
-    MERCER_RETURN_IF_ERROR(MakeKernelSum(*problem_, family_, kernel_, context));
+    MERCER_RETURN_IF_ERROR(MakeKernelSum(*problem_, sum_, context));
     if (state_.stop.has_value()) {
       return absl::OkStatus();
     }
@@ -112,7 +111,7 @@ class SvmLearner : public ResumableLearner<SvmState> {
     report.dual = state_.dual;
     report.accuracy = solver_->certificate().UnscaledRelativeGap();
     report.fraction = FractionOfGap(report.accuracy, problem_->relative_gap);
-    report.active_kernels = family_->num_kernels();
+    report.active_kernels = sum_->family->num_kernels();
     report.support_vectors = (solver_->dual().array() != 0).count();
     report.inner_iterations = state_.iterations + solver_->iterations();
     report.has_model = true;
@@ -126,7 +125,7 @@ class SvmLearner : public ResumableLearner<SvmState> {
 
   absl::Status LoadParts(ByteReader& reader, RunContext& context) override {
     const std::string solver_state = reader.ReadString();
-    MERCER_RETURN_IF_ERROR(MakeKernelSum(*problem_, family_, kernel_, context));
+    MERCER_RETURN_IF_ERROR(MakeKernelSum(*problem_, sum_, context));
     solver_ = nullptr;
     if (!state_.begun) {
       return absl::OkStatus();
@@ -139,7 +138,7 @@ class SvmLearner : public ResumableLearner<SvmState> {
     SmoOptions options;
     options.relative_gap = target_;
     options.gap_of_function = true;
-    return std::make_unique<SmoSolver>(*kernel_, options);
+    return std::make_unique<SmoSolver>(*sum_->kernel, options);
   }
 
   int64_t SliceIterations() const {
@@ -155,10 +154,8 @@ class SvmLearner : public ResumableLearner<SvmState> {
   const SvmOptions options_;
   const int64_t slice_iterations_;
   SvmProblem svm_;
-  // Functions of the problem alone.
-  std::unique_ptr<KernelFamily> family_;
-  std::unique_ptr<KernelOperator> kernel_;
-  std::unique_ptr<SmoSolver> solver_;  // null until the first step
+  std::shared_ptr<const KernelSum> sum_;  // a function of the problem alone
+  std::unique_ptr<SmoSolver> solver_;     // null until the first step
 };
 
 }  // namespace

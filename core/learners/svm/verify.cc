@@ -8,6 +8,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/kernels/gram/kernel_family.h"
 #include "core/objectives/loss.h"
+#include "core/training/contract/kernel_sum.h"
 #include "core/training/contract/single_task.h"
 #include "core/training/run/verification.h"
 
@@ -36,7 +37,7 @@ absl::StatusOr<Verification> Verify(const SvmOptions& options, const TrainingPro
   duals.col(columns - 1) = feasible;
   const Vector weights = Vector::Ones(family->num_kernels());
   Matrix scores(feasible.size(), columns);
-  MERCER_RETURN_IF_ERROR(family->CombinedProduct(weights, duals, scores, context));
+  MERCER_RETURN_IF_ERROR(KernelSumProduct(problem, *family, duals, scores, context));
   MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(*family, weights, context));
   Vector squared_norms(columns);
   for (Index j = 0; j < columns; ++j) {

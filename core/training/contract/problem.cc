@@ -32,8 +32,9 @@ TaskData Narrow(const TaskData& task, const std::vector<Index>& kept, Index outp
 
 TrainingProblem Narrow(const TrainingProblem& problem, const std::vector<Index>& kept,
                        Index output) {
-  const auto& [kind, tasks, kernels, unit, seed, relative_gap] = problem;
-  return {kind, {NarrowTo(tasks[0], kept, output, 1)}, kernels, unit, seed, relative_gap};
+  const auto& [kind, tasks, kernels, unit, seed, relative_gap, kernel_sum] = problem;
+  return {kind,      {NarrowTo(tasks[0], kept, output, 1)}, kernels, unit, seed, relative_gap,
+          kernel_sum};
 }
 
 }  // namespace mercer

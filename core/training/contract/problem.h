@@ -36,6 +36,8 @@ struct TargetUnit {
   bool IsIdentity() const { return means.size() == 0; }
 };
 
+class KernelSumCell;  // kernel_sum.h
+
 // Single-task learners look at tasks[0] alone. Several tasks (LearnerEntry::several_tasks) share
 // one table of inputs and have one output each. No row is in two of them, unless the learner takes
 // the classes of a task for tasks (LearnerEntry::classes_are_tasks), which then have its rows.
@@ -48,6 +50,9 @@ struct TrainingProblem {
   // The accuracy that will be asked for, from which a learner sets its inner tolerances. Stopping
   // is RunTraining's business.
   double relative_gap = 1e-3;
+  // Keeps the sum of the kernels from one training on these rows to the next, and to the
+  // verification. Copies and sub-problems share it. Null: each makes its own.
+  std::shared_ptr<KernelSumCell> kernel_sum = nullptr;
 
   // The rows of all tasks together.
   Index num_rows() const {

@@ -274,21 +274,6 @@ Vector CarriedWeights(const Vector& first, const WarmStart* warm_start) {
   return usable ? mixed : Vector();
 }
 
-absl::Status MakeKernelSum(const TrainingProblem& problem, std::unique_ptr<KernelFamily>& family,
-                           std::unique_ptr<KernelOperator>& sum, RunContext& context) {
-  if (sum != nullptr) {
-    return absl::OkStatus();
-  }
-  if (family == nullptr) {
-    context.ReportStage("kernels");
-    const TaskData& task = problem.tasks[0];
-    MERCER_ASSIGN_OR_RETURN(
-        family, MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
-  }
-  MERCER_ASSIGN_OR_RETURN(sum, family->Combine(Vector::Ones(family->num_kernels()), context));
-  return absl::OkStatus();
-}
-
 TrainedPoint MakeConstantPoint(const TrainingProblem& problem, ConstVectorRef weights,
                                double bias) {
   TrainedPoint point;

@@ -78,11 +78,6 @@ Vector CarriedDual(const TrainingProblem& problem, const WarmStart* warm_start);
 // usable ones for as many kernels.
 Vector CarriedWeights(const Vector& first, const WarmStart* warm_start);
 
-// Makes the kernels of the problem and their sum, each unless it is there: functions of the problem
-// alone, which are no part of a state. Errors: those of MakeExactKernelFamily, kCancelled.
-absl::Status MakeKernelSum(const TrainingProblem& problem, std::unique_ptr<KernelFamily>& family,
-                           std::unique_ptr<KernelOperator>& sum, RunContext& context);
-
 // The constant function, with a dual of zeros and these kernel weights in the summary.
 TrainedPoint MakeConstantPoint(const TrainingProblem& problem, ConstVectorRef weights, double bias);
 // The point f(x) = sum_i dual(i) sum_k k_k(x_i, x) + bias on the normalised kernels of `problem`;

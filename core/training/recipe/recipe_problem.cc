@@ -13,6 +13,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/data/table/text_kind.h"
 #include "core/data/table/weights.h"
+#include "core/training/contract/kernel_sum.h"
 #include "core/training/contract/target_unit.h"
 #include "core/training/recipe/default_kernels.h"
 #include "core/training/terms/basis.h"
@@ -389,6 +390,7 @@ absl::StatusOr<RecipeProblem> MakeRecipeProblem(const RecipeRun& run,
                                                 RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(*run.recipe, *run.dataset));
   RecipeProblem made;
+  made.problem.kernel_sum = std::make_shared<KernelSumCell>();
   made.problem.kind = run.recipe->kind;
   made.problem.seed = run.recipe->seed;
   made.problem.relative_gap = run.recipe->limits.relative_gap;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/training/contract/kernel_sum.h"
 #include "tests/support/toy_data.h"
 
 namespace mercer {
@@ -19,6 +20,7 @@ TrainingProblem Whole() {
   problem.unit = {Vector{{7.0}}, 3.0};
   problem.seed = 41;
   problem.relative_gap = 1e-7;
+  problem.kernel_sum = std::make_shared<KernelSumCell>();
   return problem;
 }
 
@@ -37,6 +39,7 @@ TEST(NarrowTest, SubProblemOfAnOutputHasItsTargetsAndAllElseOfTheWhole) {
   EXPECT_EQ(part.unit.deviation, 3.0);
   EXPECT_EQ(part.seed, 41u);
   EXPECT_EQ(part.relative_gap, 1e-7);
+  EXPECT_EQ(part.kernel_sum, whole.kernel_sum);
 }
 
 TEST(NarrowTest, TaskOfSomeRowsKeepsAllItsOutputs) {

@@ -1,0 +1,78 @@
+#include "core/training/contract/kernel_sum.h"
+
+#include <utility>
+
+#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/saved_fields.h"
+#include "core/base/status/status_macros.h"
+
+namespace mercer {
+namespace {
+
+// What the sum depends on, but for the table.
+std::string KeyOf(const TrainingProblem& problem) {
+  ByteWriter writer;
+  writer.WriteIndices(problem.tasks[0].rows);
+  WriteFields(problem.kernels, writer);
+  return std::move(writer).Take();
+}
+
+absl::StatusOr<std::shared_ptr<const KernelSum>> NewKernelSum(const TrainingProblem& problem,
+                                                              RunContext& context) {
+  context.ReportStage("kernels");
+  const TaskData& task = problem.tasks[0];
+  auto sum = std::make_shared<KernelSum>();
+  sum->inputs = task.inputs;
+  MERCER_ASSIGN_OR_RETURN(sum->family,
+                          MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
+  MERCER_ASSIGN_OR_RETURN(sum->kernel,
+                          sum->family->Combine(Vector::Ones(sum->family->num_kernels()), context));
+  return std::shared_ptr<const KernelSum>(std::move(sum));
+}
+
+}  // namespace
+
+std::shared_ptr<const KernelSum> KernelSumCell::Find(const TrainingProblem& problem) const {
+  const std::string key = KeyOf(problem);
+  absl::MutexLock lock(&mutex_);
+  const bool found = sum_ != nullptr && sum_->inputs == problem.tasks[0].inputs && key_ == key;
+  return found ? sum_ : nullptr;
+}
+
+absl::StatusOr<std::shared_ptr<const KernelSum>> KernelSumCell::FindOrMake(
+    const TrainingProblem& problem, RunContext& context) {
+  if (std::shared_ptr<const KernelSum> found = Find(problem)) {
+    return found;
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    sum_ = nullptr;
+  }
+  MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const KernelSum> made, NewKernelSum(problem, context));
+  absl::MutexLock lock(&mutex_);
+  key_ = KeyOf(problem);
+  sum_ = made;
+  return made;
+}
+
+absl::Status MakeKernelSum(const TrainingProblem& problem, std::shared_ptr<const KernelSum>& sum,
+                           RunContext& context) {
+  if (sum == nullptr) {
+    KernelSumCell* const cell = problem.kernel_sum.get();
+    MERCER_ASSIGN_OR_RETURN(
+        sum, cell != nullptr ? cell->FindOrMake(problem, context) : NewKernelSum(problem, context));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KernelSumProduct(const TrainingProblem& problem, const KernelFamily& family,
+                              ConstMatrixRef a, MatrixRef out, RunContext& context) {
+  const std::shared_ptr<const KernelSum> sum =
+      problem.kernel_sum != nullptr ? problem.kernel_sum->Find(problem) : nullptr;
+  if (sum != nullptr && sum->kernel->Dense() != nullptr) {
+    return GramProduct(*sum->kernel->Dense(), a, out, context);
+  }
+  return family.CombinedProduct(Vector::Ones(family.num_kernels()), a, out, context);
+}
+
+}  // namespace mercer
