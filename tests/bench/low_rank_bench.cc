@@ -1,15 +1,16 @@
 // Low-rank lp-norm MKL from 10^5 to 10^6 rows: whole trainings, factors included, and their
 // verification. Up to 8000 rows also the exact kernels, as many landmarks may take longer.
 //
-//   low_rank_bench [THREADS [KERNELS [LANDMARKS [C [ROWS ...]]]]]        defaults: 2 20 100 1 100000 1000000
+//   low_rank_bench [--gap G] [--tolerance T] [--alone 1] [THREADS [KERNELS [LANDMARKS [C [ROWS ...]]]]]
+//   defaults: 1e-4, 1e-8 (compression_tolerance), 0, and 2 20 100 1 100000 1000000
 //   low_rank_bench 2 20 300 1 5700                                       many landmarks of few rows
 //
 // Rows: x ~ N(0, I) in 10 columns, score sin(1.5 x0) + 0.7 x1 x2 + 0.5 x3 + 0.25 noise, classes
 // above and below its median. Gaussian kernels with bandwidths from 1 to 100, p = 2, relative gap
-// 1e-4. Per number of rows: wall and processor seconds to the certified gap, microseconds per row
+// G. Per number of rows: wall and processor seconds to the certified gap, microseconds per row
 // and their ratio to the first line, the accuracy on 20,000 other rows, the memory's peak so far,
 // the verifier's gap and seconds. With two threads or more the first number of rows is run with one
-// thread as well.
+// thread as well, unless alone.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -29,7 +30,6 @@
 namespace mercer {
 namespace {
 
-constexpr double kGap = 1e-4;
 constexpr Index kColumns = 10;
 constexpr Index kTestRows = 20'000;
 constexpr Index kMostRowsOfExact = 8'000;
@@ -55,6 +55,8 @@ struct Settings {
   int kernels = 20;
   int64_t landmarks = 100;
   double cost = 1;
+  double gap = 1e-4;
+  double tolerance = 1e-8;
   bool exact = false;
 };
 
@@ -91,7 +93,7 @@ Clouds MakeClouds(Index rows, const std::string& purpose) {
 
 TrainingProblem MakeProblem(const Clouds& clouds, const Settings& settings) {
   TrainingProblem problem;
-  problem.relative_gap = kGap;
+  problem.relative_gap = settings.gap;
   TaskData task;
   task.inputs = clouds.data;
   task.rows = IndexRange(0, clouds.labels.size());
@@ -122,6 +124,7 @@ double Measure(const Clouds& clouds, const Settings& settings, double seconds_pe
   if (!settings.exact) {
     options["approximation"] = std::string("nystrom");
     options["landmarks"] = settings.landmarks;
+    options["compression_tolerance"] = settings.tolerance;
   }
   RunContext context(CancellationToken(), settings.threads, nullptr);
   const LearnerEntry entry = lp_mkl::Entry();
@@ -130,8 +133,8 @@ double Measure(const Clouds& clouds, const Settings& settings, double seconds_pe
   const double start_processor = ProcessorSeconds();
   absl::Status status = learner.ok() ? (*learner)->Start(problem, nullptr) : learner.status();
   StepReport report;
-  while (status.ok() && !report.stop.has_value() && !(report.accuracy <= kGap)) {
-    const auto step = (*learner)->Step(context, kGap);
+  while (status.ok() && !report.stop.has_value() && !(report.accuracy <= settings.gap)) {
+    const auto step = (*learner)->Step(context, settings.gap);
     status = step.status();
     report = step.ok() ? *step : report;
   }
@@ -167,6 +170,12 @@ double Measure(const Clouds& clouds, const Settings& settings, double seconds_pe
 
 int main(int argc, char** argv) {
   mercer::Settings settings;
+  double alone = 0;
+  for (; argc > 2 && argv[1][0] == '-'; argc -= 2, argv += 2) {
+    const std::string flag = argv[1];
+    const double value = std::atof(argv[2]);
+    (flag == "--gap" ? settings.gap : flag == "--tolerance" ? settings.tolerance : alone) = value;
+  }
   settings.threads = argc > 1 ? std::atoi(argv[1]) : settings.threads;
   settings.kernels = argc > 2 ? std::atoi(argv[2]) : settings.kernels;
   settings.landmarks = argc > 3 ? std::atoi(argv[3]) : settings.landmarks;
@@ -179,12 +188,14 @@ int main(int argc, char** argv) {
     sizes = {100'000, 1'000'000};
   }
   std::printf(
-      "%d Gaussian kernels of bandwidths 1..100, %ld landmarks, C = %g, p = 2, relative gap %g\n",
-      settings.kernels, static_cast<long>(settings.landmarks), settings.cost, mercer::kGap);
+      "%d Gaussian kernels of bandwidths 1..100, %ld landmarks, C = %g, p = 2, relative gap %g, "
+      "compression tolerance %g\n",
+      settings.kernels, static_cast<long>(settings.landmarks), settings.cost, settings.gap,
+      settings.tolerance);
   double seconds_per_row = 0;
   for (const mercer::Index rows : sizes) {
     const mercer::Clouds clouds = mercer::MakeClouds(rows, "train");
-    if (seconds_per_row == 0 && settings.threads > 1) {
+    if (seconds_per_row == 0 && settings.threads > 1 && alone == 0) {
       mercer::Settings one = settings;
       one.threads = 1;
       mercer::Measure(clouds, one, 0);
