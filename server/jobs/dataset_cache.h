@@ -1,6 +1,8 @@
-// Opened data sets, shared by all that use them at the same time.
+// Opened data sets, shared by all that use them at the same time, and by those who come soon after.
 #pragma once
 
+#include <cstdint>
+#include <list>
 #include <memory>
 #include <string>
 
@@ -21,11 +23,17 @@ struct OpenedDataset {
   std::shared_ptr<const Dataset> dataset;  // its rows are mapped from the blob's file
 };
 
-// Thread-safe. A data set is unmapped when its last user is gone.
+// What is kept for the next job: of larger data sets the opening is little beside the training.
+inline constexpr int64_t kKeptDatasetBytes = int64_t{64} << 20;
+
+// Thread-safe. A data set is unmapped when its last user is gone and it is not kept. What is kept saves small jobs the time to
+// map it, look through it and unmap it again; its bytes are those of the file, which the system may drop from memory.
 class DatasetCache {
  public:
-  // Both must outlive the cache.
-  DatasetCache(Storage* storage, BlobStore* blobs) : storage_(storage), blobs_(blobs) {}
+  // Both must outlive the cache. Kept are the data sets opened or asked for last, as long as their files have no more than
+  // `kept_bytes` together.
+  DatasetCache(Storage* storage, BlobStore* blobs, int64_t kept_bytes = 0)
+      : storage_(storage), blobs_(blobs), most_kept_bytes_(kept_bytes) {}
 
   // To look at the shape: the file was verified when it was opened first, and may have rotted since. Those who ask for the
   // same data at the same time wait for the first of them. Errors: kNotFound (reason DATASET_NOT_FOUND), kDataLoss
@@ -42,12 +50,24 @@ class DatasetCache {
                                                              const CancellationToken& cancellation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Keeps nothing any more that nobody has asked for between `now` and a call kLookPeriod or more before; calls between the two
+  // do nothing. So the room on the disk of a deleted data set is free soon after.
+  void DropUnused(absl::Duration now) ABSL_LOCKS_EXCLUDED(mutex_);
+  static constexpr absl::Duration kLookPeriod = absl::Seconds(5);
+
  private:
   using DatasetPointer = std::shared_ptr<const Dataset>;
   struct Opened {
     std::weak_ptr<const Dataset> dataset;
     FileIdentity file;  // that is mapped: damaged ones are replaced by uploads of the same content
   };
+  struct Kept {
+    BlobDigest blob;
+    DatasetPointer dataset;
+    int64_t bytes = 0;
+    bool asked_for = true;  // since the last look of DropUnused
+  };
+  using KeptList = std::list<Kept>;
   // A file that is being opened; guarded by mutex_.
   struct Opening {
     bool done = false;
@@ -58,14 +78,23 @@ class DatasetCache {
   absl::StatusOr<OpenedDataset> WithRecord(const DatasetRecord& record,
                                            absl::StatusOr<DatasetPointer> opened);
   void Forget(const BlobDigest& blob, const FileIdentity& unless) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The data set if it is open and its file is the one that is there now; else null.
+  DatasetPointer FindOpen(const BlobDigest& blob) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Puts it first; moves what there is no more room for to `dropped`, to be destroyed without the lock.
+  void Keep(const BlobDigest& blob, const DatasetPointer& dataset, int64_t bytes, KeptList& dropped)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<DatasetPointer> OpenBlob(const BlobDigest& blob) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<DatasetPointer> OpenFile(const BlobDigest& blob) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Storage* const storage_;
   BlobStore* const blobs_;
+  const int64_t most_kept_bytes_;
   absl::Mutex mutex_;
   HashMap<BlobDigest, Opened> opened_ ABSL_GUARDED_BY(mutex_);
   HashMap<BlobDigest, std::shared_ptr<Opening>> openings_ ABSL_GUARDED_BY(mutex_);
+  KeptList kept_ ABSL_GUARDED_BY(mutex_);  // asked for last first
+  int64_t kept_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Duration last_look_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
 };
 
 }  // namespace mercer::server

@@ -65,7 +65,7 @@ absl::Status Draining() {
 class JobManager::Impl {
  public:
   Impl(JobManagerOptions options, JobManagerDependencies dependencies)
-      : datasets_(dependencies.storage, dependencies.blobs),
+      : datasets_(dependencies.storage, dependencies.blobs, kKeptDatasetBytes),
         environment_{std::move(options), std::move(dependencies), &datasets_, nullptr, nullptr},
         worker_prefix_(absl::StrCat(environment_.options.host, "/", MakeJobId(), "/")),
         signal_(environment_.options.num_workers) {
@@ -402,11 +402,11 @@ void JobManager::Impl::RunHousekeeping() {
 
 void JobManager::Impl::KeepHouse() {
   while (!rest_.For(kHousekeepingPeriod)) {
-    const absl::Status kept = RunSafely("housekeeping", [this] {
+    RunSafely("housekeeping", [this] {
       RunHousekeeping();
+      datasets_.DropUnused(clock().Monotonic());
       return absl::OkStatus();
-    });
-    kept.IgnoreError();  // the next round does what this one has not
+    }).IgnoreError();  // the next round does what this one has not
   }
 }
 

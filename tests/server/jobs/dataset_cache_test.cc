@@ -164,6 +164,61 @@ TEST_F(DatasetCacheTest, AReplacedFileIsOpenedAnew) {
   EXPECT_EQ(cache.Open("data")->dataset, later->dataset);
 }
 
+constexpr int64_t kRoom = 1 << 20;
+
+TEST_F(DatasetCacheTest, OnlyWhatIsKeptStaysOpenWithoutUsers) {
+  DatasetCache kept(storage_.get(), blobs_.get(), kRoom);
+  const std::weak_ptr<const Dataset> stays = kept.Open("data")->dataset;
+  EXPECT_EQ(kept.OpenVerified("data", CancellationToken())->dataset, stays.lock());
+  DatasetCache not_kept(storage_.get(), blobs_.get());
+  const std::weak_ptr<const Dataset> goes = not_kept.Open("data")->dataset;
+  EXPECT_TRUE(goes.expired());
+}
+
+TEST_F(DatasetCacheTest, WhatNobodyAsksForIsNotKeptForLong) {
+  DatasetCache cache(storage_.get(), blobs_.get(), kRoom);
+  absl::Duration now = absl::Seconds(100);
+  const std::weak_ptr<const Dataset> dataset = cache.Open("data")->dataset;
+  cache.DropUnused(now);
+  EXPECT_FALSE(dataset.expired()) << "it was asked for";
+  now += DatasetCache::kLookPeriod;
+  EXPECT_TRUE(cache.Open("data").ok());
+  cache.DropUnused(now);
+  EXPECT_FALSE(dataset.expired()) << "it was asked for again";
+  cache.DropUnused(now + DatasetCache::kLookPeriod / 2);
+  EXPECT_FALSE(dataset.expired()) << "that is too soon";
+  cache.DropUnused(now + DatasetCache::kLookPeriod);
+  EXPECT_TRUE(dataset.expired());
+}
+
+TEST_F(DatasetCacheTest, NoMoreIsKeptThanThereIsRoomFor) {
+  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(DataPath()));
+  DatasetCache too_small(storage_.get(), blobs_.get(), bytes - 1);
+  const std::weak_ptr<const Dataset> too_large = too_small.Open("data")->dataset;
+  EXPECT_TRUE(too_large.expired());
+
+  AddDataset("other", 14);
+  DatasetCache cache(storage_.get(), blobs_.get(), bytes);
+  const std::weak_ptr<const Dataset> first = cache.Open("data")->dataset;
+  const std::weak_ptr<const Dataset> second = cache.Open("other")->dataset;
+  EXPECT_TRUE(first.expired());
+  EXPECT_FALSE(second.expired());
+}
+
+TEST_F(DatasetCacheTest, WhatIsKeptIsNotTakenForAFileThatIsGone) {
+  DatasetCache cache(storage_.get(), blobs_.get(), kRoom);
+  ASSERT_TRUE(cache.Open("data").ok());
+  std::filesystem::remove(DataPath());
+  EXPECT_EQ(GetReason(cache.Open("data").status()), "BLOB_MISSING");
+}
+
+TEST_F(DatasetCacheTest, RotOfWhatIsKeptIsFound) {
+  DatasetCache cache(storage_.get(), blobs_.get(), kRoom);
+  ASSERT_TRUE(cache.Open("data").ok());
+  FlipLastBit(DataPath());
+  EXPECT_EQ(GetReason(cache.OpenVerified("data", CancellationToken()).status()), "BLOB_DAMAGED");
+}
+
 TEST_F(DatasetCacheTest, TrainingOnDataThatHasRottedFails) {
   StartManager();
   control_.AllowAll();

@@ -133,7 +133,7 @@ class JobManagerFixture : public ::testing::Test {
     options_.housekeeping_thread = false;
     options_.checkpoint_interval = absl::ZeroDuration();  // after every step
     OpenStores();
-    AddDataset();
+    AddDataset("data", 13);
   }
   void TearDown() override {
     control_.AllowAll();
@@ -190,14 +190,14 @@ class JobManagerFixture : public ::testing::Test {
     StartManager();
   }
 
-  void AddDataset() {
+  void AddDataset(const std::string& id, double last_value) {
     Dataset dataset;
     dataset.rows = 6;
     FeatureBlock block;
     block.name = std::string(kDefaultBlock);
     block.columns = {{"a", false, {}}, {"b", false, {}}};
     RowMatrix values(6, 2);
-    values << 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13;
+    values << 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, last_value;
     block.values = SharedMatrix(values);
     dataset.blocks.push_back(block);
     RoleColumn target;
@@ -221,7 +221,7 @@ class JobManagerFixture : public ::testing::Test {
     const auto blob = (*writer)->Commit();
     ASSERT_TRUE(blob.ok()) << blob.status();
     DatasetRecord record;
-    record.id = "data";
+    record.id = id;
     record.blob = blob->digest();
     ASSERT_TRUE(storage_->datasets().CreateDataset(record).ok());
   }
