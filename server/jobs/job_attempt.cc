@@ -55,7 +55,7 @@ JobAttempt::JobAttempt(const AttemptEnvironment* environment, JobRecord job)
                    Log("cannot write progress", status);
                  },
                  &dependencies_.storage->jobs()},
-                lease_, environment_.options.event_interval) {
+                lease_, environment_.options.event_interval, environment_.options.quiet_start) {
   if (job_.stop_requested) {
     Stop();
   }
@@ -372,9 +372,14 @@ absl::StatusOr<AttemptEnd> JobAttempt::MakeEnd() {
   end.lease = lease_;
   end.now = dependencies_.clock->Now();
   end.events.back().iteration = recorder_.iteration();
-  std::vector<EventDraft> waiting = recorder_.TakeWaiting();
-  end.events.insert(end.events.begin(), std::make_move_iterator(waiting.begin()),
-                    std::make_move_iterator(waiting.end()));
+  ProgressRecorder::Waiting waiting = recorder_.TakeWaiting();
+  end_tells_verifying_ = waiting.verifying.has_value() &&
+                         (end.state == JobState::kSucceeded || end.state == JobState::kFailed);
+  if (end_tells_verifying_) {
+    waiting.events.push_back(*std::move(waiting.verifying));
+  }
+  end.events.insert(end.events.begin(), std::make_move_iterator(waiting.events.begin()),
+                    std::make_move_iterator(waiting.events.end()));
   return end;
 }
 
@@ -410,6 +415,9 @@ absl::Status JobAttempt::StoreEnd() {
     end_->error.reset();
     end_->versions.clear();
     end_->not_before = absl::InfinitePast();
+    if (std::exchange(end_tells_verifying_, false)) {  // a job that is CANCELLING never becomes it
+      end_->events.erase(end_->events.end() - 2);
+    }
     end_->events.back().payload = StateEvent(JobState::kCancelled).payload;
     ended = jobs.EndAttempt(*end_);
   }

@@ -135,11 +135,12 @@ class JobAttempt final : public RunObserver {
   bool server_failed_ = false;  // disk or storage, and not the job; read by others once worked_
   std::atomic<bool> worked_{false};  // outcome_ is there
   std::atomic<bool> ended_{false};
-  absl::Mutex end_mutex_;                                        // held while the end is stored
-  absl::StatusOr<Success> outcome_ ABSL_GUARDED_BY(end_mutex_);  // of Work
-  std::optional<AttemptEnd> end_ ABSL_GUARDED_BY(end_mutex_);    // made of it
-  absl::Duration end_pause_ ABSL_GUARDED_BY(end_mutex_);         // before the next try
-  std::atomic<int64_t> next_try_nanoseconds_{0};                 // on the monotonic clock
+  absl::Mutex end_mutex_;                                         // held while the end is stored
+  absl::StatusOr<Success> outcome_ ABSL_GUARDED_BY(end_mutex_);   // of Work
+  std::optional<AttemptEnd> end_ ABSL_GUARDED_BY(end_mutex_);     // made of it
+  bool end_tells_verifying_ ABSL_GUARDED_BY(end_mutex_) = false;  // in its last event but one
+  absl::Duration end_pause_ ABSL_GUARDED_BY(end_mutex_);          // before the next try
+  std::atomic<int64_t> next_try_nanoseconds_{0};                  // on the monotonic clock
   ProgressRecorder recorder_;  // last: its destructor waits for callbacks that use the rest
 };
 

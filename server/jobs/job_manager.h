@@ -44,6 +44,9 @@ struct JobManagerOptions {
   absl::Duration checkpoint_interval = absl::Seconds(5);
   absl::Duration event_interval =
       absl::Milliseconds(250);  // progress events of one job are at least this far apart
+  // Progress of an attempt's first moments waits for their end, or for the end of an attempt that takes no longer: see
+  // progress_recorder.h. Without progress afterwards housekeeping writes it.
+  absl::Duration quiet_start = absl::Milliseconds(20);
   absl::Duration lease_duration = absl::Seconds(30);
   // So many attempts of a job may be lost with the process for an unknown reason, and as many fail for
   // reasons of the server (see retry_policy.h), without a new checkpoint; the job then fails (see

@@ -12,10 +12,12 @@ constexpr size_t kMaxStages = 1000;
 
 }  // namespace
 
-ProgressRecorder::ProgressRecorder(Dependencies dependencies, Lease lease, absl::Duration interval)
+ProgressRecorder::ProgressRecorder(Dependencies dependencies, Lease lease, absl::Duration interval,
+                                   absl::Duration quiet)
     : dependencies_(std::move(dependencies)),
       lease_(std::move(lease)),
       interval_(interval),
+      quiet_(quiet),
       start_(dependencies_.clock->Monotonic()) {}
 
 ProgressRecorder::~ProgressRecorder() {
@@ -30,7 +32,7 @@ void ProgressRecorder::Record(const ProgressEvent& event) {
   shown.phase = event.phase;
   shown.report = event.report;
   shown.elapsed_seconds = absl::ToDoubleSeconds(dependencies_.clock->Monotonic() - start_);
-  EventDraft draft{event.iteration, EncodeJobEvent(shown)};
+  EventDraft draft{event.iteration, EncodeJobEvent(shown), dependencies_.clock->Now()};
   Due due;
   {
     absl::MutexLock lock(&mutex_);
@@ -45,6 +47,7 @@ void ProgressRecorder::Record(const ProgressEvent& event) {
 }
 
 void ProgressRecorder::WriteNow(EventDraft event) {
+  event.time = dependencies_.clock->Now();
   Due due;
   {
     absl::MutexLock lock(&mutex_);
@@ -80,16 +83,20 @@ void ProgressRecorder::Flush() {
   Write(std::move(due));
 }
 
-std::vector<EventDraft> ProgressRecorder::TakeWaiting() {
+ProgressRecorder::Waiting ProgressRecorder::TakeWaiting() {
   absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(this, &ProgressRecorder::IsQuiet));
-  std::vector<EventDraft> events = std::move(urgent_);
-  urgent_.clear();
+  Waiting waiting;
+  waiting.events = std::exchange(urgent_, {});
   if (newest_.has_value()) {
-    events.push_back(*std::exchange(newest_, std::nullopt));
+    waiting.events.push_back(*std::exchange(newest_, std::nullopt));
   }
-  verifying_.reset();
-  return events;
+  if (verifying_.has_value()) {
+    waiting.verifying = std::move(verifying_->event);
+    waiting.verifying->time = verifying_->time;
+    verifying_.reset();
+  }
+  return waiting;
 }
 
 int64_t ProgressRecorder::iteration() const {
@@ -100,7 +107,7 @@ int64_t ProgressRecorder::iteration() const {
 ProgressRecorder::Due ProgressRecorder::TakeDue() {
   const absl::Duration now = dependencies_.clock->Monotonic();
   const bool interval_passed = now - last_write_ >= interval_;
-  if (!IsQuiet() || (failed_ && !interval_passed)) {
+  if (!IsQuiet() || now - start_ < quiet_ || (failed_ && !interval_passed)) {
     return {};
   }
   written_newest_ = newest_.has_value() && (!urgent_.empty() || interval_passed);

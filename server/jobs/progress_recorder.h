@@ -1,10 +1,12 @@
 // Writes the progress of one attempt to the event log, at a bounded rate, and shows it to watchers
 // once it is durable.
 //
-// Written without delay: the first event, the first of each stage, and what WriteNow is given. All
-// others wait until the interval since the last write has passed; of those that wait only the
-// newest is kept. At most one write is under way. A write that fails is tried again after the
-// interval: no event that is written without delay gets lost, except with the lease.
+// Urgent are the first event, the first of each stage, and what WriteNow is given. They are written
+// without delay, but for the first moments of the attempt: what comes in these waits for their end,
+// so that an attempt of milliseconds writes its events along with its end instead of waiting for
+// the disk several times more. All others wait until the interval since the last write has passed;
+// of those that wait only the newest is kept. At most one write is under way. A write that fails is
+// tried again after the interval: no urgent event gets lost, except with the lease.
 #pragma once
 
 #include <functional>
@@ -39,7 +41,9 @@ class ProgressRecorder {
     JobStore* jobs = nullptr;                           // for BeginVerifying
   };
 
-  ProgressRecorder(Dependencies dependencies, Lease lease, absl::Duration interval);
+  // Nothing is written until `quiet` has passed.
+  ProgressRecorder(Dependencies dependencies, Lease lease, absl::Duration interval,
+                   absl::Duration quiet = absl::ZeroDuration());
   ~ProgressRecorder();
   ProgressRecorder(const ProgressRecorder&) = delete;
   ProgressRecorder& operator=(const ProgressRecorder&) = delete;
@@ -50,9 +54,13 @@ class ProgressRecorder {
   void BeginVerifying(EventDraft event) ABSL_LOCKS_EXCLUDED(mutex_);
   // Writes what has waited long enough.
   void Flush() ABSL_LOCKS_EXCLUDED(mutex_);
+  struct Waiting {
+    std::vector<EventDraft> events;
+    std::optional<EventDraft> verifying;  // comes after them
+  };
   // What still waits, for a change that writes it along; waits for the write that is under way.
   // Nothing is kept afterwards.
-  std::vector<EventDraft> TakeWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
+  Waiting TakeWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
   // Of the last event recorded or given to WriteNow.
   int64_t iteration() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -85,6 +93,7 @@ class ProgressRecorder {
   const Dependencies dependencies_;
   const Lease lease_;
   const absl::Duration interval_;
+  const absl::Duration quiet_;
   const absl::Duration start_;
   mutable absl::Mutex mutex_;
   std::vector<EventDraft> urgent_ ABSL_GUARDED_BY(mutex_);

@@ -71,10 +71,11 @@ struct DatasetRecord {
       false;  // to be deleted when no job needs it any more; until then nothing new may use it
 };
 
-// An event as given to a store; the store adds sequence, attempt and time.
+// An event as given to a store; the store adds sequence and attempt.
 struct EventDraft {
   int64_t iteration = 0;
   std::string payload;
+  std::optional<absl::Time> time = std::nullopt;  // absent: that of the change that writes it
 };
 
 struct EventRecord {

@@ -38,9 +38,10 @@ std::string_view SelectLabelsSql(LabelTable table) {
 
 absl::StatusOr<EventRecord> AppendEvent(Connection& connection, int64_t job_number,
                                         const EventDraft& event, absl::Time now) {
+  const absl::Time time = event.time.value_or(now);
   EventRecord record;
   record.iteration = event.iteration;
-  record.time = absl::FromUnixMicros(absl::ToUnixMicros(now));  // as it will be read back
+  record.time = absl::FromUnixMicros(absl::ToUnixMicros(time));  // as it will be read back
   record.payload = event.payload;
   {
     MERCER_ASSIGN_OR_RETURN(
@@ -49,7 +50,7 @@ absl::StatusOr<EventRecord> AppendEvent(Connection& connection, int64_t job_numb
             "UPDATE jobs SET last_sequence = last_sequence + 1, last_attempt = attempt, "
             "last_iteration = ?, "
             "last_time = ?, last_payload = ? WHERE number = ? RETURNING last_sequence, attempt"));
-    update.Bind(event.iteration).BindTime(now).BindBlob(event.payload).Bind(job_number);
+    update.Bind(event.iteration).BindTime(time).BindBlob(event.payload).Bind(job_number);
     MERCER_ASSIGN_OR_RETURN(const bool found, update.Step());
     if (!found) {
       return absl::InternalError(absl::StrCat("database: no job number ", job_number));

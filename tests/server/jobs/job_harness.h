@@ -131,6 +131,7 @@ class JobManagerFixture : public ::testing::Test {
     options_.host = "host-1";
     options_.code_version = "v1";
     options_.housekeeping_thread = false;
+    options_.quiet_start = absl::ZeroDuration();
     options_.checkpoint_interval = absl::ZeroDuration();  // after every step
     OpenStores();
     AddDataset("data", 13);

@@ -14,6 +14,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 class JobManagerTest : public JobManagerFixture {};
 
@@ -65,6 +66,52 @@ TEST_F(JobManagerTest, HeldBackProgressIsToldWhenItsTimeComes) {
   control_.AllowAll();
   manager_->WaitUntilIdle();
   EXPECT_THAT(EventTexts(id), Contains("5 solve"));
+}
+
+TEST_F(JobManagerTest, ShortAttemptWritesItsProgressAlongWithItsEnd) {
+  options_.quiet_start = absl::Milliseconds(20);
+  HoldVerifications();
+  StartManager();
+  const std::string id = Submit(Steps(50));
+  WaitForVerification();
+  EXPECT_THAT(EventTexts(id), ElementsAre("QUEUED", "RUNNING"));
+  LetVerificationsGo();
+  manager_->WaitUntilIdle();
+  EXPECT_THAT(EventTexts(id), IsSupersetOf({"1 warm-up", "3 solve", "50 solve"}));
+  const std::vector<JobEvent> events = Events(id);
+  EXPECT_EQ(events[events.size() - 2].state, JobState::kVerifying);
+  EXPECT_EQ(events.back().state, JobState::kSucceeded);
+}
+
+TEST_F(JobManagerTest, LongerAttemptTellsOfItsQuietStartAfterwards) {
+  options_.quiet_start = absl::Milliseconds(20);
+  HoldVerifications();
+  StartManager();
+  const std::string id = Submit(Steps(50));
+  WaitForVerification();
+  clock_.Advance(options_.quiet_start);
+  manager_->RunHousekeeping();
+  WaitUntilVerifying(id);
+  EXPECT_THAT(EventTexts(id), IsSupersetOf({"1 warm-up", "3 solve", "50 solve", "VERIFYING"}));
+  LetVerificationsGo();
+}
+
+// By another process, say: the attempt hears of it when its end is refused.
+TEST_F(JobManagerTest, JobCancelledInItsQuietStartIsNeverVerifying) {
+  options_.quiet_start = absl::Milliseconds(20);
+  HoldVerifications();
+  StartManager();
+  const std::string id = Submit(Steps(3));
+  WaitForVerification();
+  ASSERT_TRUE(storage_->jobs()
+                  .CancelJob({id, clock_.Now(), StateEvent(JobState::kCancelling),
+                              StateEvent(JobState::kCancelled)})
+                  .ok());
+  LetVerificationsGo();
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kCancelled);
+  EXPECT_THAT(EventTexts(id), IsSupersetOf({"CANCELLING", "1 warm-up", "CANCELLED"}));
+  EXPECT_THAT(EventTexts(id), Not(Contains("VERIFYING")));
 }
 
 TEST_F(JobManagerTest, SameRequestIdIsTheSameJob) {

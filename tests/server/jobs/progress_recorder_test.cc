@@ -67,11 +67,15 @@ class ProgressRecorderTest : public ::testing::Test {
     claim.event = StateEvent(JobState::kRunning);
     const auto claimed = storage_.jobs().ClaimJob(claim);
     ASSERT_TRUE(claimed.ok() && claimed->has_value());
+    epoch_ = (*claimed)->epoch;
+    MakeRecorder(absl::ZeroDuration());
+  }
+  void MakeRecorder(absl::Duration quiet) {
     const ProgressRecorder::Dependencies dependencies = {
         &events_, &hub_, &clock_, [this](const absl::Status& status) { errors_.push_back(status); },
         &jobs_};
-    recorder_ = std::make_unique<ProgressRecorder>(dependencies,
-                                                   Lease{"job", "w", (*claimed)->epoch}, kInterval);
+    recorder_ = std::make_unique<ProgressRecorder>(dependencies, Lease{"job", "w", epoch_},
+                                                   kInterval, quiet);
   }
 
   static ProgressEvent Step(int64_t iteration, const std::string& stage) {
@@ -104,6 +108,7 @@ class ProgressRecorderTest : public ::testing::Test {
   ThreadPool executor_{1};
   ProgressHub hub_{&storage_, &executor_};
   FakeClock clock_;
+  int64_t epoch_ = 0;
   std::vector<absl::Status> errors_;
   std::unique_ptr<ProgressRecorder> recorder_;
 };
@@ -116,6 +121,37 @@ TEST_F(ProgressRecorderTest, FirstOfAStageAndUrgentOnesAreWrittenAtOnce) {
   EXPECT_THAT(Stored(), ElementsAre(1, 3));
   recorder_->WriteNow(Urgent(4));
   EXPECT_THAT(Stored(), ElementsAre(1, 3, 4, 4));
+}
+
+TEST_F(ProgressRecorderTest, WhatComesInTheQuietStartIsWrittenBehindIt) {
+  MakeRecorder(absl::Milliseconds(20));
+  const absl::Time time = clock_.Now();
+  recorder_->Record(Step(1, "warm-up"));
+  recorder_->Record(Step(2, "warm-up"));
+  recorder_->Record(Step(3, "solve"));
+  recorder_->Flush();
+  EXPECT_THAT(Stored(), ElementsAre());
+  clock_.Advance(absl::Milliseconds(20));
+  recorder_->Flush();
+  EXPECT_THAT(Stored(), ElementsAre(1, 3));
+  EXPECT_EQ(storage_.jobs().GetJob("job")->last_event->time, time) << "that of the progress";
+  recorder_->WriteNow(Urgent(4));
+  EXPECT_THAT(Stored(), ElementsAre(1, 3, 4)) << "from then on without delay";
+}
+
+TEST_F(ProgressRecorderTest, TheEndOfAShortAttemptTakesItsEventsAlong) {
+  MakeRecorder(absl::Milliseconds(20));
+  recorder_->Record(Step(1, "solve"));
+  recorder_->Record(Step(2, "solve"));
+  const absl::Time time = clock_.Now();
+  recorder_->BeginVerifying({2, StateEvent(JobState::kVerifying).payload});
+  clock_.Advance(absl::Milliseconds(1));
+  EXPECT_THAT(Stored(), ElementsAre());
+  const ProgressRecorder::Waiting waiting = recorder_->TakeWaiting();
+  ASSERT_EQ(waiting.events.size(), 2U);
+  EXPECT_EQ(waiting.events[1].iteration, 2);
+  ASSERT_TRUE(waiting.verifying.has_value());
+  EXPECT_EQ(waiting.verifying->time, time);
 }
 
 TEST_F(ProgressRecorderTest, UrgentEventsSurviveWritesThatFail) {
@@ -138,7 +174,7 @@ TEST_F(ProgressRecorderTest, WhatCouldNotBeWrittenGoesAlongWithTheEnd) {
   failures_.appends = 1;
   recorder_->WriteNow(Urgent(7));
   recorder_->Record(Step(8, "solve"));
-  const std::vector<EventDraft> waiting = recorder_->TakeWaiting();
+  const std::vector<EventDraft> waiting = recorder_->TakeWaiting().events;
   ASSERT_EQ(waiting.size(), 2U);
   EXPECT_EQ(waiting[0].iteration, 7);
   EXPECT_EQ(waiting[1].iteration, 8);
@@ -154,7 +190,7 @@ TEST_F(ProgressRecorderTest, VerificationBeginsBehindAllThatWaits) {
   const auto job = storage_.jobs().GetJob("job");
   EXPECT_EQ(job->state, JobState::kVerifying);
   EXPECT_EQ(job->last_event->time, time);
-  EXPECT_TRUE(recorder_->TakeWaiting().empty());
+  EXPECT_TRUE(recorder_->TakeWaiting().events.empty());
 }
 
 TEST_F(ProgressRecorderTest, VerificationAfterAFailureWaitsWithTheEvents) {
@@ -206,7 +242,7 @@ TEST_F(ProgressRecorderTest, NothingIsTriedAgainWithoutTheLease) {
   recorder_->WriteNow(Urgent(7));
   ASSERT_EQ(errors_.size(), 1U);
   EXPECT_TRUE(absl::IsAborted(errors_[0]));
-  EXPECT_TRUE(recorder_->TakeWaiting().empty());
+  EXPECT_TRUE(recorder_->TakeWaiting().events.empty());
 }
 
 TEST_F(ProgressRecorderTest, IterationIsThatOfTheLastEvent) {

@@ -228,6 +228,19 @@ TEST_F(StorageConformance, RequeuedJobGetsItsNextAttempt) {
   EXPECT_EQ(storage_->jobs().GetJob("j1")->start_time, At(20));
 }
 
+TEST_F(StorageConformance, EventHasItsOwnTimeOrThatOfItsChange) {
+  AddDataset("data");
+  AddJob("j1");
+  AttemptEnd end = MakeEnd(*Claim("w"), JobState::kFailed, AttemptReason::kFailed);
+  end.events = {{7, "earlier", At(25)}, {7, "failed"}};
+  const auto ended = storage_->jobs().EndAttempt(end);
+  ASSERT_TRUE(ended.ok()) << ended.status();
+  ASSERT_EQ(ended->events.size(), 2U);
+  EXPECT_EQ(ended->events[0].time, At(25));
+  EXPECT_EQ(ended->events[1].time, end.now);
+  EXPECT_EQ(storage_->events().Read("j1", 2, 10).value(), ended->events);
+}
+
 TEST_F(StorageConformance, FailureKeepsItsDetails) {
   AddDataset("data");
   AddJob("j1");
