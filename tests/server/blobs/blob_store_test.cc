@@ -246,9 +246,11 @@ TEST_F(BlobStoreTest, LaterVerificationsFindEveryFlippedBit) {
       EXPECT_EQ(GetReason(verify_with(flip(bytes, byte, bit))), "BLOB_DAMAGED") << byte;
     }
   }
-  for (size_t byte = 7; byte + 32 < bytes.size(); byte += 8) {
+  constexpr size_t kToSameLane = 64;
+  for (size_t byte = 7; byte + kToSameLane < bytes.size(); byte += 8) {
     ASSERT_TRUE(verify_with(bytes).ok());
-    EXPECT_EQ(GetReason(verify_with(flip(flip(bytes, byte, 7), byte + 32, 7))), "BLOB_DAMAGED");
+    EXPECT_EQ(GetReason(verify_with(flip(flip(bytes, byte, 7), byte + kToSameLane, 7))),
+              "BLOB_DAMAGED");
   }
 }
 
