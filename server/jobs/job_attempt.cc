@@ -30,11 +30,39 @@ constexpr absl::Duration kLongestPause = absl::Seconds(30);
 constexpr int kReadTries = 5;
 constexpr int kEndlessTries = std::numeric_limits<int>::max();
 
-// Puts `bytes`, which must stay until the answer comes, on another thread; where there is none, when the answer is asked for.
-std::future<absl::StatusOr<PinnedBlob>> PutBeside(BlobStore& blobs, const std::string& bytes) {
-  return std::async(
-      [&blobs, &bytes] { return RunSafely("storing a file", [&] { return blobs.Put(bytes); }); });
-}
+// Puts bytes on another thread; on this one where there is no memory to ask another.
+class PutBeside {
+ public:
+  // All must stay until this is gone.
+  PutBeside(Executor& writers, BlobStore& blobs, const std::string& bytes)
+      : task_(std::make_shared<Task>([&blobs, &bytes] {
+          return RunSafely("storing a file", [&] { return blobs.Put(bytes); });
+        })),
+        answer_(task_->get_future()) {
+    const absl::Status posted = RunSafely("storing a file on another thread", [&] {
+      writers.Post([task = task_] { (*task)(); });
+      return absl::OkStatus();
+    });
+    if (!posted.ok()) {
+      (*task_)();
+    }
+  }
+  ~PutBeside() {
+    if (answer_.valid()) {
+      answer_.wait();
+    }
+  }
+  PutBeside(const PutBeside&) = delete;
+  PutBeside& operator=(const PutBeside&) = delete;
+
+  // Once.
+  absl::StatusOr<PinnedBlob> Get() { return answer_.get(); }
+
+ private:
+  using Task = std::packaged_task<absl::StatusOr<PinnedBlob>()>;
+  const std::shared_ptr<Task> task_;
+  std::future<absl::StatusOr<PinnedBlob>> answer_;
+};
 
 }  // namespace
 
@@ -306,9 +334,9 @@ absl::Status JobAttempt::StoreModel(const Prepared& prepared, const Model& model
                       [&] { return dependencies_.blobs->Put(bytes); });
   };
   // Both wait for the disk at the same time. What does not succeed at once is tried again afterwards.
-  std::future<absl::StatusOr<PinnedBlob>> early = PutBeside(*dependencies_.blobs, witness);
+  PutBeside early(*environment_.writers, *dependencies_.blobs, witness);
   MERCER_ASSIGN_OR_RETURN(PinnedBlob model_blob, put(SaveModel(model)));
-  absl::StatusOr<PinnedBlob> witness_blob = early.get();
+  absl::StatusOr<PinnedBlob> witness_blob = early.Get();
   if (!witness_blob.ok()) {
     MERCER_ASSIGN_OR_RETURN(witness_blob, put(witness));
   }

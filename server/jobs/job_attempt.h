@@ -20,6 +20,7 @@
 #include "core/training/recipe/recipe.h"
 #include "server/jobs/attempt_interruption.h"
 #include "server/jobs/dataset_cache.h"
+#include "server/jobs/executor.h"
 #include "server/jobs/job_manager.h"
 #include "server/jobs/job_scratch.h"
 #include "server/jobs/progress_recorder.h"
@@ -32,8 +33,10 @@ struct AttemptEnvironment {
   JobManagerOptions options;
   JobManagerDependencies dependencies;
   DatasetCache* datasets = nullptr;
-  std::shared_ptr<SharedCache> cache;
-  std::unique_ptr<JobScratch> scratch;
+  std::shared_ptr<SharedCache> cache = nullptr;
+  std::unique_ptr<JobScratch> scratch = nullptr;
+  // Of files, beside the threads that train.
+  std::unique_ptr<Executor> writers = nullptr;
 };
 
 // Run() is called once, by a worker. The other methods are thread-safe.

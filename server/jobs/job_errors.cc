@@ -16,6 +16,11 @@ absl::Status JobTooLarge(int64_t estimate_bytes, int64_t budget_bytes) {
        {"budget_bytes", absl::StrCat(budget_bytes)}});
 }
 
+absl::Status ServerDraining() {
+  return WithReason(absl::UnavailableError("the server is shutting down and takes no new jobs"),
+                    "DRAINING");
+}
+
 absl::Status JobCrashedWorker(int attempts, int signal) {
   return WithReason(absl::AbortedError(absl::StrCat("the job took the server down ", attempts,
                                                     " times, the last time with signal ", signal,

@@ -11,6 +11,9 @@ namespace mercer::server {
 // kResourceExhausted, reason JOB_TOO_LARGE.
 absl::Status JobTooLarge(int64_t estimate_bytes, int64_t budget_bytes);
 
+// kUnavailable, reason DRAINING.
+absl::Status ServerDraining();
+
 // kAborted, reason JOB_CRASHED_WORKER: so many attempts of the job took the server down, the last with `signal`. Not
 // kInternal, of which clients see neither message nor metadata.
 absl::Status JobCrashedWorker(int attempts, int signal);

@@ -55,18 +55,13 @@ absl::Status PauseForMemory(const CancellationToken& cancellation) {
   return absl::OkStatus();
 }
 
-absl::Status Draining() {
-  return WithReason(absl::UnavailableError("the server is shutting down and takes no new jobs"),
-                    "DRAINING");
-}
-
 }  // namespace
 
 class JobManager::Impl {
  public:
   Impl(JobManagerOptions options, JobManagerDependencies dependencies)
       : datasets_(dependencies.storage, dependencies.blobs, kKeptDatasetBytes),
-        environment_{std::move(options), std::move(dependencies), &datasets_, nullptr, nullptr},
+        environment_{std::move(options), std::move(dependencies), &datasets_},
         worker_prefix_(absl::StrCat(environment_.options.host, "/", MakeJobId(), "/")),
         signal_(environment_.options.num_workers) {
     environment_.cache =
@@ -74,6 +69,7 @@ class JobManager::Impl {
     environment_.scratch = std::make_unique<JobScratch>(
         environment_.options.scratch_folder, environment_.options.least_scratch_bytes,
         environment_.options.memory_budget_bytes, environment_.dependencies.disk);
+    environment_.writers = std::make_unique<ThreadPool>(environment_.options.num_workers);
   }
   ~Impl() { Stop(&JobAttempt::Abandon); }
 
@@ -181,7 +177,7 @@ absl::StatusOr<CreatedJob> JobManager::Impl::Submit(const JobSubmission& submiss
     }
   }
   if (draining()) {
-    return Draining();
+    return ServerDraining();
   }
   if (environment_.dependencies.disk != nullptr) {
     MERCER_RETURN_IF_ERROR(environment_.dependencies.disk->CheckRoom());

@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -76,7 +77,8 @@ class TextPlanner final : public JobPlanner {
   }
 };
 
-// Fails every creation of a file while it is told to, and so many readings of the file of one blob.
+// Fails every creation of a file while it is told to, and so many readings of the file of one blob. Knows which threads
+// create files.
 class FullFileSystem final : public RealFileSystem {
  public:
   std::atomic<bool> full{false};
@@ -93,7 +95,16 @@ class FullFileSystem final : public RealFileSystem {
     failing_readings_ = times;
   }
 
+  std::set<pid_t> creators() {
+    absl::MutexLock lock(&mutex_);
+    return creators_;
+  }
+
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      creators_.insert(gettid());
+    }
     if (full) {
       absl::MutexLock lock(&mutex_);
       ++refused_;
@@ -115,6 +126,7 @@ class FullFileSystem final : public RealFileSystem {
 
  private:
   absl::Mutex mutex_;
+  std::set<pid_t> creators_ ABSL_GUARDED_BY(mutex_);
   int refused_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string unreadable_ ABSL_GUARDED_BY(mutex_);
   int failing_readings_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -114,6 +114,17 @@ TEST_F(JobManagerTest, JobCancelledInItsQuietStartIsNeverVerifying) {
   EXPECT_THAT(EventTexts(id), Not(Contains("VERIFYING")));
 }
 
+TEST_F(JobManagerTest, NoJobStartsAThreadForItsFiles) {
+  options_.num_workers = 1;
+  StartManager();
+  for (int i = 0; i < 5; ++i) {
+    Submit(Steps(1));
+    manager_->WaitUntilIdle();
+  }
+  // This one, which has stored the data set; the worker; and the one that stores the witness beside it.
+  EXPECT_LE(files_.creators().size(), 3U);
+}
+
 TEST_F(JobManagerTest, SameRequestIdIsTheSameJob) {
   StartManager();
   JobSubmission submission = Steps(3);
