@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <list>
 #include <map>
 #include <memory>
@@ -26,7 +27,7 @@ class SharedCache {
 
   // The value of `key`, made by `make` when it is not there. `make` runs without the lock; two
   // callers may both make it. With an empty key it is made and returned without being kept. `bytes`
-  // says how many a value takes that was made.
+  // says how many a value takes that was made, or kNotKept.
   template <typename T>
   absl::StatusOr<std::shared_ptr<const T>> GetOrMake(
       const std::string& key, const std::function<size_t(const T&)>& bytes,
@@ -37,11 +38,13 @@ class SharedCache {
       }
     }
     MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const T> made, make());
-    if (!key.empty()) {
-      Insert(key, bytes(*made), made);
+    const size_t size = key.empty() ? kNotKept : bytes(*made);
+    if (size != kNotKept) {
+      Insert(key, size, made);
     }
     return made;
   }
+  static constexpr size_t kNotKept = std::numeric_limits<size_t>::max();
 
   size_t size_bytes() const;
 

@@ -11,6 +11,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/near_names.h"
 #include "core/base/status/status_macros.h"
+#include "core/data/preprocess/fitted_data.h"
 #include "core/data/table/text_kind.h"
 #include "core/data/table/weights.h"
 #include "core/training/contract/kernel_sum.h"
@@ -20,18 +21,6 @@
 
 namespace mercer {
 namespace {
-
-// A hash of the content that names preprocessing in cache keys: FNV-1a, twice with different
-// starts.
-std::string ContentHash(std::string_view bytes) {
-  uint64_t first = 14695981039346656037ULL;
-  uint64_t second = 1099511628211ULL ^ bytes.size();
-  for (const char byte : bytes) {
-    first = (first ^ static_cast<uint8_t>(byte)) * 1099511628211ULL;
-    second = (second ^ static_cast<uint8_t>(byte)) * 11400714819323198485ULL;
-  }
-  return absl::StrCat(absl::Hex(first), absl::Hex(second));
-}
 
 // The targets that the coding gives the classes: rows x outputs of -1, +1, and 0 for rows that a
 // pair does not see.
@@ -240,17 +229,6 @@ absl::StatusOr<const RoleColumn*> FindRole(const Dataset& dataset, ColumnRole ro
   return found;
 }
 
-// All that the content of prepared data depends on besides the data set.
-std::string SaveWithRepairs(const Preprocessing& preprocessing) {
-  ByteWriter writer;
-  WriteFields(preprocessing, writer);
-  if (!preprocessing.repairs().empty()) {
-    FieldWriter visit(writer);
-    Preprocessing::VisitRepairs(visit, preprocessing);
-  }
-  return std::move(writer).Take();
-}
-
 // The names of the precomputed kernels that the recipe's kernels read.
 std::vector<std::string> KernelBlocksRead(const RecipeRun& run) {
   std::vector<std::string> names;
@@ -270,25 +248,14 @@ std::vector<std::string> KernelBlocksRead(const RecipeRun& run) {
   return names;
 }
 
-// Adds the inputs: preprocessing is fitted on the training rows and applied to all. Rows held out
-// by the recipe may hold categories that training does not know; the model's own rule for them is
-// meant for other rows.
+// Adds the inputs of all rows.
 absl::Status AddInputs(const RecipeRun& run, const std::vector<Index>& rows, RecipeProblem& made,
                        RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(
-      made.preprocessing,
-      Preprocessing::Fit(*run.dataset, rows, run.recipe->preprocessing, context));
-  MERCER_RETURN_IF_ERROR(
-      made.preprocessing.FitRepairs(*run.dataset, rows, KernelBlocksRead(run), context));
-  const bool holds_out = static_cast<Index>(rows.size()) < run.dataset->rows;
-  const Preprocessing applied =
-      holds_out ? made.preprocessing.WithUnseenCategory(UnseenCategory::kAllZeros)
-                : made.preprocessing;
-  MERCER_ASSIGN_OR_RETURN(PreparedData prepared, applied.ApplyToFitted(*run.dataset, context));
-  if (!run.dataset_digest.empty()) {
-    prepared.cache_key =
-        absl::StrCat(run.dataset_digest, "/", ContentHash(SaveWithRepairs(applied)));
-  }
+  const DataToFit data{run.dataset, run.dataset_digest, &rows, &run.recipe->preprocessing,
+                       KernelBlocksRead(run)};
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const FittedData> fitted, FitData(data, context));
+  made.preprocessing = fitted->preprocessing;
+  PreparedData prepared = fitted->prepared;
   MERCER_ASSIGN_OR_RETURN(prepared.tasks,
                           made.tasks.ReadTasks(*run.dataset, "", TaskRule::kOwn, context));
   made.inputs = std::make_shared<const PreparedData>(std::move(prepared));

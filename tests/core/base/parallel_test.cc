@@ -107,6 +107,21 @@ TEST(SharedCacheTest, ReturnsTheSameObjectUntilEvicted) {
   EXPECT_EQ(*get("", 1), 10);
 }
 
+TEST(SharedCacheTest, WhatIsNotToBeKeptIsMadeAnew) {
+  SharedCache cache(100);
+  int made = 0;
+  const auto get = [&] {
+    return *cache.GetOrMake<int>(
+        "a", [](const int& /*value*/) { return SharedCache::kNotKept; },
+        [&]() -> absl::StatusOr<std::shared_ptr<const int>> {
+          return std::make_shared<const int>(++made);
+        });
+  };
+  const std::shared_ptr<const int> held = get();
+  EXPECT_EQ(*get(), 2) << "though the first one lives";
+  EXPECT_EQ(cache.size_bytes(), 0U);
+}
+
 TEST(SharedCacheTest, AnErrorIsNotKept) {
   SharedCache cache(100);
   const auto failed = cache.GetOrMake<int>(
