@@ -14,9 +14,10 @@ using Events = std::vector<EventRecord>;
 // Checks the lease and numbers the event in one statement.
 absl::StatusOr<EventRecord> AppendLeased(Connection& connection, const Lease& lease,
                                          const EventDraft& event, absl::Time now) {
+  const absl::Time time = event.time.value_or(now);
   EventRecord record;
   record.iteration = event.iteration;
-  record.time = absl::FromUnixMicros(absl::ToUnixMicros(now));
+  record.time = absl::FromUnixMicros(absl::ToUnixMicros(time));
   record.payload = event.payload;
   int64_t job_number = 0;
   {
@@ -27,7 +28,7 @@ absl::StatusOr<EventRecord> AppendLeased(Connection& connection, const Lease& le
             "last_iteration = ?, "
             "last_time = ?, last_payload = ? WHERE id = ? AND lease_worker = ? AND epoch = ? "
             "RETURNING number, last_sequence, attempt"));
-    update.Bind(event.iteration).BindTime(now).BindBlob(event.payload);
+    update.Bind(event.iteration).BindTime(time).BindBlob(event.payload);
     MERCER_ASSIGN_OR_RETURN(const bool held,
                             update.Bind(lease.job_id).Bind(lease.worker).Bind(lease.epoch).Step());
     if (!held) {

@@ -231,14 +231,22 @@ TEST_F(StorageConformance, RequeuedJobGetsItsNextAttempt) {
 TEST_F(StorageConformance, EventHasItsOwnTimeOrThatOfItsChange) {
   AddDataset("data");
   AddJob("j1");
-  AttemptEnd end = MakeEnd(*Claim("w"), JobState::kFailed, AttemptReason::kFailed);
+  const std::optional<JobRecord> claimed = Claim("w");
+  const auto appended = storage_->events().Append(
+      LeaseOf(*claimed), {{3, "of its own", At(21)}, {4, "of the write"}}, At(22));
+  ASSERT_TRUE(appended.ok()) << appended.status();
+  EXPECT_EQ((*appended)[0].time, At(21));
+  EXPECT_EQ((*appended)[1].time, At(22));
+  EXPECT_EQ(storage_->events().Read("j1", 2, 10).value(), *appended);
+  EXPECT_EQ(storage_->jobs().GetJob("j1")->last_event->time, At(22));
+  AttemptEnd end = MakeEnd(*claimed, JobState::kFailed, AttemptReason::kFailed);
   end.events = {{7, "earlier", At(25)}, {7, "failed"}};
   const auto ended = storage_->jobs().EndAttempt(end);
   ASSERT_TRUE(ended.ok()) << ended.status();
   ASSERT_EQ(ended->events.size(), 2U);
   EXPECT_EQ(ended->events[0].time, At(25));
   EXPECT_EQ(ended->events[1].time, end.now);
-  EXPECT_EQ(storage_->events().Read("j1", 2, 10).value(), ended->events);
+  EXPECT_EQ(storage_->events().Read("j1", 4, 10).value(), ended->events);
 }
 
 TEST_F(StorageConformance, FailureKeepsItsDetails) {
