@@ -85,7 +85,8 @@ void DatasetCache::Keep(const BlobDigest& blob, const DatasetPointer& dataset, i
     kept_.splice(kept_.begin(), kept_, kept);
     return;
   }
-  if (most_kept_bytes_ <= 0 || bytes > most_kept_bytes_) {
+  if (most_kept_bytes_ <= 0 || bytes > most_kept_bytes_ ||
+      dataset->MemoryBytes() > kMostHeldBytes) {
     return;
   }
   kept_.push_front({blob, dataset, bytes});

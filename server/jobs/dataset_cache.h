@@ -25,9 +25,11 @@ struct OpenedDataset {
 
 // What is kept for the next job: of larger data sets the opening is little beside the training.
 inline constexpr int64_t kKeptDatasetBytes = int64_t{64} << 20;
+inline constexpr size_t kMostHeldBytes = size_t{1} << 20;
 
 // Thread-safe. A data set is unmapped when its last user is gone and it is not kept. What is kept saves small jobs the time to
-// map it, look through it and unmap it again; its bytes are those of the file, which the system may drop from memory.
+// map it, look through it and unmap it again; its bytes are those of the file, which the system may drop from memory. What holds
+// more than kMostHeldBytes beside it, as sparse blocks do, is not kept: no job would account for it.
 class DatasetCache {
  public:
   // Both must outlive the cache. Kept are the data sets opened or asked for last, as long as their files have no more than
