@@ -81,19 +81,18 @@ std::string KeyOf(const DataToFit& data) {
 }
 
 // What is kept takes memory of its own, and neither a mapped file of the data set nor a scratch file of the run.
-size_t KeptBytes(const FittedData& fitted, const Dataset& dataset, const RunContext& context) {
+size_t KeptBytes(const FittedData& fitted, const Dataset& dataset) {
   size_t bytes = 0;
   for (const PreparedBlock& block : fitted.prepared.blocks) {
-    const size_t table = TableBytes(block.values.rows(), block.values.cols());
     for (const FeatureBlock& source : dataset.blocks) {
       if (!source.is_sparse && source.values.view().data() == block.values.view().data()) {
         return SharedCache::kNotKept;
       }
     }
-    if (IsKeptInFile(context, table)) {
+    if (block.values.in_file()) {
       return SharedCache::kNotKept;
     }
-    bytes += table;
+    bytes += TableBytes(block.values.rows(), block.values.cols());
     for (const std::string& name : block.sources) {
       bytes += 2 * (sizeof(std::string) + name.size());  // in the preprocessing, too
     }
@@ -107,8 +106,7 @@ size_t KeptBytes(const FittedData& fitted, const Dataset& dataset, const RunCont
 absl::StatusOr<std::shared_ptr<const FittedData>> FitData(const DataToFit& data,
                                                           RunContext& context) {
   return context.cache().GetOrMake<FittedData>(
-      KeyOf(data),
-      [&](const FittedData& fitted) { return KeptBytes(fitted, *data.dataset, context); },
+      KeyOf(data), [&](const FittedData& fitted) { return KeptBytes(fitted, *data.dataset); },
       [&] { return Fit(data, context); });
 }
 
