@@ -5,12 +5,15 @@
 // Jobs (100), one after the other, on two classes of rows (4000) x columns (57) of one data set: infinite_features on the columns with
 // square loss, at a lambda at which all weights are 0 ("empty") and at a tenth of it ("small"). For each it prints quantiles of
 // milliseconds: until Train answers; by the job's events from its start to its verification, and from there to its end; from the request
-// until a watcher hears of the end. Beside them, interleaved, the same recipe by the core alone, until it verifies, and in all.
+// until a watcher hears of the end. Beside them, interleaved, the same recipe by the core alone, until it verifies, and in all; and how
+// often the process has waited for the disk, per job.
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <vector>
 
@@ -26,6 +29,22 @@
 #include "mercer/v1/training_service.grpc.pb.h"
 #include "server/app/server.h"
 #include "tests/bench/bench_clouds.h"
+
+namespace {
+
+std::atomic<int64_t> num_syncs{0};
+
+}  // namespace
+
+// In the place of those of the C library, for SQLite as well.
+extern "C" int fsync(int file) {
+  ++num_syncs;
+  return static_cast<int>(syscall(SYS_fsync, file));
+}
+extern "C" int fdatasync(int file) {
+  ++num_syncs;
+  return static_cast<int>(syscall(SYS_fdatasync, file));
+}
 
 namespace mercer::server {
 namespace {
@@ -82,12 +101,14 @@ class JobBench {
   }
 
   void Measure(const char* name, double lambda, int jobs) {
+    const int64_t syncs_before = num_syncs;
     for (int i = 0; i < jobs + 3; ++i) {
       const bool counts = i >= 3;  // the first ones find nothing in caches
       RunInCore(lambda, counts);
       RunOnServer(lambda, counts);
     }
-    std::printf("{\"bench\": \"small job\", \"job\": \"%s\", \"jobs\": %d", name, jobs);
+    std::printf("{\"bench\": \"small job\", \"job\": \"%s\", \"jobs\": %d, \"syncs_per_job\": %.1f",
+                name, jobs, static_cast<double>(num_syncs - syncs_before) / (jobs + 3));
     for (Times* times : {&answer_, &training_time_, &end_, &all_, &core_training_, &core_all_}) {
       std::printf(", %s", times->Text().c_str());
       times->Clear();
