@@ -1,4 +1,4 @@
-// The certificate of the learner `kernel_ridge`, recomputed from the data.
+// The certificate of the learner `kernel_ridge`, recomputed by code of its own.
 #pragma once
 
 #include "core/learners/kernel_ridge/options.h"

@@ -10,9 +10,9 @@ namespace mercer::svm {
 //   primal  1/2 dual'K dual + sum_i C c_i l(y_i, f(x_i) + b)
 //   dual    the largest value of y'a - epsilon |a|_1 - 1/2 a'Ka on the ray through the dual made
 //   feasible
-// Written for itself, from the data: nothing here is used by the solver. Errors:
-// kFailedPrecondition (the witness is not of these rows), kInvalidArgument (data, NOT_PSD),
-// kCancelled.
+// Written for itself: of the solver's it reads the formed kernel matrix alone, while the run holds
+// it. Errors: kFailedPrecondition (the witness is not of these rows), kInvalidArgument (data,
+// NOT_PSD), kCancelled.
 Verifier<SvmOptions> Verify;
 
 }  // namespace mercer::svm

@@ -33,10 +33,9 @@ absl::StatusOr<std::shared_ptr<const KernelSum>> NewKernelSum(const TrainingProb
 }  // namespace
 
 std::shared_ptr<const KernelSum> KernelSumCell::Find(const TrainingProblem& problem) const {
-  const std::string key = KeyOf(problem);
   absl::MutexLock lock(&mutex_);
-  const bool found = sum_ != nullptr && sum_->inputs == problem.tasks[0].inputs && key_ == key;
-  return found ? sum_ : nullptr;
+  const bool of_table = sum_ != nullptr && sum_->inputs == problem.tasks[0].inputs;
+  return of_table && key_ == KeyOf(problem) ? sum_ : nullptr;
 }
 
 absl::StatusOr<std::shared_ptr<const KernelSum>> KernelSumCell::FindOrMake(

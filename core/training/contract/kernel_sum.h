@@ -31,8 +31,8 @@ class KernelSumCell {
  public:
   // The sum of the kernels of `problem` when that is what it keeps, else null.
   std::shared_ptr<const KernelSum> Find(const TrainingProblem& problem) const;
-  // The same, made when it is not there; what was kept before is let go first, so that one is in
-  // memory at a time. Errors: those of MakeExactKernelFamily, kCancelled.
+  // The same, made when it is not there; what was kept before is let go first, so that the cell
+  // holds one at the most. Errors: those of MakeExactKernelFamily, kCancelled.
   absl::StatusOr<std::shared_ptr<const KernelSum>> FindOrMake(const TrainingProblem& problem,
                                                               RunContext& context);
 

@@ -73,6 +73,33 @@ TEST(KernelSumTest, OneIsInMemoryAtATime) {
   EXPECT_EQ(problem.kernel_sum->Find(problem), nullptr);
 }
 
+// A certificate does not depend on what the cell keeps.
+TEST(KernelSumTest, ProductHasTheSameBitsWhateverTheCellKeeps) {
+  const TrainingProblem problem = WithCell();
+  RunContext context;
+  const auto family = MakeExactKernelFamily(problem.tasks[0].inputs, problem.tasks[0].rows,
+                                            problem.kernels, context);
+  ASSERT_TRUE(family.ok()) << family.status();
+  const Matrix a = Matrix::Random(60, 2);
+  Matrix expected(60, 2);
+  ASSERT_TRUE((*family)->CombinedProduct(Vector::Ones(2), a, expected, context).ok());
+  TrainingProblem without_cell = problem;
+  without_cell.kernel_sum = nullptr;
+  TrainingProblem other = problem;
+  other.kernels[0].bandwidth = 9;
+  const auto product = [&](const TrainingProblem& of) {
+    Matrix out = Matrix::Constant(60, 2, kInfinity);
+    EXPECT_TRUE(KernelSumProduct(of, **family, a, out, context).ok());
+    return out;
+  };
+  EXPECT_EQ(product(without_cell), expected);
+  EXPECT_EQ(product(problem), expected) << "of an empty cell";
+  SumOf(problem);
+  EXPECT_EQ(product(problem), expected) << "of its own sum";
+  SumOf(other);
+  EXPECT_EQ(product(problem), expected) << "of a cell with another sum";
+}
+
 // The values of a path have it in common, those of each fold and of the model.
 TEST(KernelSumTest, APathMakesItOnceForEachSetOfRows) {
   const Dataset data = ClassificationData(60, 2, 2, 4);
