@@ -16,6 +16,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <string>
 #include <sys/resource.h>
@@ -171,10 +172,15 @@ double Measure(const Clouds& clouds, const Settings& settings, double seconds_pe
 int main(int argc, char** argv) {
   mercer::Settings settings;
   double alone = 0;
-  for (; argc > 2 && argv[1][0] == '-'; argc -= 2, argv += 2) {
-    const std::string flag = argv[1];
-    const double value = std::atof(argv[2]);
-    (flag == "--gap" ? settings.gap : flag == "--tolerance" ? settings.tolerance : alone) = value;
+  const std::map<std::string, double*> flags = {
+      {"--gap", &settings.gap}, {"--tolerance", &settings.tolerance}, {"--alone", &alone}};
+  for (; argc > 1 && argv[1][0] == '-'; argc -= 2, argv += 2) {
+    const auto flag = flags.find(argv[1]);
+    if (flag == flags.end() || argc == 2) {
+      std::fprintf(stderr, "%s: not a flag, or without its value\n", argv[1]);
+      return 1;
+    }
+    *flag->second = std::atof(argv[2]);
   }
   settings.threads = argc > 1 ? std::atoi(argv[1]) : settings.threads;
   settings.kernels = argc > 2 ? std::atoi(argv[2]) : settings.kernels;

@@ -11,7 +11,8 @@
 namespace mercer::svm {
 namespace {
 
-// Learner's and verifier's kernels, the columns in the solver's cache, and vectors.
+// The learner's kernels, which stay for the verification and the next value, the verifier's, the
+// columns in the solver's cache, and vectors.
 size_t EstimateMemory(const SvmOptions& /*options*/, const ProblemShape& shape) {
   constexpr size_t kVectors = 60;
   return (LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape) +
