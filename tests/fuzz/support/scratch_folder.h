@@ -7,15 +7,14 @@
 #include <string_view>
 #include <unistd.h>
 
+#include "tests/support/fast_folder.h"
+
 namespace mercer::fuzz {
 
 class ScratchFolder {
  public:
   explicit ScratchFolder(const std::string& name) {
-    const std::filesystem::path memory = "/dev/shm";
-    const bool usable = access(memory.c_str(), W_OK) == 0;
-    path_ = (usable ? memory : std::filesystem::temp_directory_path()) /
-            ("mercer_fuzz_" + name + "_" + std::to_string(getpid()));
+    path_ = FastFolder() / ("mercer_fuzz_" + name + "_" + std::to_string(getpid()));
     Clear();
   }
   ~ScratchFolder() { std::filesystem::remove_all(path_); }

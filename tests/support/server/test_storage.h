@@ -32,7 +32,7 @@ class TestStorage final : public ForwardingStorage {
   std::unique_ptr<Storage> storage_;
 };
 
-// In FastFolder(), where a sync costs nothing. Ends the test program when it cannot be made.
+// In a new folder of FastFolder(), where a sync costs nothing; mkdtemp puts letters for each X. Throws when there is none.
 inline std::unique_ptr<Storage> MakeTestStorage() {
   SqliteOptions options;
   options.folder = FastFolder() / "mercer-storage-XXXXXX";
