@@ -197,6 +197,12 @@ absl::StatusOr<v1::Job> Client::StopJob(const std::string& name) {
   return Call(*stubs_->training, &v1::TrainingService::Stub::StopJob, request);
 }
 
+absl::Status Client::DeleteJob(const std::string& name) {
+  v1::DeleteJobRequest request;
+  request.set_name(name);
+  return CallDelete(*stubs_->training, &v1::TrainingService::Stub::DeleteJob, request);
+}
+
 absl::StatusOr<v1::EstimateCostResponse> Client::EstimateCost(v1::TrainRequest request) {
   v1::EstimateCostRequest wrapped;
   *wrapped.mutable_training() = std::move(request);

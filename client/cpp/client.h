@@ -107,6 +107,8 @@ class Client {
   absl::StatusOr<v1::Job> CancelJob(const std::string& name);
   // Keeps the best model so far; returns before it is there.
   absl::StatusOr<v1::Job> StopJob(const std::string& name);
+  // Deletes a job that has ended; its model stays.
+  absl::Status DeleteJob(const std::string& name);
   // What Train would cost; makes no job.
   absl::StatusOr<v1::EstimateCostResponse> EstimateCost(v1::TrainRequest request);
   absl::StatusOr<v1::ListLearnersResponse> ListLearners();

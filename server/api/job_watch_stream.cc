@@ -162,6 +162,7 @@ JobWatchStream::Action JobWatchStream::TakeJob(const NextJob& next) {
   v1::WatchJobsResponse rest;
   rest.set_existing(next.existing);
   rest.set_left(next.left);
+  rest.set_deleted(next.job->deleted);
   // Messages that follow one another in one piece are merged by whoever reads it.
   const std::array<grpc::Slice, 2> slices = {ShareSlice(next.job, *written),
                                              grpc::Slice(rest.SerializeAsString())};

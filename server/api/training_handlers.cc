@@ -232,6 +232,19 @@ absl::StatusOr<v1::Job> TrainingHandlers::StopJob(const v1::StopJobRequest& requ
   return ReadJob(id);
 }
 
+absl::StatusOr<google::protobuf::Empty> TrainingHandlers::DeleteJob(
+    const v1::DeleteJobRequest& request, const CallInfo& info) const {
+  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(request.name(), "name"));
+  const OwnerCheck check = info.CheckOfChange("job", JobName(id));
+  const absl::StatusOr<DeletedJob> deleted =
+      ChangeThatFrees(context_, [&] { return context_.storage->jobs().DeleteJob(id, check); });
+  if (!deleted.ok()) {
+    return AboutJob(deleted.status(), id);
+  }
+  ReleaseBlobs(context_, deleted->released_blobs);
+  return google::protobuf::Empty();
+}
+
 absl::StatusOr<v1::EstimateCostResponse> TrainingHandlers::EstimateCost(
     const v1::EstimateCostRequest& request, const CancellationToken& cancellation) const {
   const v1::TrainRequest& training = request.training();

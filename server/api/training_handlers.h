@@ -2,6 +2,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
+#include <google/protobuf/empty.pb.h>
 
 #include "mercer/v1/training_service.pb.h"
 #include "server/api/api_context.h"
@@ -27,6 +28,8 @@ class TrainingHandlers {
                                     const CallInfo& info = CallInfo()) const;
   absl::StatusOr<v1::Job> StopJob(const v1::StopJobRequest& request,
                                   const CallInfo& info = CallInfo()) const;
+  absl::StatusOr<google::protobuf::Empty> DeleteJob(const v1::DeleteJobRequest& request,
+                                                    const CallInfo& info = CallInfo()) const;
   absl::StatusOr<v1::EstimateCostResponse> EstimateCost(
       const v1::EstimateCostRequest& request,
       const CancellationToken& cancellation = CancellationToken()) const;

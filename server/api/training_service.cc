@@ -40,6 +40,10 @@ class TrainingRpcs final : public RpcService {
                               [this](const auto& request, const CallInfo& info) {
                                 return handlers_.StopJob(request, info);
                               });
+    Unary<v1::DeleteJobRequest>("TrainingService/DeleteJob", *environment.io,
+                                [this](const auto& request, const CallInfo& info) {
+                                  return handlers_.DeleteJob(request, info);
+                                });
     Unary<v1::ListLearnersRequest>(
         "TrainingService/ListLearners", *environment.io,
         [this](const auto& request) { return handlers_.ListLearners(request); });

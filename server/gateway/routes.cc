@@ -29,6 +29,7 @@ constexpr std::array kRoutes = {
     Route{"GET", "/v1/jobs", "TrainingService/ListJobs", "", ""},
     Route{"POST", "/v1/jobs:estimate", "TrainingService/EstimateCost", "", ""},
     Route{"GET", "/v1/jobs/{job}", "TrainingService/GetJob", "name", kJob},
+    Route{"DELETE", "/v1/jobs/{job}", "TrainingService/DeleteJob", "name", kJob},
     Route{"POST", "/v1/jobs/{job}:cancel", "TrainingService/CancelJob", "name", kJob},
     Route{"POST", "/v1/jobs/{job}:stop", "TrainingService/StopJob", "name", kJob},
     Route{"GET", "/v1/jobs/{job}/events", "TrainingService/StreamProgress", "job", kJob,

@@ -113,7 +113,7 @@ class JobFeed::Impl : public std::enable_shared_from_this<JobFeed::Impl> {
   WatcherPointer Subscribe(JobFilter filter, std::function<void()> wake);
   void Unsubscribe(const WatcherPointer& watcher);
   NextJob Next(const WatcherPointer& watcher);
-  void Changed(const std::string& job_id, JobChange change);
+  void Changed(const std::string& job_id, JobChange change, const JobRecord* deleted);
   void Tick(size_t part, size_t parts);
   void WaitForWork() { posted_->Wait(); }
   int64_t num_watches() const;
@@ -123,7 +123,7 @@ class JobFeed::Impl : public std::enable_shared_from_this<JobFeed::Impl> {
   void FetchPage(const WatcherPointer& watcher) ABSL_LOCKS_EXCLUDED(mutex_);
   void ReadChanged() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Read(const std::string& job_id) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Put(JobRecord job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Put(JobRecord job, bool deleted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MoveTo(int64_t& revision, const std::string& job_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Clear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -142,8 +142,10 @@ class JobFeed::Impl : public std::enable_shared_from_this<JobFeed::Impl> {
   int64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;           // the last number given
   int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;            // the last number no longer kept
   std::set<std::string> changed_ ABSL_GUARDED_BY(mutex_);  // jobs to be read
-  std::set<std::string> held_ ABSL_GUARDED_BY(mutex_);     // to be read at the next tick
-  int64_t audience_ ABSL_GUARDED_BY(mutex_) = 0;           // how often the last watcher has left
+  // Of those to be read, the ones that are not there any more, as they last were.
+  std::map<std::string, JobRecord> deleted_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> held_ ABSL_GUARDED_BY(mutex_);  // to be read at the next tick
+  int64_t audience_ ABSL_GUARDED_BY(mutex_) = 0;        // how often the last watcher has left
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   const std::shared_ptr<PostedWork> posted_;
 };
@@ -190,6 +192,7 @@ void JobFeed::Impl::Clear() {
   entries_.clear();
   order_.clear();
   changed_.clear();
+  deleted_.clear();
   held_.clear();
   bytes_ = 0;
   dropped_ = revision_;
@@ -235,9 +238,10 @@ NextJob JobFeed::Impl::NextChange(Watcher& watcher) {
     if (!HasLabels(watcher.filter, entry.job->record)) {
       continue;
     }
-    const bool matches = HasState(watcher.filter, entry.job->record);
+    const bool has_state = HasState(watcher.filter, entry.job->record);
+    const bool matches = has_state && !entry.job->deleted;
     const bool left = !matches && change->first == entry.state_revision &&
-                      MayHaveMatched(watcher.filter, entry.job->record);
+                      (has_state || MayHaveMatched(watcher.filter, entry.job->record));
     if (matches || left) {
       return {NextJob::kJob, entry.job, false, left, absl::OkStatus()};
     }
@@ -283,13 +287,16 @@ void JobFeed::Impl::FetchPage(const WatcherPointer& watcher) {
   }
 }
 
-void JobFeed::Impl::Changed(const std::string& job_id, JobChange change) {
+void JobFeed::Impl::Changed(const std::string& job_id, JobChange change, const JobRecord* deleted) {
   {
     absl::MutexLock lock(&mutex_);
     if (watchers_.empty()) {
       return;  // who begins to watch reads all jobs later than this
     }
-    if (change == JobChange::kState) {
+    if (deleted != nullptr) {
+      deleted_.insert_or_assign(job_id, *deleted);
+    }
+    if (change != JobChange::kProgress) {
       changed_.insert(job_id);
       held_.erase(job_id);
     } else if (!changed_.contains(job_id)) {
@@ -359,13 +366,21 @@ absl::Status JobFeed::Impl::Read(const std::string& job_id) {
     audience = audience_;
   }
   return RunSafely("reading a changed job", [&]() -> absl::Status {
-    MERCER_ASSIGN_OR_RETURN(JobRecord job, jobs_->GetJob(job_id));
+    absl::StatusOr<JobRecord> job = jobs_->GetJob(job_id);
     absl::MutexLock lock(&mutex_);
     if (watchers_.empty()) {
       return absl::OkStatus();
     }
+    if (absl::IsNotFound(job.status())) {
+      // It was there when it changed, so that nothing older than its deletion can be read of it later.
+      if (auto deleted = deleted_.extract(job_id); !deleted.empty()) {
+        Put(std::move(deleted.mapped()), /*deleted=*/true);
+      }
+      return absl::OkStatus();
+    }
+    MERCER_RETURN_IF_ERROR(job.status());
     if (audience == audience_) {
-      Put(std::move(job));
+      Put(*std::move(job), /*deleted=*/false);
     } else {
       // While nobody watched, a change of the job was not noted: what was read may be older than it.
       changed_.insert(job_id);
@@ -374,15 +389,16 @@ absl::Status JobFeed::Impl::Read(const std::string& job_id) {
   });
 }
 
-void JobFeed::Impl::Put(JobRecord job) {
+void JobFeed::Impl::Put(JobRecord job, bool deleted) {
   const ScopedAllocations scope(Allocations::kNeeded);  // half a change would last
   const std::string id = job.id;
   Entry& entry = entries_[id];
-  const bool same_state = entry.job != nullptr && entry.job->record.state == job.state &&
+  const bool same_state = !deleted && entry.job != nullptr &&
+                          entry.job->record.state == job.state &&
                           entry.job->record.attempt == job.attempt;
   bytes_ -= entry.job != nullptr ? BytesOf(entry.job->record) : 0;
   bytes_ += BytesOf(job);
-  entry.job = std::make_shared<const WatchedJob>(std::move(job));
+  entry.job = std::make_shared<const WatchedJob>(std::move(job), deleted);
   if (same_state) {
     MoveTo(entry.progress_revision, id);
   } else {
@@ -435,9 +451,10 @@ int64_t JobFeed::Impl::num_watches() const {
 
 JobFeed::JobFeed(WatchedStorage* storage, Executor* executor, Options options)
     : storage_(storage), impl_(std::make_shared<Impl>(&storage->jobs(), executor, options)) {
-  storage_->SetListener([impl = impl_.get()](const std::string& job_id, JobChange change) {
-    impl->Changed(job_id, change);
-  });
+  storage_->SetListener(
+      [impl = impl_.get()](const std::string& job_id, JobChange change, const JobRecord* deleted) {
+        impl->Changed(job_id, change, deleted);
+      });
 }
 
 JobFeed::~JobFeed() {

@@ -41,7 +41,7 @@ struct NextJob {
   Kind kind = kWait;
   std::shared_ptr<const WatchedJob> job;  // kJob
   bool existing = false;                  // kJob: it was there when the watch began
-  // kJob: it matches no longer. May come for jobs that did not come before: whether they did is not remembered.
+  // kJob: it matches no longer, or is deleted. May come for jobs that did not come before: whether they did is not remembered.
   bool left = false;
   absl::Status status;  // kEnd
 };

@@ -17,7 +17,8 @@ class WatchedJob {
  public:
   using Writer = absl::FunctionRef<absl::StatusOr<std::string>(const JobRecord&)>;
 
-  explicit WatchedJob(JobRecord job) : record(std::move(job)) {}
+  explicit WatchedJob(JobRecord job, bool is_deleted = false)
+      : record(std::move(job)), deleted(is_deleted) {}
   WatchedJob(const WatchedJob&) = delete;
   WatchedJob& operator=(const WatchedJob&) = delete;
 
@@ -28,6 +29,7 @@ class WatchedJob {
   }
 
   const JobRecord record;
+  const bool deleted;  // there is no such job any more; the record is what it last was
 
  private:
   mutable absl::once_flag once_;

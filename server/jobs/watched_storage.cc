@@ -56,7 +56,18 @@ class WatchedJobStore final : public ForwardingJobReader {
     jobs_->StopJob(std::move(request), TellingOfEnd(std::move(done)));
   }
 
-  // Watchers hear of changes of jobs, not of jobs that are forgotten: there is nothing left to read of these.
+  void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) override {
+    jobs_->DeleteJob(
+        std::move(id), std::move(check),
+        [slot = slot_, done = std::move(done)](absl::StatusOr<DeletedJob> deleted) mutable {
+          if (deleted.ok()) {
+            slot->Tell(deleted->job.id, JobChange::kDeleted, &deleted->job);
+          }
+          done(std::move(deleted));
+        });
+  }
+
+  // Watchers hear of what somebody has done to a job, not of jobs that are forgotten, many at a time.
   void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) override {
     jobs_->DeleteFinishedJobs(which, std::move(done));
   }
@@ -132,12 +143,12 @@ void JobListenerSlot::Set(JobListener listener) {
   listener_ = std::move(listener);
 }
 
-void JobListenerSlot::Tell(const std::string& job_id, JobChange change) {
+void JobListenerSlot::Tell(const std::string& job_id, JobChange change, const JobRecord* deleted) {
   absl::MutexLock lock(&mutex_);
   if (listener_) {
     // The change stands, and whoever made it is to be answered, whatever comes of this.
     RunNeeded("telling of a job", [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-      listener_(job_id, change);
+      listener_(job_id, change, deleted);
     }).IgnoreError();
   }
 }

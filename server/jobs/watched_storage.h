@@ -19,18 +19,21 @@ namespace mercer::server {
 enum class JobChange : uint8_t {
   kState,     // the job is new, or its state or what belongs to it has changed
   kProgress,  // it has events of a running attempt
+  kDeleted,   // somebody has deleted it
 };
 
 // Called on a thread of the storage once the change is durable, before whoever made it is answered. Must be
-// quick and may not wait for a change of the storage.
-using JobListener = std::function<void(const std::string& job_id, JobChange change)>;
+// quick and may not wait for a change of the storage. `deleted`, null but for kDeleted: the job as it last was.
+using JobListener =
+    std::function<void(const std::string& job_id, JobChange change, const JobRecord* deleted)>;
 
 // One listener, which can be taken away. Thread-safe.
 class JobListenerSlot {
  public:
   // Waits for a call of the one before.
   void Set(JobListener listener) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Tell(const std::string& job_id, JobChange change) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Tell(const std::string& job_id, JobChange change, const JobRecord* deleted = nullptr)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   absl::Mutex mutex_;  // held while the listener runs

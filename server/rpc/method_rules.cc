@@ -45,6 +45,7 @@ constexpr std::array kRules = {
     MethodRule{"PredictionService/PredictStream", Scope::kPredict, kLooks, kAny},
 
     MethodRule{"TrainingService/CancelJob", Scope::kTrain, kChanges, kSmall, kEndsWork},
+    MethodRule{"TrainingService/DeleteJob", Scope::kTrain, kChanges},
     // Reads whole data sets, as Train does.
     MethodRule{"TrainingService/EstimateCost", Scope::kTrain, kLooks, kTraining},
     MethodRule{"TrainingService/GetJob", Scope::kRead, kLooks},

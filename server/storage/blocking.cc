@@ -67,6 +67,11 @@ absl::StatusOr<DeletedJobs> JobStore::DeleteFinishedJobs(FinishedJobs which) {
       [&](Done<DeletedJobs> done) { DeleteFinishedJobs(which, std::move(done)); });
 }
 
+absl::StatusOr<DeletedJob> JobStore::DeleteJob(std::string id, OwnerCheck check) {
+  return WaitFor<DeletedJob>(
+      [&](Done<DeletedJob> done) { DeleteJob(std::move(id), std::move(check), std::move(done)); });
+}
+
 absl::StatusOr<EndedAttempt> JobStore::CancelJob(CancelRequest request) {
   return WaitFor<EndedAttempt>(
       [&](Done<EndedAttempt> done) { CancelJob(std::move(request), std::move(done)); });

@@ -76,12 +76,16 @@ class ForwardingJobStore : public ForwardingJobReader {
   void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) override {
     jobs_->DeleteFinishedJobs(which, std::move(done));
   }
+  void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) override {
+    jobs_->DeleteJob(std::move(id), std::move(check), std::move(done));
+  }
 
   using JobStore::BeginVerifying;
   using JobStore::CancelJob;
   using JobStore::ClaimJob;
   using JobStore::CreateJob;
   using JobStore::DeleteFinishedJobs;
+  using JobStore::DeleteJob;
   using JobStore::EndAttempt;
   using JobStore::RenewLease;
   using JobStore::SaveCheckpoint;

@@ -159,6 +159,11 @@ struct DeletedJobs {
   std::vector<BlobDigest> released_blobs;  // as in EndedAttempt
 };
 
+struct DeletedJob {
+  JobRecord job;                           // as it last was
+  std::vector<BlobDigest> released_blobs;  // as in EndedAttempt
+};
+
 struct JobFilter {
   std::vector<JobState> states;  // empty: all
   Labels labels;                 // all of them must be there with these values
@@ -225,6 +230,11 @@ class JobStore {
   // forgotten. Their models stay. Answers no ids when there is nothing (more) to delete.
   virtual void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) = 0;
   absl::StatusOr<DeletedJobs> DeleteFinishedJobs(FinishedJobs which);
+
+  // Deletes one job in a final state as DeleteFinishedJobs does. Errors: kNotFound, those of the check, which is asked of the
+  // job's caller, kFailedPrecondition (reason JOB_NOT_FINAL).
+  virtual void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) = 0;
+  absl::StatusOr<DeletedJob> DeleteJob(std::string id, OwnerCheck check = nullptr);
 
   // Errors: kNotFound.
   virtual absl::StatusOr<JobRecord> GetJob(const std::string& id) = 0;

@@ -84,6 +84,14 @@ absl::Status JobIsFinal(const std::string& job_id, JobState state) {
                     "JOB_IS_FINAL", {{"job", job_id}, {"state", name}});
 }
 
+absl::Status JobNotFinal(const std::string& job_id, JobState state) {
+  const std::string name(JobStateName(state));
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat("the job '", job_id, "' has not ended, it is ",
+                                                 name, "; cancel it or wait for its end")),
+      "JOB_NOT_FINAL", {{"job", job_id}, {"state", name}});
+}
+
 absl::Status ModelNotFound(const std::string& name, int64_t version) {
   if (version == 0) {
     return WithReason(absl::NotFoundError(absl::StrCat("there is no model '", name, "'")),

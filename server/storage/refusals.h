@@ -23,6 +23,7 @@ absl::Status QuotaExceeded(std::string_view what, int64_t limit, int64_t current
 absl::Status LeaseLost(const Lease& lease);
 absl::Status CancelRequested(const std::string& job_id);
 absl::Status JobIsFinal(const std::string& job_id, JobState state);
+absl::Status JobNotFinal(const std::string& job_id, JobState state);
 absl::Status ModelNotFound(const std::string& name,
                            int64_t version);  // version 0: the model itself
 absl::Status AliasNotFound(const std::string& model, const std::string& alias);

@@ -128,6 +128,13 @@ void FieldWalkTest::CancelWaitingJobs() {
   }
 }
 
+std::string FieldWalkTest::CancelledJob() {
+  BlockWorker();
+  const std::string job = TrainOk(MakeRequest("datasets/clouds")).name();
+  CancelWaitingJobs();
+  return job;
+}
+
 void FieldWalkTest::DropUpload(const std::string& id) {
   grpc::ClientContext context;
   v1::DeleteUploadRequest request;

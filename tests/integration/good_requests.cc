@@ -337,6 +337,10 @@ Messages JobToStop(FieldWalkTest& test) {
   return Named<v1::StopJobRequest>(test.WaitingJob())(test);
 }
 
+Messages JobToDelete(FieldWalkTest& test) {
+  return Named<v1::DeleteJobRequest>(test.CancelledJob())(test);
+}
+
 Messages Progress(FieldWalkTest& test) {
   v1::StreamProgressRequest request;
   request.set_job(test.finished_job());
@@ -409,6 +413,7 @@ const std::map<std::string, std::vector<GoodRequest>>& GoodRequests() {
       {"TrainingService/WatchJobs", {{.make = JobsToWatch, .max_answers = 1}}},
       {"TrainingService/CancelJob", {{.make = JobToCancel}}},
       {"TrainingService/StopJob", {{.make = JobToStop}}},
+      {"TrainingService/DeleteJob", {{.make = JobToDelete}}},
       {"TrainingService/StreamProgress", {{.make = Progress}}},
       {"TrainingService/EstimateCost", {{.make = Estimate}}},
       {"TrainingService/ListLearners", {{.make = NothingToSay<v1::ListLearnersRequest>}}},

@@ -80,7 +80,8 @@ std::string JobBoard::Hear(const v1::WatchJobsResponse& response) {
   }
   const v1::Job& job = response.job();
   if (response.left()) {
-    return jobs_.erase(job.name()) > 0 ? DescribeJob(job) : "";
+    const bool known = jobs_.erase(job.name()) > 0;
+    return known ? absl::StrCat(DescribeJob(job), response.deleted() ? "  deleted" : "") : "";
   }
   if (!complete_) {
     told_.insert(job.name());

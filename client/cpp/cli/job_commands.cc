@@ -22,6 +22,10 @@ struct JobFlags {
   std::string job;
 };
 
+struct JobRemovalFlags {
+  std::vector<std::string> jobs;
+};
+
 struct JobListFlags {
   std::vector<std::string> states;
   std::vector<std::string> labels;
@@ -142,11 +146,32 @@ absl::StatusOr<ExitCode> Cancel(Session& session, const JobFlags& flags) {
   return ReportState(session, job);
 }
 
+absl::StatusOr<ExitCode> Remove(Session& session, const JobRemovalFlags& flags) {
+  for (const std::string& given : flags.jobs) {
+    const std::string name = FullName("jobs", given);
+    MERCER_RETURN_IF_ERROR(session.client().DeleteJob(name));
+    session.PrintDeleted(name);
+  }
+  return ExitCode::kOk;
+}
+
 ExitCode Detach(Session& session, const std::string& job) {
   session.PrintNote(
       absl::StrCat("no longer watched; the job goes on. Watch it again: mercer watch ", job,
                    "   End it: mercer cancel ", job));
   return ExitCode::kInterrupted;
+}
+
+void AddRemoval(CommandLine& line, CLI::App& jobs) {
+  auto flags = std::make_shared<JobRemovalFlags>();
+  CLI::App* command =
+      line.Add(jobs, "rm", "Delete jobs that have ended; their models stay", flags, &Remove);
+  command->alias("delete");
+  command->add_option("JOB", flags->jobs, "Names of the jobs")->required();
+  // What stands before "rm" narrows the list alone.
+  for (const char* of_list : {"--state", "--label", "--limit", "--watch"}) {
+    command->excludes(jobs.get_option(of_list));
+  }
 }
 
 }  // namespace
@@ -194,6 +219,7 @@ void AddJobCommands(CommandLine& line) {
   jobs->add_flag(
       "--watch", list->watch,
       "Go on with every change: a table that is drawn again on a terminal, else a line per change");
+  AddRemoval(line, *jobs);
 
   const auto add = [&line](const char* name, const char* description, auto run) {
     auto flags = std::make_shared<JobFlags>();

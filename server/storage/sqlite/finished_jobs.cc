@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "core/base/status/status_macros.h"
+#include "server/storage/refusals.h"
+#include "server/storage/sqlite/tables.h"
 
 namespace mercer::server {
 namespace {
@@ -50,19 +52,35 @@ absl::Status DropCheckpointOf(Connection& connection, int64_t job,
   return remove.Run();
 }
 
+// All that belongs to the job goes with its row.
+absl::Status RemoveRow(Connection& connection, int64_t job, std::vector<BlobDigest>& released) {
+  MERCER_RETURN_IF_ERROR(DropCheckpointOf(connection, job, released));
+  MERCER_ASSIGN_OR_RETURN(Statement remove,
+                          connection.Prepare("DELETE FROM jobs WHERE number = ?"));
+  return remove.Bind(job).Run();
+}
+
 }  // namespace
 
 absl::StatusOr<DeletedJobs> RemoveFinishedJobs(Connection& connection, const FinishedJobs& which) {
   MERCER_ASSIGN_OR_RETURN(std::vector<FinishedJob> jobs, SelectFinishedJobs(connection, which));
   DeletedJobs deleted;
   for (FinishedJob& job : jobs) {
-    MERCER_RETURN_IF_ERROR(DropCheckpointOf(connection, job.number, deleted.released_blobs));
-    // All that belongs to the job goes with its row.
-    MERCER_ASSIGN_OR_RETURN(Statement remove,
-                            connection.Prepare("DELETE FROM jobs WHERE number = ?"));
-    MERCER_RETURN_IF_ERROR(remove.Bind(job.number).Run());
+    MERCER_RETURN_IF_ERROR(RemoveRow(connection, job.number, deleted.released_blobs));
     deleted.ids.push_back(std::move(job.id));
   }
+  return deleted;
+}
+
+absl::StatusOr<DeletedJob> RemoveJob(Connection& connection, const std::string& id,
+                                     const OwnerCheck& check) {
+  DeletedJob deleted;
+  MERCER_ASSIGN_OR_RETURN(deleted.job, ReadJob(connection, id));
+  MERCER_RETURN_IF_ERROR(CheckOwner(check, deleted.job.caller));
+  if (!IsFinal(deleted.job.state)) {
+    return JobNotFinal(id, deleted.job.state);
+  }
+  MERCER_RETURN_IF_ERROR(RemoveRow(connection, deleted.job.number, deleted.released_blobs));
   return deleted;
 }
 

@@ -1,5 +1,7 @@
-// The deletion of jobs that ended long ago.
+// The deletion of jobs that have ended.
 #pragma once
+
+#include <string>
 
 #include "absl/status/statusor.h"
 
@@ -10,5 +12,9 @@ namespace mercer::server {
 
 // Within a transaction; see JobStore::DeleteFinishedJobs.
 absl::StatusOr<DeletedJobs> RemoveFinishedJobs(Connection& connection, const FinishedJobs& which);
+
+// Within a transaction; see JobStore::DeleteJob.
+absl::StatusOr<DeletedJob> RemoveJob(Connection& connection, const std::string& id,
+                                     const OwnerCheck& check);
 
 }  // namespace mercer::server

@@ -120,6 +120,15 @@ void SqliteJobStore::DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> do
       std::move(done));
 }
 
+void SqliteJobStore::DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) {
+  SubmitChange<DeletedJob>(
+      *writer_,
+      [id = std::move(id), check = std::move(check)](Connection& connection) {
+        return RemoveJob(connection, id, check);
+      },
+      std::move(done));
+}
+
 absl::StatusOr<JobRecord> SqliteJobStore::GetJob(const std::string& id) {
   const ReaderPool::Loan reader = readers_->Borrow();
   return ReadJob(*reader, id);

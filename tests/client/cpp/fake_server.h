@@ -66,6 +66,7 @@ struct FakeState {
                                        "datasets/d4"};
   std::vector<std::string> models;  // that exist; empty: all do
   std::vector<std::string> deleted_models;
+  std::vector<std::string> deleted_jobs;
   v1::Model model;  // what GetModel answers, with the name asked for
 
   // sha256sum of "abcabc".
@@ -201,6 +202,13 @@ class FakeTraining : public v1::TrainingService::Service {
     job->set_name("jobs/j1");
     const grpc::Status status = state_.NextStatus();
     return status.ok() ? state_.train_status : status;
+  }
+
+  grpc::Status DeleteJob(grpc::ServerContext*, const v1::DeleteJobRequest* request,
+                         google::protobuf::Empty*) override {
+    const std::lock_guard lock(state_.mutex);
+    state_.deleted_jobs.push_back(request->name());
+    return state_.NextStatus();
   }
 
   grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest* request,

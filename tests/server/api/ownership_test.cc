@@ -221,6 +221,15 @@ std::vector<std::string> OwnershipApiTest::RefusedOnJobs(const std::string& owne
   v1::StopJobRequest stop;
   stop.set_name(AddJob(owner, "s" + suffix));
   check("TrainingService/StopJob", stop.name(), Call(caller, *training_, &Stub::StopJob, stop));
+  v1::DeleteJobRequest remove;
+  remove.set_name(AddJob(owner, "d" + suffix));
+  const std::string id = remove.name().substr(remove.name().find('/') + 1);
+  EXPECT_TRUE(jobs_->Cancel(id).ok());
+  const bool denied = Refused(Call(caller, *training_, &Stub::DeleteJob, remove));
+  EXPECT_EQ(real_storage_->jobs().GetJob(id).ok(), denied);
+  if (denied) {
+    refused.emplace_back("TrainingService/DeleteJob");
+  }
   return refused;
 }
 
@@ -285,7 +294,8 @@ TEST_F(OwnershipApiTest, StrangersAreRefusedEveryChangeAndOthersNone) {
       SCOPED_TRACE(absl::StrCat("'", owner, "' by ", caller));
       const std::vector<std::string> jobs = RefusedOnJobs(owner, caller);
       if (owner == "ada" && caller == kStranger) {
-        EXPECT_THAT(jobs, ElementsAre("TrainingService/CancelJob", "TrainingService/StopJob"));
+        EXPECT_THAT(jobs, ElementsAre("TrainingService/CancelJob", "TrainingService/StopJob",
+                                      "TrainingService/DeleteJob"));
         covered.insert(jobs.begin(), jobs.end());
       } else {
         EXPECT_THAT(jobs, ElementsAre());

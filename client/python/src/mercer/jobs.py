@@ -175,6 +175,10 @@ class Job:
         self.message = self._client.connection.call("StopJob", v1.StopJobRequest(name=self.name))
         return self
 
+    def delete(self) -> None:
+        """Deletes the job, which must have ended, with its events. Its model stays."""
+        self._client.connection.call("DeleteJob", v1.DeleteJobRequest(name=self.name))
+
     def progress(self, after: int = 0) -> Iterator[Progress]:
         """Every event of the job once, in order, to its final state.
 

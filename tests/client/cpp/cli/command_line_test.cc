@@ -256,6 +256,16 @@ TEST_F(CommandLineTest, DeletionsAreReported) {
   EXPECT_EQ(out_.str(), "{\"deleted\":\"models/m\"}\n");
 }
 
+TEST_F(CommandLineTest, DeletesJobsAndTheirListNarrowsNothing) {
+  EXPECT_EQ(Run({"jobs", "rm", "a", "jobs/b"}), 0) << err_.str();
+  EXPECT_EQ(out_.str(), "jobs/a deleted\njobs/b deleted\n");
+  EXPECT_EQ(Run({"jobs", "delete", "c", "--json"}), 0) << err_.str();
+  EXPECT_EQ(out_.str(), "{\"deleted\":\"jobs/c\"}\n");
+  EXPECT_EQ(Run({"jobs", "rm"}), 2);
+  EXPECT_EQ(Run({"jobs", "--state", "failed", "rm", "d"}), 2);
+  EXPECT_EQ(server_.state.deleted_jobs, (std::vector<std::string>{"jobs/a", "jobs/b", "jobs/c"}));
+}
+
 TEST_F(CommandLineTest, LimitsOfTheServerHaveACodeOfTheirOwn) {
   server_.state.train_status = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too big");
   EXPECT_EQ(Run({"train", "d", "lp_mkl", "--kernel", "linear"}), 8);

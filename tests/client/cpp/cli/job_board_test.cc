@@ -58,6 +58,17 @@ TEST(JobBoardTest, DropsWhatANewStreamDoesNotTellOf) {
   EXPECT_EQ(board.size(), 1u);
 }
 
+TEST(JobBoardTest, SaysWhatWasDeleted) {
+  JobBoard board;
+  board.Hear(About("jobs/a", v1::JOB_STATE_FAILED, 1));
+  v1::WatchJobsResponse gone = About("jobs/a", v1::JOB_STATE_FAILED, 1);
+  gone.set_left(true);
+  gone.set_deleted(true);
+  EXPECT_EQ(board.Hear(gone), "jobs/a  failed  svm  deleted");
+  EXPECT_EQ(board.size(), 0u);
+  EXPECT_EQ(board.Hear(gone), "");
+}
+
 TEST(JobBoardTest, ShowsTheNewestFirst) {
   JobBoard board;
   for (int i = 1; i <= 5; ++i) {

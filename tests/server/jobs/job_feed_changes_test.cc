@@ -1,0 +1,70 @@
+// What watchers hear of jobs that somebody deletes.
+#include <gmock/gmock.h>
+
+#include "tests/server/jobs/job_feed_fixture.h"
+
+namespace mercer::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class JobFeedChangesTest : public JobFeedTest {};
+
+TEST_F(JobFeedChangesTest, TellsThoseWhomAJobMatchedOfItsDeletion) {
+  Submit("a", {{"team", "red"}});
+  Submit("b");
+  Cancel("b");
+  Watch();
+  EXPECT_THAT(Take(), ElementsAre("+b CANCELLED", "+a QUEUED", "|"));
+  ASSERT_TRUE(storage_->jobs().DeleteJob("b").ok());
+  EXPECT_THAT(Take(), ElementsAre("-b deleted CANCELLED"));
+  EXPECT_FALSE(storage_->jobs().DeleteJob("a").ok());
+  EXPECT_THAT(Take(), IsEmpty());
+  // A slow watcher hears of the end and of the deletion as one.
+  JobFilter queued;
+  queued.states = {JobState::kQueued};
+  const auto slow = feed_->Watch(queued, [] {});
+  JobFilter blue;
+  blue.labels = {{"team", "blue"}};
+  const auto other = feed_->Watch(blue, [] {});
+  for (JobWatch* watch : {slow.get(), other.get()}) {
+    while (watch->Next().kind != NextJob::kExistingSent) {
+      executor_.RunAll();
+    }
+  }
+  Cancel("a");
+  ASSERT_TRUE(storage_->jobs().DeleteJob("a").ok());
+  EXPECT_THAT(Take(), ElementsAre("-a deleted CANCELLED"));
+  EXPECT_EQ(Describe(slow->Next()), "-a deleted CANCELLED");
+  EXPECT_EQ(slow->Next().kind, NextJob::kWait);
+  EXPECT_EQ(other->Next().kind, NextJob::kWait);
+}
+
+TEST_F(JobFeedChangesTest, DeletionThatCouldNotBeReadIsToldOfAtTheTick) {
+  Submit("a");
+  Cancel("a");
+  Watch();
+  Take();
+  hooks_.failing_gets = 1;
+  ASSERT_TRUE(storage_->jobs().DeleteJob("a").ok());
+  EXPECT_THAT(Take(), IsEmpty());
+  feed_->Tick();
+  EXPECT_THAT(Take(), ElementsAre("-a deleted CANCELLED"));
+}
+
+TEST_F(JobFeedChangesTest, NothingIsToldOfAJobAfterItsDeletion) {
+  Submit("a");
+  Watch();
+  Take();
+  // The reading of the cancellation answers what was before the deletion that comes meanwhile.
+  hooks_.after_get = [this] {
+    hooks_.after_get = nullptr;
+    ASSERT_TRUE(storage_->jobs().DeleteJob("a").ok());
+  };
+  Cancel("a");
+  EXPECT_THAT(Take(), ElementsAre("-a deleted CANCELLED"));
+}
+
+}  // namespace
+}  // namespace mercer::server
