@@ -156,6 +156,10 @@ absl::Status Client::DeleteUpload(const std::string& name, const std::string& ca
   return CallDelete(*stubs_->datasets, &v1::DatasetService::Stub::DeleteUpload, request);
 }
 
+absl::StatusOr<v1::Dataset> Client::UpdateDataset(const v1::UpdateDatasetRequest& request) {
+  return Call(*stubs_->datasets, &v1::DatasetService::Stub::UpdateDataset, request);
+}
+
 absl::Status Client::DeleteDataset(const std::string& name, bool when_unused) {
   v1::DeleteDatasetRequest request;
   request.set_name(name);
@@ -195,6 +199,10 @@ absl::StatusOr<v1::Job> Client::StopJob(const std::string& name) {
   v1::StopJobRequest request;
   request.set_name(name);
   return Call(*stubs_->training, &v1::TrainingService::Stub::StopJob, request);
+}
+
+absl::StatusOr<v1::Job> Client::UpdateJob(const v1::UpdateJobRequest& request) {
+  return Call(*stubs_->training, &v1::TrainingService::Stub::UpdateJob, request);
 }
 
 absl::Status Client::DeleteJob(const std::string& name) {

@@ -96,6 +96,8 @@ class Client {
   absl::StatusOr<v1::Dataset> GetDataset(const std::string& name);
   // All of them, newest first, at most `limit`.
   absl::StatusOr<std::vector<v1::Dataset>> ListDatasets(int limit);
+  // Changes the labels.
+  absl::StatusOr<v1::Dataset> UpdateDataset(const v1::UpdateDatasetRequest& request);
   // Deletions whose answer was lost are made again; finding nothing then is success. `when_unused`: one that a job needs is
   // hidden at once and deleted when the last such job has ended; else that is an error.
   absl::Status DeleteDataset(const std::string& name, bool when_unused = false);
@@ -107,6 +109,8 @@ class Client {
   absl::StatusOr<v1::Job> CancelJob(const std::string& name);
   // Keeps the best model so far; returns before it is there.
   absl::StatusOr<v1::Job> StopJob(const std::string& name);
+  // Changes the labels.
+  absl::StatusOr<v1::Job> UpdateJob(const v1::UpdateJobRequest& request);
   // Deletes a job that has ended; its model stays.
   absl::Status DeleteJob(const std::string& name);
   // What Train would cost; makes no job.

@@ -7,6 +7,7 @@
 #include "core/base/status/status_macros.h"
 #include "server/api/page_filler.h"
 #include "server/translation/dataset_translator.h"
+#include "server/translation/label_update.h"
 #include "server/translation/resource_names.h"
 
 namespace mercer::server {
@@ -61,6 +62,20 @@ absl::StatusOr<v1::ListDatasetsResponse> DatasetHandlers::ListDatasets(
   MERCER_RETURN_IF_ERROR(AboutPage(next.status()));
   response.set_next_page_token(*next);
   return response;
+}
+
+absl::StatusOr<v1::Dataset> DatasetHandlers::UpdateDataset(const v1::UpdateDatasetRequest& request,
+                                                           const CallInfo& info) const {
+  MERCER_ASSIGN_OR_RETURN(const std::string id,
+                          ParseDatasetName(request.dataset().name(), "dataset.name"));
+  MERCER_ASSIGN_OR_RETURN(
+      const Labels labels,
+      ReadLabelUpdate("dataset", request.dataset().labels(),
+                      request.has_update_mask() ? &request.update_mask() : nullptr));
+  const absl::StatusOr<DatasetRecord> record = context_.storage->datasets().UpdateDataset(
+      id, labels, info.CheckOfChange("data set", DatasetName(id)));
+  return record.ok() ? WriteDataset(*record, v1::DATASET_VIEW_BASIC)
+                     : AboutDataset(record.status(), id);
 }
 
 absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteDataset(

@@ -18,6 +18,8 @@ class DatasetHandlers {
   absl::StatusOr<v1::Dataset> GetDataset(const v1::GetDatasetRequest& request) const;
   absl::StatusOr<v1::ListDatasetsResponse> ListDatasets(
       const v1::ListDatasetsRequest& request) const;
+  absl::StatusOr<v1::Dataset> UpdateDataset(const v1::UpdateDatasetRequest& request,
+                                            const CallInfo& info = CallInfo()) const;
   absl::StatusOr<google::protobuf::Empty> DeleteDataset(const v1::DeleteDatasetRequest& request,
                                                         const CallInfo& info = CallInfo()) const;
 

@@ -152,6 +152,10 @@ class DatasetRpcs final : public RpcService {
     Unary<v1::ListDatasetsRequest>(
         "DatasetService/ListDatasets", *environment.io,
         [this](const auto& request) { return handlers_.ListDatasets(request); });
+    Unary<v1::UpdateDatasetRequest>("DatasetService/UpdateDataset", *environment.io,
+                                    [this](const auto& request, const CallInfo& info) {
+                                      return handlers_.UpdateDataset(request, info);
+                                    });
     Unary<v1::DeleteDatasetRequest>("DatasetService/DeleteDataset", *environment.io,
                                     [this](const auto& request, const CallInfo& info) {
                                       return handlers_.DeleteDataset(request, info);

@@ -8,6 +8,7 @@
 #include "core/base/status/status_macros.h"
 #include "server/api/page_filler.h"
 #include "server/translation/job_translator.h"
+#include "server/translation/label_update.h"
 #include "server/translation/option_translator.h"
 #include "server/translation/recipe_translator.h"
 #include "server/translation/request_paths.h"
@@ -230,6 +231,33 @@ absl::StatusOr<v1::Job> TrainingHandlers::StopJob(const v1::StopJobRequest& requ
     return done ? std::move(job) : AboutJob(record.status(), id);
   }
   return ReadJob(id);
+}
+
+absl::Status TrainingHandlers::CheckLabelsOf(const std::string& id, const v1::Job& job) const {
+  const absl::StatusOr<JobRecord> record = context_.storage->jobs().GetJob(id);
+  if (!record.ok()) {
+    return AboutJob(record.status(), id);
+  }
+  MERCER_ASSIGN_OR_RETURN(v1::TrainRequest asked, DecodeTrainRequest(record->request));
+  *asked.mutable_labels() = job.labels();
+  FieldViolations of_job;
+  CheckLabelsOfJob(asked, of_job);
+  FieldViolations violations;
+  violations.AddAll("job", of_job.ToStatus());
+  return violations.ToStatus();
+}
+
+absl::StatusOr<v1::Job> TrainingHandlers::UpdateJob(const v1::UpdateJobRequest& request,
+                                                    const CallInfo& info) const {
+  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(request.job().name(), "job.name"));
+  MERCER_ASSIGN_OR_RETURN(
+      const Labels labels,
+      ReadLabelUpdate("job", request.job().labels(),
+                      request.has_update_mask() ? &request.update_mask() : nullptr));
+  MERCER_RETURN_IF_ERROR(CheckLabelsOf(id, request.job()));
+  const OwnerCheck check = info.CheckOfChange("job", JobName(id));
+  const absl::StatusOr<JobRecord> record = context_.storage->jobs().UpdateJob(id, labels, check);
+  return record.ok() ? ReadJob(id) : AboutJob(record.status(), id);
 }
 
 absl::StatusOr<google::protobuf::Empty> TrainingHandlers::DeleteJob(

@@ -28,6 +28,8 @@ class TrainingHandlers {
                                     const CallInfo& info = CallInfo()) const;
   absl::StatusOr<v1::Job> StopJob(const v1::StopJobRequest& request,
                                   const CallInfo& info = CallInfo()) const;
+  absl::StatusOr<v1::Job> UpdateJob(const v1::UpdateJobRequest& request,
+                                    const CallInfo& info = CallInfo()) const;
   absl::StatusOr<google::protobuf::Empty> DeleteJob(const v1::DeleteJobRequest& request,
                                                     const CallInfo& info = CallInfo()) const;
   absl::StatusOr<v1::EstimateCostResponse> EstimateCost(
@@ -40,6 +42,8 @@ class TrainingHandlers {
   // What Train submits. Errors: those of Train that need no data.
   absl::StatusOr<JobSubmission> MakeSubmission(const v1::TrainRequest& request) const;
   absl::StatusOr<v1::Job> ReadJob(const std::string& id) const;
+  // Errors: kNotFound, kInvalidArgument: the job's request sets aside labels for what it makes.
+  absl::Status CheckLabelsOf(const std::string& id, const v1::Job& job) const;
   const LearnerEntry* FindLearner(std::string_view name) const;
   // Names the learners that may fit where another is too large.
   std::string LessMemoryAdvice(const v1::TrainRequest& request) const;

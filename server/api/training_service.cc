@@ -40,6 +40,10 @@ class TrainingRpcs final : public RpcService {
                               [this](const auto& request, const CallInfo& info) {
                                 return handlers_.StopJob(request, info);
                               });
+    Unary<v1::UpdateJobRequest>("TrainingService/UpdateJob", *environment.io,
+                                [this](const auto& request, const CallInfo& info) {
+                                  return handlers_.UpdateJob(request, info);
+                                });
     Unary<v1::DeleteJobRequest>("TrainingService/DeleteJob", *environment.io,
                                 [this](const auto& request, const CallInfo& info) {
                                   return handlers_.DeleteJob(request, info);

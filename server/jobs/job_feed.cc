@@ -54,6 +54,7 @@ struct Entry {
   JobPointer job;
   int64_t state_revision = 0;     // of the newest change of its state; 0: none is kept
   int64_t progress_revision = 0;  // of the newest later one
+  bool relabelled = false;        // its labels may have been those of a filter that it has not now
 };
 
 bool HasLabels(const JobFilter& filter, const JobRecord& job) {
@@ -137,11 +138,12 @@ class JobFeed::Impl : public std::enable_shared_from_this<JobFeed::Impl> {
   std::vector<WatcherPointer> watchers_ ABSL_GUARDED_BY(mutex_);
   HashMap<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::map<int64_t, std::string> order_
-      ABSL_GUARDED_BY(mutex_);                             // the jobs of the changes, by number
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;               // of entries_
-  int64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;           // the last number given
-  int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;            // the last number no longer kept
-  std::set<std::string> changed_ ABSL_GUARDED_BY(mutex_);  // jobs to be read
+      ABSL_GUARDED_BY(mutex_);                                // the jobs of the changes, by number
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;                  // of entries_
+  int64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;              // the last number given
+  int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;               // the last number no longer kept
+  std::set<std::string> changed_ ABSL_GUARDED_BY(mutex_);     // jobs to be read
+  std::set<std::string> relabelled_ ABSL_GUARDED_BY(mutex_);  // of these, those with other labels
   // Of those to be read, the ones that are not there any more, as they last were.
   std::map<std::string, JobRecord> deleted_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> held_ ABSL_GUARDED_BY(mutex_);  // to be read at the next tick
@@ -192,6 +194,7 @@ void JobFeed::Impl::Clear() {
   entries_.clear();
   order_.clear();
   changed_.clear();
+  relabelled_.clear();
   deleted_.clear();
   held_.clear();
   bytes_ = 0;
@@ -235,11 +238,12 @@ NextJob JobFeed::Impl::NextChange(Watcher& watcher) {
   for (auto change = order_.upper_bound(watcher.cursor); change != order_.end(); ++change) {
     watcher.cursor = change->first;
     const Entry& entry = entries_.at(change->second);
-    if (!HasLabels(watcher.filter, entry.job->record)) {
+    const bool has_labels = HasLabels(watcher.filter, entry.job->record);
+    if (!has_labels && !entry.relabelled) {
       continue;
     }
     const bool has_state = HasState(watcher.filter, entry.job->record);
-    const bool matches = has_state && !entry.job->deleted;
+    const bool matches = has_labels && has_state && !entry.job->deleted;
     const bool left = !matches && change->first == entry.state_revision &&
                       (has_state || MayHaveMatched(watcher.filter, entry.job->record));
     if (matches || left) {
@@ -292,6 +296,9 @@ void JobFeed::Impl::Changed(const std::string& job_id, JobChange change, const J
     absl::MutexLock lock(&mutex_);
     if (watchers_.empty()) {
       return;  // who begins to watch reads all jobs later than this
+    }
+    if (change == JobChange::kLabels) {
+      relabelled_.insert(job_id);
     }
     if (deleted != nullptr) {
       deleted_.insert_or_assign(job_id, *deleted);
@@ -393,7 +400,11 @@ void JobFeed::Impl::Put(JobRecord job, bool deleted) {
   const ScopedAllocations scope(Allocations::kNeeded);  // half a change would last
   const std::string id = job.id;
   Entry& entry = entries_[id];
-  const bool same_state = !deleted && entry.job != nullptr &&
+  // An earlier reading may have come between the change and its own.
+  const bool told = relabelled_.erase(id) > 0;
+  const bool relabelled = told || (entry.job != nullptr && entry.job->record.labels != job.labels);
+  entry.relabelled = entry.relabelled || relabelled;
+  const bool same_state = !deleted && !relabelled && entry.job != nullptr &&
                           entry.job->record.state == job.state &&
                           entry.job->record.attempt == job.attempt;
   bytes_ -= entry.job != nullptr ? BytesOf(entry.job->record) : 0;

@@ -56,6 +56,11 @@ class WatchedJobStore final : public ForwardingJobReader {
     jobs_->StopJob(std::move(request), TellingOfEnd(std::move(done)));
   }
 
+  void UpdateJob(std::string id, Labels labels, OwnerCheck check, Done<JobRecord> done) override {
+    const std::string job_id = id;
+    jobs_->UpdateJob(std::move(id), std::move(labels), std::move(check),
+                     Telling(job_id, JobChange::kLabels, std::move(done)));
+  }
   void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) override {
     jobs_->DeleteJob(
         std::move(id), std::move(check),

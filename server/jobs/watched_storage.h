@@ -19,6 +19,7 @@ namespace mercer::server {
 enum class JobChange : uint8_t {
   kState,     // the job is new, or its state or what belongs to it has changed
   kProgress,  // it has events of a running attempt
+  kLabels,    // its labels have changed
   kDeleted,   // somebody has deleted it
 };
 

@@ -22,14 +22,14 @@ std::string TextOf(const google::protobuf::Message& message, const char* name) {
   return is_text ? message.GetReflection()->GetString(message, field) : "";
 }
 
-// The field `model`, or the name in it where it is a message; empty when there is no such field.
-std::string ModelOf(const google::protobuf::Message& request) {
+// The field `resource`, or the name in it where it is a message; empty when there is no such field.
+std::string NameIn(const google::protobuf::Message& request, const char* resource) {
   const google::protobuf::FieldDescriptor* field =
-      request.GetDescriptor()->FindFieldByName("model");
+      request.GetDescriptor()->FindFieldByName(resource);
   const bool is_message = field != nullptr && !field->is_repeated() &&
                           field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE;
   return is_message ? TextOf(request.GetReflection()->GetMessage(request, field), "name")
-                    : TextOf(request, "model");
+                    : TextOf(request, resource);
 }
 
 // On one line, whatever the client has written.
@@ -52,7 +52,8 @@ AuditSubject SubjectOf(const google::protobuf::Message& request,
                        const google::protobuf::Message& response, const std::string& owner) {
   AuditSubject subject;
   for (const std::string& name :
-       {TextOf(response, "name"), TextOf(request, "name"), ModelOf(request)}) {
+       {TextOf(response, "name"), TextOf(request, "name"), NameIn(request, "model"),
+        NameIn(request, "job"), NameIn(request, "dataset")}) {
     if (subject.resource.empty()) {
       subject.resource = name;
     }

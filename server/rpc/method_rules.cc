@@ -23,6 +23,7 @@ constexpr std::array kRules = {
     MethodRule{"DatasetService/GetUpload", Scope::kRead, kLooks},
     MethodRule{"DatasetService/ListDatasets", Scope::kRead, kLooks},
     MethodRule{"DatasetService/ListUploads", Scope::kRead, kLooks},
+    MethodRule{"DatasetService/UpdateDataset", Scope::kTrain, kChanges},
     MethodRule{"DatasetService/UploadDataset", Scope::kTrain, kChanges, kAny},
 
     MethodRule{"ModelService/DeleteModel", Scope::kTrain, kChanges},
@@ -54,6 +55,7 @@ constexpr std::array kRules = {
     MethodRule{"TrainingService/StopJob", Scope::kTrain, kChanges, kSmall, kEndsWork},
     MethodRule{"TrainingService/StreamProgress", Scope::kRead, kLooks},
     MethodRule{"TrainingService/Train", Scope::kTrain, kChanges, kTraining},
+    MethodRule{"TrainingService/UpdateJob", Scope::kTrain, kChanges},
     MethodRule{"TrainingService/WatchJobs", Scope::kRead, kLooks},
 };
 

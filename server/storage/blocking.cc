@@ -10,6 +10,13 @@ absl::StatusOr<DatasetRecord> DatasetStore::CreateDataset(DatasetRecord dataset)
       [&](Done<DatasetRecord> done) { CreateDataset(std::move(dataset), std::move(done)); });
 }
 
+absl::StatusOr<DatasetRecord> DatasetStore::UpdateDataset(std::string id, Labels labels,
+                                                          OwnerCheck check) {
+  return WaitFor<DatasetRecord>([&](Done<DatasetRecord> done) {
+    UpdateDataset(std::move(id), std::move(labels), std::move(check), std::move(done));
+  });
+}
+
 absl::StatusOr<DatasetRecord> DatasetStore::DeleteDataset(std::string id, OwnerCheck check) {
   return WaitFor<DatasetRecord>([&](Done<DatasetRecord> done) {
     DeleteDataset(std::move(id), std::move(check), std::move(done));
@@ -65,6 +72,12 @@ absl::StatusOr<EndedAttempt> JobStore::EndAttempt(AttemptEnd end) {
 absl::StatusOr<DeletedJobs> JobStore::DeleteFinishedJobs(FinishedJobs which) {
   return WaitFor<DeletedJobs>(
       [&](Done<DeletedJobs> done) { DeleteFinishedJobs(which, std::move(done)); });
+}
+
+absl::StatusOr<JobRecord> JobStore::UpdateJob(std::string id, Labels labels, OwnerCheck check) {
+  return WaitFor<JobRecord>([&](Done<JobRecord> done) {
+    UpdateJob(std::move(id), std::move(labels), std::move(check), std::move(done));
+  });
 }
 
 absl::StatusOr<DeletedJob> JobStore::DeleteJob(std::string id, OwnerCheck check) {

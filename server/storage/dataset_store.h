@@ -24,6 +24,12 @@ class DatasetStore {
   virtual void CreateDataset(DatasetRecord dataset, Done<DatasetRecord> done) = 0;
   absl::StatusOr<DatasetRecord> CreateDataset(DatasetRecord dataset);
 
+  // Replaces the labels; answers the record with them. Errors: kNotFound (also of one that is hidden), those of `check`.
+  virtual void UpdateDataset(std::string id, Labels labels, OwnerCheck check,
+                             Done<DatasetRecord> done) = 0;
+  absl::StatusOr<DatasetRecord> UpdateDataset(std::string id, Labels labels,
+                                              OwnerCheck check = nullptr);
+
   // Answers the deleted record; the caller releases its blob. Errors: kNotFound,
   // kFailedPrecondition (reason DATASET_IN_USE: a job that is not final needs it; metadata names
   // the job), those of `check`.

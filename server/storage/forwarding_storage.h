@@ -76,6 +76,9 @@ class ForwardingJobStore : public ForwardingJobReader {
   void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) override {
     jobs_->DeleteFinishedJobs(which, std::move(done));
   }
+  void UpdateJob(std::string id, Labels labels, OwnerCheck check, Done<JobRecord> done) override {
+    jobs_->UpdateJob(std::move(id), std::move(labels), std::move(check), std::move(done));
+  }
   void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) override {
     jobs_->DeleteJob(std::move(id), std::move(check), std::move(done));
   }
@@ -90,6 +93,7 @@ class ForwardingJobStore : public ForwardingJobReader {
   using JobStore::RenewLease;
   using JobStore::SaveCheckpoint;
   using JobStore::StopJob;
+  using JobStore::UpdateJob;
 };
 
 class ForwardingStorage : public Storage {

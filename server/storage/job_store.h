@@ -231,6 +231,11 @@ class JobStore {
   virtual void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) = 0;
   absl::StatusOr<DeletedJobs> DeleteFinishedJobs(FinishedJobs which);
 
+  // Replaces the labels of a job in any state; answers it with them. A worker that holds the job has read those of before.
+  // Errors: kNotFound, those of the check, which is asked of the job's caller.
+  virtual void UpdateJob(std::string id, Labels labels, OwnerCheck check, Done<JobRecord> done) = 0;
+  absl::StatusOr<JobRecord> UpdateJob(std::string id, Labels labels, OwnerCheck check = nullptr);
+
   // Deletes one job in a final state as DeleteFinishedJobs does. Errors: kNotFound, those of the check, which is asked of the
   // job's caller, kFailedPrecondition (reason JOB_NOT_FINAL).
   virtual void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) = 0;

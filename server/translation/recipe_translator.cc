@@ -284,14 +284,18 @@ void CheckScalars(const v1::TrainRequest& request, FieldViolations& violations) 
   if (request.priority() < -kMaxPriority || request.priority() > kMaxPriority) {
     violations.Add("priority", absl::StrCat("must be in [-100, 100], is ", request.priority()));
   }
-  CheckLabels(request.labels(), violations);
-  CheckLabelsOfPath(request, violations);
+  CheckLabelsOfJob(request, violations);
   CheckRequestId(request.request_id(), violations);
   CheckDisplayName(request.display_name(), violations);
   CheckModel(request, violations);
 }
 
 }  // namespace
+
+void CheckLabelsOfJob(const v1::TrainRequest& request, FieldViolations& violations) {
+  CheckLabels(request.labels(), violations);
+  CheckLabelsOfPath(request, violations);
+}
 
 void CheckLabels(const google::protobuf::Map<std::string, std::string>& labels,
                  FieldViolations& violations) {

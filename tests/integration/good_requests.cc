@@ -63,6 +63,14 @@ Messages DatasetPage(FieldWalkTest& test) {
   return OneMessage(request);
 }
 
+Messages DatasetChange(FieldWalkTest&) {
+  v1::UpdateDatasetRequest request;
+  request.mutable_dataset()->set_name("datasets/clouds");
+  (*request.mutable_dataset()->mutable_labels())["team"] = "blue";
+  request.mutable_update_mask()->add_paths("labels");
+  return OneMessage(request);
+}
+
 Messages DatasetToDelete(FieldWalkTest& test) {
   test.EnsureDataset("spare");
   v1::DeleteDatasetRequest request;
@@ -337,6 +345,14 @@ Messages JobToStop(FieldWalkTest& test) {
   return Named<v1::StopJobRequest>(test.WaitingJob())(test);
 }
 
+Messages JobChange(FieldWalkTest& test) {
+  v1::UpdateJobRequest request;
+  request.mutable_job()->set_name(test.finished_job());
+  (*request.mutable_job()->mutable_labels())["team"] = "blue";
+  request.mutable_update_mask()->add_paths("labels");
+  return OneMessage(request);
+}
+
 Messages JobToDelete(FieldWalkTest& test) {
   return Named<v1::DeleteJobRequest>(test.CancelledJob())(test);
 }
@@ -374,6 +390,7 @@ const std::map<std::string, std::vector<GoodRequest>>& GoodRequests() {
       {"DatasetService/DeleteUpload", {{.make = UploadToDelete}}},
       {"DatasetService/GetDataset", {{.make = DatasetByName}}},
       {"DatasetService/ListDatasets", {{.make = DatasetPage}}},
+      {"DatasetService/UpdateDataset", {{.make = DatasetChange, .max_depth = 2}}},
       {"DatasetService/DeleteDataset", {{.make = DatasetToDelete}}},
 
       {"ModelService/GetModel", {{.make = ModelByName}}},
@@ -413,6 +430,7 @@ const std::map<std::string, std::vector<GoodRequest>>& GoodRequests() {
       {"TrainingService/WatchJobs", {{.make = JobsToWatch, .max_answers = 1}}},
       {"TrainingService/CancelJob", {{.make = JobToCancel}}},
       {"TrainingService/StopJob", {{.make = JobToStop}}},
+      {"TrainingService/UpdateJob", {{.make = JobChange, .max_depth = 2}}},
       {"TrainingService/DeleteJob", {{.make = JobToDelete}}},
       {"TrainingService/StreamProgress", {{.make = Progress}}},
       {"TrainingService/EstimateCost", {{.make = Estimate}}},

@@ -7,6 +7,7 @@
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/dataset_text.h"
 #include "client/cpp/cli/file_format.h"
+#include "client/cpp/cli/label_flags.h"
 #include "client/cpp/cli/model_versions.h"
 #include "client/cpp/cli/text.h"
 #include "client/cpp/cli/upload_parts.h"
@@ -45,6 +46,11 @@ struct DropFlags {
 struct RemoveFlags {
   std::string name;
   bool when_unused = false;
+};
+
+struct DatasetUpdateFlags {
+  std::string name;
+  LabelFlags labels;
 };
 
 struct DatasetListFlags {
@@ -253,6 +259,23 @@ absl::StatusOr<ExitCode> Show(Session& session, const NameFlags& flags) {
   return ExitCode::kOk;
 }
 
+absl::StatusOr<ExitCode> Update(Session& session, const DatasetUpdateFlags& flags) {
+  v1::UpdateDatasetRequest request;
+  request.mutable_dataset()->set_name(FullName("datasets", flags.name));
+  MERCER_RETURN_IF_ERROR(ReadLabelFlags(flags.labels, *request.mutable_dataset()->mutable_labels(),
+                                        *request.mutable_update_mask()));
+  if (request.update_mask().paths().empty()) {
+    return absl::InvalidArgumentError("nothing to change: give --label or --no-labels");
+  }
+  MERCER_ASSIGN_OR_RETURN(const v1::Dataset dataset, session.client().UpdateDataset(request));
+  if (session.json()) {
+    session.PrintJson(dataset);
+  } else {
+    session.out() << dataset.name() << "  " << LabelText(dataset.labels()) << std::endl;
+  }
+  return ExitCode::kOk;
+}
+
 absl::StatusOr<ExitCode> Remove(Session& session, const RemoveFlags& flags) {
   const std::string name = FullName("datasets", flags.name);
   std::vector<std::string> models;
@@ -327,6 +350,10 @@ void AddDataCommands(CommandLine& line) {
   line.Add(*data, "show", "Columns, statistics and classes of a data set", shown, &Show)
       ->add_option("DATA", shown->name, "Name of the data set")
       ->required();
+  auto updated = std::make_shared<DatasetUpdateFlags>();
+  CLI::App* update = line.Add(*data, "update", "Change the labels of a data set", updated, &Update);
+  update->add_option("DATA", updated->name, "Name of the data set")->required();
+  AddLabelFlags(*update, updated->labels);
   auto removed = std::make_shared<RemoveFlags>();
   CLI::App* remove = line.Add(*data, "rm", "Delete a data set", removed, &Remove);
   remove->add_option("DATA", removed->name, "Name of the data set")->required();

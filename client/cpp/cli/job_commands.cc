@@ -6,6 +6,7 @@
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/field_words.h"
 #include "client/cpp/cli/job_board.h"
+#include "client/cpp/cli/label_flags.h"
 #include "client/cpp/cli/model_text.h"
 #include "client/cpp/cli/progress_display.h"
 #include "client/cpp/cli/text.h"
@@ -24,6 +25,11 @@ struct JobFlags {
 
 struct JobRemovalFlags {
   std::vector<std::string> jobs;
+};
+
+struct JobUpdateFlags {
+  std::string job;
+  LabelFlags labels;
 };
 
 struct JobListFlags {
@@ -146,6 +152,23 @@ absl::StatusOr<ExitCode> Cancel(Session& session, const JobFlags& flags) {
   return ReportState(session, job);
 }
 
+absl::StatusOr<ExitCode> Update(Session& session, const JobUpdateFlags& flags) {
+  v1::UpdateJobRequest request;
+  request.mutable_job()->set_name(FullName("jobs", flags.job));
+  MERCER_RETURN_IF_ERROR(ReadLabelFlags(flags.labels, *request.mutable_job()->mutable_labels(),
+                                        *request.mutable_update_mask()));
+  if (request.update_mask().paths().empty()) {
+    return absl::InvalidArgumentError("nothing to change: give --label or --no-labels");
+  }
+  MERCER_ASSIGN_OR_RETURN(const v1::Job job, session.client().UpdateJob(request));
+  if (session.json()) {
+    session.PrintJson(job);
+  } else {
+    session.out() << job.name() << "  " << LabelText(job.labels()) << std::endl;
+  }
+  return ExitCode::kOk;
+}
+
 absl::StatusOr<ExitCode> Remove(Session& session, const JobRemovalFlags& flags) {
   for (const std::string& given : flags.jobs) {
     const std::string name = FullName("jobs", given);
@@ -162,16 +185,28 @@ ExitCode Detach(Session& session, const std::string& job) {
   return ExitCode::kInterrupted;
 }
 
+// What stands before a command that changes jobs narrows the list alone.
+void RefuseListFlags(CLI::App& command, CLI::App& jobs) {
+  for (const char* of_list : {"--state", "--label", "--limit", "--watch"}) {
+    command.excludes(jobs.get_option(of_list));
+  }
+}
+
+void AddUpdate(CommandLine& line, CLI::App& jobs) {
+  auto flags = std::make_shared<JobUpdateFlags>();
+  CLI::App* command = line.Add(jobs, "update", "Change the labels of a job", flags, &Update);
+  command->add_option("JOB", flags->job, "Name of the job")->required();
+  AddLabelFlags(*command, flags->labels);
+  RefuseListFlags(*command, jobs);
+}
+
 void AddRemoval(CommandLine& line, CLI::App& jobs) {
   auto flags = std::make_shared<JobRemovalFlags>();
   CLI::App* command =
       line.Add(jobs, "rm", "Delete jobs that have ended; their models stay", flags, &Remove);
   command->alias("delete");
   command->add_option("JOB", flags->jobs, "Names of the jobs")->required();
-  // What stands before "rm" narrows the list alone.
-  for (const char* of_list : {"--state", "--label", "--limit", "--watch"}) {
-    command->excludes(jobs.get_option(of_list));
-  }
+  RefuseListFlags(*command, jobs);
 }
 
 }  // namespace
@@ -219,6 +254,7 @@ void AddJobCommands(CommandLine& line) {
   jobs->add_flag(
       "--watch", list->watch,
       "Go on with every change: a table that is drawn again on a terminal, else a line per change");
+  AddUpdate(line, *jobs);
   AddRemoval(line, *jobs);
 
   const auto add = [&line](const char* name, const char* description, auto run) {

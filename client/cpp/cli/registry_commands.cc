@@ -1,6 +1,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/label_flags.h"
 #include "client/cpp/cli/model_text.h"
 #include "client/cpp/cli/model_versions.h"
 #include "client/cpp/cli/task_flags.h"
@@ -13,9 +14,8 @@ namespace {
 struct UpdateFlags {
   std::string model;
   std::string description;
-  std::vector<std::string> labels;
+  LabelFlags labels;
   std::string etag;
-  bool no_labels = false;
   CLI::Option* has_description = nullptr;
 };
 
@@ -40,14 +40,9 @@ absl::StatusOr<ExitCode> Update(Session& session, const UpdateFlags& flags) {
     request.mutable_model()->set_description(flags.description);
     request.mutable_update_mask()->add_paths("description");
   }
-  for (const std::string& text : flags.labels) {
-    MERCER_ASSIGN_OR_RETURN(const auto label, SplitAssignment("--label", text));
-    (*request.mutable_model()->mutable_labels())[label.first] = label.second;
-  }
-  if (flags.no_labels || !flags.labels.empty()) {
-    request.mutable_update_mask()->add_paths("labels");
-  }
-  if (!request.has_update_mask()) {
+  MERCER_RETURN_IF_ERROR(ReadLabelFlags(flags.labels, *request.mutable_model()->mutable_labels(),
+                                        *request.mutable_update_mask()));
+  if (request.update_mask().paths().empty()) {
     return absl::InvalidArgumentError(
         "nothing to change: give --label, --no-labels or --description");
   }
@@ -174,12 +169,7 @@ void AddUpdate(CommandLine& line) {
   command->add_option("MODEL", flags->model, "NAME, NAME/versions/N or NAME@ALIAS")->required();
   flags->has_description =
       command->add_option("--description", flags->description, "What it is, at most 4096 bytes");
-  CLI::Option* labels =
-      command
-          ->add_option("--label", flags->labels,
-                       "NAME=VALUE (repeatable); these replace all that were there")
-          ->allow_extra_args(false);
-  command->add_flag("--no-labels", flags->no_labels, "Remove all labels")->excludes(labels);
+  AddLabelFlags(*command, flags->labels);
   command->add_option("--etag", flags->etag, "Only if the version still has this etag");
 }
 

@@ -336,6 +336,15 @@ absl::StatusOr<EndedAttempt> FinishAttempt(Connection& connection, const Attempt
   return result;
 }
 
+absl::StatusOr<JobRecord> ChangeJobLabels(Connection& connection, const std::string& id,
+                                          const Labels& labels, const OwnerCheck& check) {
+  MERCER_ASSIGN_OR_RETURN(JobRecord job, ReadJob(connection, id));
+  MERCER_RETURN_IF_ERROR(CheckOwner(check, job.caller));
+  MERCER_RETURN_IF_ERROR(ReplaceLabels(connection, LabelTable::kJobs, job.number, labels));
+  job.labels = labels;
+  return job;
+}
+
 absl::StatusOr<EndedAttempt> MarkCancelled(Connection& connection, const CancelRequest& request) {
   EndedAttempt result;
   MERCER_ASSIGN_OR_RETURN(result.job, ReadJob(connection, request.job_id));

@@ -27,6 +27,8 @@ absl::StatusOr<std::optional<BlobDigest>> ReplaceCheckpoint(Connection& connecti
                                                             const Lease& lease,
                                                             const NewCheckpoint& checkpoint);
 absl::StatusOr<EndedAttempt> FinishAttempt(Connection& connection, const AttemptEnd& end);
+absl::StatusOr<JobRecord> ChangeJobLabels(Connection& connection, const std::string& id,
+                                          const Labels& labels, const OwnerCheck& check);
 absl::StatusOr<EndedAttempt> MarkCancelled(Connection& connection, const CancelRequest& request);
 absl::StatusOr<EndedAttempt> MarkStopping(Connection& connection, const StopRequest& request);
 

@@ -75,6 +75,18 @@ absl::StatusOr<DatasetRecord> Insert(Connection& connection, const DatasetRecord
   return dataset;
 }
 
+absl::StatusOr<DatasetRecord> ChangeLabels(Connection& connection, const std::string& id,
+                                           const Labels& labels, const OwnerCheck& check) {
+  MERCER_ASSIGN_OR_RETURN(NumberedDataset dataset, ReadDataset(connection, id));
+  if (dataset.record.hidden) {
+    return DatasetNotFound(id);
+  }
+  MERCER_RETURN_IF_ERROR(CheckOwner(check, dataset.record.owner));
+  MERCER_RETURN_IF_ERROR(ReplaceLabels(connection, LabelTable::kDatasets, dataset.number, labels));
+  dataset.record.labels = labels;
+  return std::move(dataset.record);
+}
+
 absl::StatusOr<DatasetRecord> Delete(Connection& connection, const std::string& id,
                                      const OwnerCheck& check) {
   MERCER_ASSIGN_OR_RETURN(NumberedDataset dataset, ReadDataset(connection, id));
@@ -121,6 +133,15 @@ void SqliteDatasetStore::CreateDataset(DatasetRecord dataset, Done<DatasetRecord
       [dataset = std::move(dataset)](Connection& connection) {
         return Insert(connection, dataset);
       },
+      std::move(done));
+}
+
+void SqliteDatasetStore::UpdateDataset(std::string id, Labels labels, OwnerCheck check,
+                                       Done<DatasetRecord> done) {
+  SubmitChange<DatasetRecord>(
+      *writer_,
+      [id = std::move(id), labels = std::move(labels), check = std::move(check)](
+          Connection& connection) { return ChangeLabels(connection, id, labels, check); },
       std::move(done));
 }
 

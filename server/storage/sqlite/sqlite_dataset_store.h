@@ -18,6 +18,8 @@ class SqliteDatasetStore final : public DatasetStore {
       : writer_(writer), readers_(readers) {}
 
   void CreateDataset(DatasetRecord dataset, Done<DatasetRecord> done) override;
+  void UpdateDataset(std::string id, Labels labels, OwnerCheck check,
+                     Done<DatasetRecord> done) override;
   void DeleteDataset(std::string id, OwnerCheck check, Done<DatasetRecord> done) override;
   void HideDataset(std::string id, OwnerCheck check, Done<DatasetRecord> done) override;
   absl::StatusOr<std::vector<std::string>> UnusedHiddenDatasets() override;

@@ -120,6 +120,15 @@ void SqliteJobStore::DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> do
       std::move(done));
 }
 
+void SqliteJobStore::UpdateJob(std::string id, Labels labels, OwnerCheck check,
+                               Done<JobRecord> done) {
+  SubmitChange<JobRecord>(
+      *writer_,
+      [id = std::move(id), labels = std::move(labels), check = std::move(check)](
+          Connection& connection) { return ChangeJobLabels(connection, id, labels, check); },
+      std::move(done));
+}
+
 void SqliteJobStore::DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) {
   SubmitChange<DeletedJob>(
       *writer_,

@@ -32,6 +32,7 @@ class SqliteJobStore final : public JobStore {
   void CancelJob(CancelRequest request, Done<EndedAttempt> done) override;
   void StopJob(StopRequest request, Done<EndedAttempt> done) override;
   void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) override;
+  void UpdateJob(std::string id, Labels labels, OwnerCheck check, Done<JobRecord> done) override;
   void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) override;
   absl::StatusOr<JobRecord> GetJob(const std::string& id) override;
   absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,

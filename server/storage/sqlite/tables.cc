@@ -22,6 +22,20 @@ std::string_view InsertLabelSql(LabelTable table) {
   return "";
 }
 
+std::string_view DeleteLabelsSql(LabelTable table) {
+  switch (table) {
+    case LabelTable::kDatasets:
+      return "DELETE FROM dataset_labels WHERE owner = ?";
+    case LabelTable::kJobs:
+      return "DELETE FROM job_labels WHERE owner = ?";
+    case LabelTable::kModels:
+      return "DELETE FROM model_labels WHERE owner = ?";
+    case LabelTable::kVersions:
+      return "DELETE FROM version_labels WHERE owner = ?";
+  }
+  return "";
+}
+
 std::string_view SelectLabelsSql(LabelTable table) {
   switch (table) {
     case LabelTable::kDatasets:
@@ -72,6 +86,15 @@ absl::Status InsertLabels(Connection& connection, LabelTable table, int64_t owne
     MERCER_RETURN_IF_ERROR(insert.Bind(owner).Bind(key).Bind(value).Run());
   }
   return absl::OkStatus();
+}
+
+absl::Status ReplaceLabels(Connection& connection, LabelTable table, int64_t owner,
+                           const Labels& labels) {
+  {
+    MERCER_ASSIGN_OR_RETURN(Statement remove, connection.Prepare(DeleteLabelsSql(table)));
+    MERCER_RETURN_IF_ERROR(remove.Bind(owner).Run());
+  }
+  return InsertLabels(connection, table, owner, labels);
 }
 
 absl::StatusOr<Labels> ReadLabels(Connection& connection, LabelTable table, int64_t owner) {

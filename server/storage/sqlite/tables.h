@@ -19,6 +19,9 @@ enum class LabelTable : uint8_t { kDatasets, kJobs, kModels, kVersions };
 
 absl::Status InsertLabels(Connection& connection, LabelTable table, int64_t owner,
                           const Labels& labels);
+// In the place of those that are there.
+absl::Status ReplaceLabels(Connection& connection, LabelTable table, int64_t owner,
+                           const Labels& labels);
 absl::StatusOr<Labels> ReadLabels(Connection& connection, LabelTable table, int64_t owner);
 
 // One row of the log; the job's row knows of the event already.

@@ -255,11 +255,8 @@ absl::Status ChangeVersion(Connection& connection, const VersionUpdate& update) 
                      update.etag, etag);
   }
   if (labels) {
-    MERCER_ASSIGN_OR_RETURN(Statement remove,
-                            connection.Prepare("DELETE FROM version_labels WHERE owner = ?"));
-    MERCER_RETURN_IF_ERROR(remove.Bind(found.number).Run());
     MERCER_RETURN_IF_ERROR(
-        InsertLabels(connection, LabelTable::kVersions, found.number, *update.labels));
+        ReplaceLabels(connection, LabelTable::kVersions, found.number, *update.labels));
   }
   MERCER_ASSIGN_OR_RETURN(
       Statement change,

@@ -67,6 +67,8 @@ struct FakeState {
   std::vector<std::string> models;  // that exist; empty: all do
   std::vector<std::string> deleted_models;
   std::vector<std::string> deleted_jobs;
+  std::vector<v1::UpdateJobRequest> job_updates;
+  std::vector<v1::UpdateDatasetRequest> dataset_updates;
   v1::Model model;  // what GetModel answers, with the name asked for
 
   // sha256sum of "abcabc".
@@ -123,6 +125,14 @@ inline grpc::Status AnswerTooLargeStatus() {
 class FakeDatasets : public v1::DatasetService::Service {
  public:
   explicit FakeDatasets(FakeState& state) : state_(state) {}
+
+  grpc::Status UpdateDataset(grpc::ServerContext*, const v1::UpdateDatasetRequest* request,
+                             v1::Dataset* dataset) override {
+    const std::lock_guard lock(state_.mutex);
+    state_.dataset_updates.push_back(*request);
+    *dataset = request->dataset();
+    return state_.NextStatus();
+  }
 
   grpc::Status UploadDataset(grpc::ServerContext*,
                              grpc::ServerReader<v1::UploadDatasetRequest>* reader,
@@ -202,6 +212,14 @@ class FakeTraining : public v1::TrainingService::Service {
     job->set_name("jobs/j1");
     const grpc::Status status = state_.NextStatus();
     return status.ok() ? state_.train_status : status;
+  }
+
+  grpc::Status UpdateJob(grpc::ServerContext*, const v1::UpdateJobRequest* request,
+                         v1::Job* job) override {
+    const std::lock_guard lock(state_.mutex);
+    state_.job_updates.push_back(*request);
+    *job = request->job();
+    return state_.NextStatus();
   }
 
   grpc::Status DeleteJob(grpc::ServerContext*, const v1::DeleteJobRequest* request,

@@ -221,6 +221,15 @@ std::vector<std::string> OwnershipApiTest::RefusedOnJobs(const std::string& owne
   v1::StopJobRequest stop;
   stop.set_name(AddJob(owner, "s" + suffix));
   check("TrainingService/StopJob", stop.name(), Call(caller, *training_, &Stub::StopJob, stop));
+  v1::UpdateJobRequest update;
+  update.mutable_job()->set_name(AddJob(owner, "u" + suffix));
+  (*update.mutable_job()->mutable_labels())["team"] = "blue";
+  const bool stays = Refused(Call(caller, *training_, &Stub::UpdateJob, update));
+  const auto labelled = real_storage_->jobs().GetJob("u" + suffix);
+  EXPECT_EQ(labelled.ok() && labelled->labels.empty(), stays);
+  if (stays) {
+    refused.emplace_back("TrainingService/UpdateJob");
+  }
   v1::DeleteJobRequest remove;
   remove.set_name(AddJob(owner, "d" + suffix));
   const std::string id = remove.name().substr(remove.name().find('/') + 1);
@@ -244,6 +253,9 @@ std::vector<std::string> OwnershipApiTest::RefusedOnData(const std::string& owne
   };
   const std::string id = absl::StrCat("d-", owner, "-by-", caller);
   Store(owner, id);
+  v1::UpdateDatasetRequest update;
+  update.mutable_dataset()->set_name("datasets/" + id);
+  note("DatasetService/UpdateDataset", Call(caller, *datasets_, &Stub::UpdateDataset, update));
   v1::DeleteDatasetRequest remove;
   remove.set_name("datasets/" + id);
   for (const bool when_unused : {true, false}) {
@@ -277,8 +289,8 @@ TEST_F(OwnershipApiTest, StrangersAreRefusedEveryChangeAndOthersNone) {
                                         "TrainingService/Train", "ModelService/DeleteModel",
                                         "ModelService/DeleteModel"));
         EXPECT_THAT(data,
-                    ElementsAre("DatasetService/DeleteDataset", "DatasetService/DeleteDataset",
-                                "DatasetService/DeleteUpload"));
+                    ElementsAre("DatasetService/UpdateDataset", "DatasetService/DeleteDataset",
+                                "DatasetService/DeleteDataset", "DatasetService/DeleteUpload"));
         for (const auto* methods : {&models, &data}) {
           covered.insert(methods->begin(), methods->end());
         }
@@ -295,7 +307,7 @@ TEST_F(OwnershipApiTest, StrangersAreRefusedEveryChangeAndOthersNone) {
       const std::vector<std::string> jobs = RefusedOnJobs(owner, caller);
       if (owner == "ada" && caller == kStranger) {
         EXPECT_THAT(jobs, ElementsAre("TrainingService/CancelJob", "TrainingService/StopJob",
-                                      "TrainingService/DeleteJob"));
+                                      "TrainingService/UpdateJob", "TrainingService/DeleteJob"));
         covered.insert(jobs.begin(), jobs.end());
       } else {
         EXPECT_THAT(jobs, ElementsAre());

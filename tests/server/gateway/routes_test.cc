@@ -119,6 +119,8 @@ TEST(RoutesTest, VariablesBecomeTheNameOfTheResource) {
       {"POST", "/v1/jobs:estimate", "TrainingService/EstimateCost", ""},
       {"GET", "/v1/jobs/j-1", "TrainingService/GetJob", "jobs/j-1"},
       {"DELETE", "/v1/jobs/j-1", "TrainingService/DeleteJob", "jobs/j-1"},
+      {"PATCH", "/v1/jobs/j-1", "TrainingService/UpdateJob", "jobs/j-1"},
+      {"PATCH", "/v1/datasets/d", "DatasetService/UpdateDataset", "datasets/d"},
       {"POST", "/v1/jobs/j-1:stop", "TrainingService/StopJob", "jobs/j-1"},
       {"GET", "/v1/jobs/j-1/events", "TrainingService/StreamProgress", "jobs/j-1"},
       {"GET", "/v1/models/spam", "ModelService/GetModel", "models/spam"},

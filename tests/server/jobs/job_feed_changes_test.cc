@@ -1,4 +1,4 @@
-// What watchers hear of jobs that somebody deletes.
+// What watchers hear of jobs that somebody deletes or labels.
 #include <gmock/gmock.h>
 
 #include "tests/server/jobs/job_feed_fixture.h"
@@ -64,6 +64,26 @@ TEST_F(JobFeedChangesTest, NothingIsToldOfAJobAfterItsDeletion) {
   };
   Cancel("a");
   EXPECT_THAT(Take(), ElementsAre("-a deleted CANCELLED"));
+}
+
+TEST_F(JobFeedChangesTest, OtherLabelsMakeAJobComeAndLeave) {
+  Submit("a", {{"team", "red"}});
+  Submit("b");
+  Watch({.states = {}, .labels = {{"team", "red"}}});
+  EXPECT_THAT(Take(), ElementsAre("+a QUEUED", "|"));
+  ASSERT_TRUE(storage_->jobs().UpdateJob("b", {{"team", "red"}}).ok());
+  EXPECT_THAT(Take(), ElementsAre("b QUEUED"));
+  ASSERT_TRUE(storage_->jobs().UpdateJob("b", {{"team", "red"}, {"year", "26"}}).ok());
+  EXPECT_THAT(Take(), ElementsAre("b QUEUED"));
+  ASSERT_TRUE(storage_->jobs().UpdateJob("a", {}).ok());
+  EXPECT_THAT(Take(), ElementsAre("-a QUEUED"));
+  // A change of labels that comes while another change is read.
+  hooks_.after_get = [this] {
+    hooks_.after_get = nullptr;
+    ASSERT_TRUE(storage_->jobs().UpdateJob("b", {{"team", "blue"}}).ok());
+  };
+  Cancel("b");
+  EXPECT_THAT(Take(), ElementsAre("-b CANCELLED"));
 }
 
 }  // namespace

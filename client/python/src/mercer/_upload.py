@@ -20,7 +20,7 @@ _RESUMABLE_BYTES = 4 << 20
 _RESUMABLE_HEADER_BYTES = (4 << 20) - 1024
 # Reasons of errors that another attempt may mend although their code is not UNAVAILABLE.
 _MAY_MEND = ("CHUNK_CHECKSUM", "BAD_UPLOAD_OFFSET", "UPLOAD_TAKEN_OVER")
-_CONTENT_LABEL = "content"
+CONTENT_LABEL = "content"
 
 _CHUNK = v1.UploadChunk.DESCRIPTOR
 _REQUEST = v1.UploadDatasetRequest.DESCRIPTOR
@@ -85,7 +85,7 @@ class Upload:
         header = v1.UploadHeader(
             dataset_id=name,
             display_name=display_name,
-            labels={**(labels or {}), _CONTENT_LABEL: self.content},
+            labels={**(labels or {}), CONTENT_LABEL: self.content},
             parts=[part.description for part in self._parts],
             sha256=self._digest.sha256,
             total_bytes=self.num_bytes,
@@ -118,7 +118,9 @@ class Upload:
             if error.reason != "SCOPE_MISSING":
                 raise
             return None  # who may upload need not be allowed to ask
-        if dataset.labels[_CONTENT_LABEL] != self.content:
+        # Who has changed the labels may have dropped this one; a name that the content chose tells it, too.
+        known = dataset.labels.get(CONTENT_LABEL) or name.removeprefix("c-")[: len(self.content)]
+        if known != self.content:
             raise errors.AlreadyExistsError(
                 f"there is datasets/{name} with other content already; take another id, or delete it first",
                 code="ALREADY_EXISTS",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Mapping
 
 from mercer import _html, _proto
 from mercer._proto import v1
+from mercer._upload import CONTENT_LABEL
 
 if TYPE_CHECKING:
     from mercer.client import Client
@@ -14,7 +15,7 @@ _ROLES = _proto.enum("ColumnRole")
 
 
 class Dataset:
-    """A handle of a stored data set, which never changes."""
+    """A handle of a stored data set, of which only the labels ever change."""
 
     def __init__(self, client: "Client", message: Any) -> None:
         self._client = client
@@ -37,13 +38,27 @@ class Dataset:
 
     @property
     def labels(self) -> dict[str, str]:
-        """What was said of it when it was uploaded."""
+        """What was said of it when it was uploaded, or last."""
         return dict(self.message.labels)
 
     def describe(self) -> Any:
         """The message ``Dataset`` with its schema, statistics, class counts and what may be wrong with the data."""
         request = v1.GetDatasetRequest(name=self.name, view=v1.DATASET_VIEW_FULL)
         return self._client.connection.call("GetDataset", request)
+
+    def set_labels(self, labels: Mapping[str, str]) -> "Dataset":
+        """Replaces the labels of the data set.
+
+        Parameters
+        ----------
+        labels : mapping
+            Of those that are there only ``content`` stays, by which an upload of the same data finds the data set.
+        """
+        kept = {key: value for key, value in self.labels.items() if key == CONTENT_LABEL}
+        dataset = v1.Dataset(name=self.name, labels={**labels, **kept})
+        request = v1.UpdateDatasetRequest(dataset=dataset, update_mask={"paths": ["labels"]})
+        self.message = self._client.connection.call("UpdateDataset", request)
+        return self
 
     def delete(self, when_unused: bool = False) -> None:
         """Deletes it.

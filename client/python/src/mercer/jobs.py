@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import datetime
 import time
-from typing import TYPE_CHECKING, Any, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional
 
 from mercer import _html, _proto, errors
 from mercer._bars import open_bar
@@ -173,6 +173,24 @@ class Job:
     def stop(self) -> "Job":
         """Ends the job now and keeps the best model so far."""
         self.message = self._client.connection.call("StopJob", v1.StopJobRequest(name=self.name))
+        return self
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """As last seen."""
+        return dict(self.message.labels)
+
+    def set_labels(self, labels: Mapping[str, str]) -> "Job":
+        """Replaces all labels of the job.
+
+        Parameters
+        ----------
+        labels : mapping
+            None of those that are there stay; an empty one removes all.
+        """
+        job = v1.Job(name=self.name, labels=labels)
+        request = v1.UpdateJobRequest(job=job, update_mask={"paths": ["labels"]})
+        self.message = self._client.connection.call("UpdateJob", request)
         return self
 
     def delete(self) -> None:

@@ -166,8 +166,8 @@ TEST_F(CommandLineTest, UnknownCommandsAreNamed) {
   EXPECT_EQ(Run({"data", "lst"}), 2);
   EXPECT_EQ(
       err_.str(),
-      "error: there is no command 'lst'; there are upload, upload-images, list, show, rm, uploads, "
-      "drop; did you mean 'list'?\n");
+      "error: there is no command 'lst'; there are upload, upload-images, list, show, update, rm, "
+      "uploads, drop; did you mean 'list'?\n");
   EXPECT_EQ(Run({"data"}), 2);
   EXPECT_EQ(err_.str().find("A subcommand is required"), 0u) << err_.str();
 }
@@ -264,6 +264,21 @@ TEST_F(CommandLineTest, DeletesJobsAndTheirListNarrowsNothing) {
   EXPECT_EQ(Run({"jobs", "rm"}), 2);
   EXPECT_EQ(Run({"jobs", "--state", "failed", "rm", "d"}), 2);
   EXPECT_EQ(server_.state.deleted_jobs, (std::vector<std::string>{"jobs/a", "jobs/b", "jobs/c"}));
+}
+
+TEST_F(CommandLineTest, ChangesLabelsOfJobsAndDataSets) {
+  EXPECT_EQ(Run({"jobs", "update", "a", "--label", "team=blue", "--label", "stage=test"}), 0)
+      << err_.str();
+  EXPECT_EQ(out_.str(), "jobs/a  stage=test, team=blue\n");
+  EXPECT_EQ(Run({"data", "update", "d", "--no-labels"}), 0) << err_.str();
+  EXPECT_EQ(out_.str(), "datasets/d  no labels\n");
+  ASSERT_EQ(server_.state.job_updates.size(), 1u);
+  ASSERT_EQ(server_.state.dataset_updates.size(), 1u);
+  EXPECT_EQ(server_.state.job_updates[0].update_mask().paths(0), "labels");
+  EXPECT_EQ(server_.state.dataset_updates[0].update_mask().paths(0), "labels");
+  EXPECT_EQ(Run({"jobs", "update", "a"}), 3);
+  EXPECT_EQ(Run({"data", "update", "d", "--no-labels", "--label", "a=b"}), 2);
+  EXPECT_EQ(Run({"jobs", "--label", "a=b", "update", "a", "--no-labels"}), 2);
 }
 
 TEST_F(CommandLineTest, LimitsOfTheServerHaveACodeOfTheirOwn) {

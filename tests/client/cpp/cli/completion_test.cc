@@ -29,7 +29,7 @@ class CompletionTest : public CommandLineTest {
 
 TEST_F(CompletionTest, CommandsBeginWithWhatIsThere) {
   EXPECT_EQ(Complete({"tr"}), Words{"train"});
-  EXPECT_EQ(Complete({"data", "up"}), (Words{"upload", "upload-images", "uploads"}));
+  EXPECT_EQ(Complete({"data", "up"}), (Words{"upload", "upload-images", "update", "uploads"}));
   const Words all = Complete({""});
   EXPECT_NE(std::find(all.begin(), all.end(), "completion"), all.end());
   EXPECT_EQ(server_.state.calls, 0);
