@@ -1,6 +1,7 @@
 #include "server/access/token_table.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <utility>
@@ -13,7 +14,6 @@
 #include "absl/strings/strip.h"
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
-#include <openssl/sha.h>
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
@@ -117,7 +117,7 @@ absl::Status TokenTable::ParseOptions(const std::vector<std::string>& fields, Pa
 
 absl::StatusOr<TokenTable> TokenTable::Parse(std::string_view text) {
   TokenTable table;
-  std::set<Digest> digests;
+  std::set<Sha256Bytes> digests;
   std::map<std::string, std::shared_ptr<std::set<std::string, std::less<>>>> groups;
   size_t line_number = 0;
   for (const absl::string_view line : absl::StrSplit(View(text), '\n')) {
@@ -148,14 +148,8 @@ absl::StatusOr<TokenTable> TokenTable::Parse(std::string_view text) {
   return table;
 }
 
-TokenTable::Digest TokenTable::DigestOf(std::string_view token) {
-  Digest digest;
-  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
-  return digest;
-}
-
 absl::StatusOr<Caller> TokenTable::Find(std::string_view token, absl::Time now) const {
-  const Digest digest = DigestOf(token);
+  const Sha256Bytes digest = Sha256Of(token);
   const Entry* found = nullptr;
   for (const Entry& entry : entries_) {
     if (CRYPTO_memcmp(entry.digest.data(), digest.data(), digest.size()) == 0) {
@@ -195,12 +189,8 @@ absl::StatusOr<std::string> TokenLine(std::string_view name, ScopeSet scopes,
   if (scopes.empty()) {
     return absl::InvalidArgumentError("a token without scopes may do nothing");
   }
-  std::array<uint8_t, 32> digest;
-  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
   return absl::StrCat(
-      View(name), " ", FormatScopes(scopes), " ",
-      absl::BytesToHexString(
-          absl::string_view(reinterpret_cast<const char*>(digest.data()), digest.size())),
+      View(name), " ", FormatScopes(scopes), " ", Sha256Hex(token),
       expires == absl::InfiniteFuture()
           ? ""
           : absl::StrCat(" ", absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", expires, absl::UTCTimeZone())),

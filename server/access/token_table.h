@@ -9,8 +9,6 @@
 // tokens carry 256 random bits, so that a plain digest of one tells nothing about it.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <set>
@@ -22,6 +20,7 @@
 #include "absl/time/time.h"
 
 #include "server/access/scope.h"
+#include "server/digest/sha256.h"
 
 namespace mercer::server {
 
@@ -51,10 +50,9 @@ class TokenTable {
   size_t size() const { return entries_.size(); }
 
  private:
-  using Digest = std::array<uint8_t, 32>;
   struct Entry {
     Caller caller;
-    Digest digest;
+    Sha256Bytes digest;
     absl::Time expires = absl::InfiniteFuture();
   };
   struct ParsedLine {
@@ -64,7 +62,6 @@ class TokenTable {
   static absl::StatusOr<ParsedLine> ParseLine(const std::vector<std::string>& fields);
   // The fields behind the first three.
   static absl::Status ParseOptions(const std::vector<std::string>& fields, ParsedLine& line);
-  static Digest DigestOf(std::string_view token);
 
   std::vector<Entry> entries_;
 };

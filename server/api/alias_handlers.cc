@@ -8,7 +8,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/api/page_filler.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "server/prediction/model_lookup.h"
 #include "server/translation/recipe_translator.h"
 #include "server/translation/times.h"

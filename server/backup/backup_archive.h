@@ -21,7 +21,7 @@
 
 #include "server/backup/backup_format.h"
 #include "server/blobs/blob_store.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "server/storage/storage.h"
 
 namespace mercer::server {

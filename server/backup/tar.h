@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 
 namespace mercer::server {
 

@@ -18,7 +18,7 @@
 #include "core/base/numeric/hash_table.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 
 namespace mercer::server {
 namespace {

@@ -19,7 +19,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/training/run/machine_rates.h"
 #include "core/training/run/no_model.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "server/jobs/blob_collector.h"
 #include "server/jobs/given_up_jobs.h"
 #include "server/jobs/job_admission.h"

@@ -14,7 +14,7 @@
 #include "core/training/model/model.h"
 #include "core/training/model/witness.h"
 #include "server/backup/backup_format.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 
 namespace mercer::server {
 namespace {

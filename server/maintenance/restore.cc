@@ -16,7 +16,7 @@
 #include "core/base/status/status_macros.h"
 #include "server/backup/tar.h"
 #include "server/blobs/make_folders.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "server/storage/sqlite/connection.h"
 #include "server/storage/sqlite/folder_lock.h"
 #include "server/storage/sqlite/migrations.h"

@@ -16,7 +16,7 @@
 #include "absl/time/time.h"
 
 #include "mercer/v1/dataset_service.pb.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "server/jobs/clock.h"
 #include "server/uploads/upload_journal.h"
 #include "server/uploads/upload_part_files.h"

@@ -21,7 +21,7 @@
 #include "mercer/v1/dataset_service.grpc.pb.h"
 #include "server/app/server.h"
 #include "server/blobs/file_system.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "tests/bench/bench_clouds.h"
 
 namespace mercer::server {

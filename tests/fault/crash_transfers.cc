@@ -8,7 +8,7 @@
 
 #include "client/cpp/errors.h"
 #include "core/base/encoding/crc32c.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "tests/fault/crash_client.h"
 #include "tests/fault/crash_workload.h"
 

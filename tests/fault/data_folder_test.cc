@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "tests/fault/fault_fixture.h"
 
 namespace mercer::server {

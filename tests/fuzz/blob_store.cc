@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/base/status/errors.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/fuzz_target.h"
 #include "tests/fuzz/support/input.h"

@@ -12,7 +12,7 @@
 
 #include "server/backup/backup_archive.h"
 #include "server/backup/tar.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/fuzz_target.h"

@@ -9,7 +9,7 @@
 #include "core/base/status/errors.h"
 #include "core/io/store/dataset_file.h"
 #include "mercer/v1/dataset_service.pb.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 #include "server/uploads/dataset_upload.h"
 #include "tests/fuzz/support/checks.h"

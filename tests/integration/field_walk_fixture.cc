@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 
 namespace mercer::server {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "core/base/status/errors.h"
 #include "server/app/maintenance_commands.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "server/storage/sqlite/connection.h"
 #include "server/storage/sqlite/row_checksums.h"
 #include "tests/integration/test_server.h"

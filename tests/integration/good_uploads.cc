@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/encoding/crc32c.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 
 namespace mercer::server {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "tests/integration/test_server.h"
 
 namespace mercer::server {

@@ -67,9 +67,10 @@ CORE = {
 OTHERS = {
     "server/storage": ("core/base",),
     "server/storage/sqlite": ("server/storage",),
-    "server/blobs": ("core/base",),
+    "server/digest": ("core/base",),
+    "server/blobs": ("server/digest",),
     "server/jobs": ("server/storage", "server/blobs", "core/training", "core/io"),
-    "server/access": ("core/base",),
+    "server/access": ("server/digest",),
     "server/net": ("core/base",),
     "server/backup": ("server/storage", "server/blobs"),
     "server/translation": ("server/jobs", "proto"),

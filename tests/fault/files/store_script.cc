@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status/status_macros.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "server/jobs/blob_collector.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 

@@ -18,7 +18,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/api/dataset_handlers.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 #include "server/uploads/dataset_upload.h"
 #include "server/uploads/upload_recovery.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/str_split.h"
 #include <gmock/gmock.h>
 
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "server/rpc/method_rules.h"
 #include "tests/server/api/api_fixture.h"
 

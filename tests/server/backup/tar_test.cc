@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status/errors.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 
 namespace mercer::server {
 namespace {

@@ -16,7 +16,7 @@
 #include "absl/time/clock.h"
 #include <gtest/gtest.h>
 
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "server/jobs/blob_collector.h"
 #include "server/jobs/clock.h"
 #include "server/storage/sqlite/sqlite_storage.h"

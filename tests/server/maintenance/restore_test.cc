@@ -11,7 +11,7 @@
 #include "core/base/numeric/random.h"
 #include "core/base/status/errors.h"
 #include "server/backup/tar.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "tests/server/maintenance/stored_folder.h"
 
 namespace mercer::server {

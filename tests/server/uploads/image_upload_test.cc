@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status/errors.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "tests/server/uploads/image_upload_fixture.h"
 
 namespace mercer::server {

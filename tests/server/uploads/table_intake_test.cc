@@ -9,7 +9,7 @@
 
 #include "core/base/status/status_macros.h"
 #include "core/io/store/dataset_file.h"
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 #include "server/uploads/dataset_upload.h"
 #include "tests/server/uploads/upload_fixture.h"
 

@@ -1,11 +1,15 @@
 // SHA-256 in one go or in pieces.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
 namespace mercer::server {
+
+using Sha256Bytes = std::array<uint8_t, 32>;
 
 // Not thread-safe.
 class Sha256 {
@@ -16,7 +20,8 @@ class Sha256 {
   Sha256& operator=(const Sha256&) = delete;
 
   void Update(std::string_view bytes);
-  // 64 lower-case hexadecimal digits; ends the computation.
+  // Ends the computation.
+  Sha256Bytes Finish();
   std::string FinishHex();
 
  private:
@@ -24,6 +29,10 @@ class Sha256 {
   std::unique_ptr<State> state_;
 };
 
+// 64 lower-case digits.
+std::string Hex(const Sha256Bytes& digest);
+
+Sha256Bytes Sha256Of(std::string_view bytes);
 std::string Sha256Hex(std::string_view bytes);
 
 }  // namespace mercer::server

@@ -1,8 +1,8 @@
-#include "server/blobs/sha256.h"
+#include "server/digest/sha256.h"
 
-#include <array>
 #include <new>
 
+#include "absl/strings/escaping.h"
 #include <openssl/evp.h>
 
 namespace mercer::server {
@@ -28,23 +28,24 @@ void Sha256::Update(std::string_view bytes) {
   EVP_DigestUpdate(state_->context.get(), bytes.data(), bytes.size());
 }
 
-std::string Sha256::FinishHex() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  EVP_DigestFinal_ex(state_->context.get(), digest.data(), &size);
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (unsigned int i = 0; i < size; ++i) {
-    text.push_back(kDigits[digest[i] >> 4]);
-    text.push_back(kDigits[digest[i] & 15]);
-  }
-  return text;
+Sha256Bytes Sha256::Finish() {
+  Sha256Bytes digest;
+  EVP_DigestFinal_ex(state_->context.get(), digest.data(), nullptr);
+  return digest;
 }
 
-std::string Sha256Hex(std::string_view bytes) {
+std::string Sha256::FinishHex() { return Hex(Finish()); }
+
+std::string Hex(const Sha256Bytes& digest) {
+  return absl::BytesToHexString({reinterpret_cast<const char*>(digest.data()), digest.size()});
+}
+
+Sha256Bytes Sha256Of(std::string_view bytes) {
   Sha256 hash;
   hash.Update(bytes);
-  return hash.FinishHex();
+  return hash.Finish();
 }
+
+std::string Sha256Hex(std::string_view bytes) { return Hex(Sha256Of(bytes)); }
 
 }  // namespace mercer::server
