@@ -26,6 +26,7 @@
 #include "absl/time/time.h"
 
 #include "server/storage/completion.h"
+#include "server/storage/list_filter.h"
 #include "server/storage/owner_check.h"
 #include "server/storage/records.h"
 
@@ -167,6 +168,7 @@ struct DeletedJob {
 struct JobFilter {
   std::vector<JobState> states;  // empty: all
   Labels labels;                 // all of them must be there with these values
+  ListQuery query = {};          // of ListJobs alone
 };
 
 // Thread-safe; common errors as in DatasetStore. A method that takes a Lease changes nothing and
@@ -243,7 +245,7 @@ class JobStore {
 
   // Errors: kNotFound.
   virtual absl::StatusOr<JobRecord> GetJob(const std::string& id) = 0;
-  // Newest first. Errors: as DatasetStore::ListDatasets.
+  // Newest first, unless the filter's query says otherwise. Errors: as DatasetStore::ListDatasets.
   virtual absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
                                                    const PageRequest& page) = 0;
   // In order. An unknown job has none.

@@ -70,6 +70,10 @@ absl::StatusOr<int64_t> ReadPageToken(std::string_view query, std::string_view t
   return number;
 }
 
+absl::StatusOr<std::string> ReadListToken(std::string_view query, std::string_view token) {
+  return token.empty() ? std::string() : ReadPageToken(query, token);
+}
+
 absl::StatusOr<int> EffectivePageSize(const PageRequest& page) {
   if (page.size < 0) {
     return WithReason(

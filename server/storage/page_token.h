@@ -21,6 +21,9 @@ std::string MakePageToken(std::string_view query, int64_t key);
 absl::StatusOr<int64_t> ReadPageToken(std::string_view query, std::string_view token,
                                       int64_t first);
 
+// Of a list whose first page begins behind the empty key, which is the answer for an empty token.
+absl::StatusOr<std::string> ReadListToken(std::string_view query, std::string_view token);
+
 // The number of items to return. Errors: kInvalidArgument (negative; reason BAD_PAGE_SIZE).
 absl::StatusOr<int> EffectivePageSize(const PageRequest& page);
 

@@ -62,15 +62,18 @@ absl::Status SqliteError(sqlite3* database, int code, const std::string& what) {
 }
 
 Statement::~Statement() {
-  if (statement_ != nullptr) {
+  if (statement_ != nullptr && kept_ == Kept::kByConnection) {
     sqlite3_reset(statement_);
     sqlite3_clear_bindings(statement_);
+  } else {
+    sqlite3_finalize(statement_);
   }
 }
 
 Statement::Statement(Statement&& other) noexcept
     : database_(other.database_),
       statement_(std::exchange(other.statement_, nullptr)),
+      kept_(other.kept_),
       next_parameter_(other.next_parameter_),
       bind_error_(other.bind_error_) {}
 
@@ -206,6 +209,16 @@ absl::StatusOr<Statement> Connection::Prepare(std::string_view sql) {
         absl::StrCat("database: statement in use: '", std::string(sql), "'"));
   }
   return Statement(database_, found->second.get());
+}
+
+absl::StatusOr<Statement> Connection::PrepareOnce(std::string_view sql) {
+  sqlite3_stmt* prepared = nullptr;
+  const int code = sqlite3_prepare_v3(database_, sql.data(), static_cast<int>(sql.size()), 0,
+                                      &prepared, nullptr);
+  if (code != SQLITE_OK) {
+    return SqliteError(database_, code, absl::StrCat("preparing '", std::string(sql), "'"));
+  }
+  return Statement(database_, prepared, Statement::Kept::kNowhere);
 }
 
 absl::Status Connection::Execute(const std::string& script) {

@@ -20,12 +20,14 @@ namespace mercer::server {
 // kFailedPrecondition (STORAGE_READ_ONLY), kCancelled (interrupted), else kInternal, from the connection's last error.
 absl::Status SqliteError(sqlite3* database, int code, const std::string& what);
 
-// A prepared statement on loan; goes back, reset, when destroyed. Parameters are bound in order;
+// A prepared statement on loan; goes back, reset, when destroyed, or ends if nobody keeps it. Parameters are bound in order;
 // the first error of a Bind is returned by Step.
 class Statement {
  public:
-  Statement(sqlite3* database, sqlite3_stmt* statement)
-      : database_(database), statement_(statement) {}
+  enum class Kept : uint8_t { kByConnection, kNowhere };
+
+  Statement(sqlite3* database, sqlite3_stmt* statement, Kept kept = Kept::kByConnection)
+      : database_(database), statement_(statement), kept_(kept) {}
   ~Statement();
   Statement(Statement&& other) noexcept;
   Statement& operator=(Statement&&) = delete;
@@ -52,6 +54,7 @@ class Statement {
 
   sqlite3* database_;
   sqlite3_stmt* statement_;
+  Kept kept_;
   int next_parameter_ = 1;
   int bind_error_ = SQLITE_OK;
 };
@@ -75,6 +78,8 @@ class Connection {
   // Prepared once per text, then reused. Two loans of the same text at the same time are an error
   // of the caller (kInternal).
   absl::StatusOr<Statement> Prepare(std::string_view sql);
+  // For texts of which there is no end, because a request shapes them: nothing is kept.
+  absl::StatusOr<Statement> PrepareOnce(std::string_view sql);
   // One or more statements without parameters.
   absl::Status Execute(const std::string& script);
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 
 #include "core/base/status/status_macros.h"
+#include "server/storage/sqlite/filter_sql.h"
 
 namespace mercer::server {
 namespace {
@@ -23,14 +24,17 @@ struct Conditions {
   std::vector<Label> labels;
 };
 
+void SortUnique(std::vector<int64_t>& values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
 Conditions ConditionsOf(const JobFilter& filter) {
   Conditions conditions;
   for (const JobState state : filter.states) {
     conditions.states.push_back(static_cast<int64_t>(state));
   }
-  std::sort(conditions.states.begin(), conditions.states.end());
-  conditions.states.erase(std::unique(conditions.states.begin(), conditions.states.end()),
-                          conditions.states.end());
+  SortUnique(conditions.states);
   conditions.labels.assign(filter.labels.begin(), filter.labels.end());
   return conditions;
 }
@@ -166,6 +170,145 @@ absl::StatusOr<std::vector<int64_t>> SelectByLabel(Connection& connection, Condi
   return ReadNumbers(select);
 }
 
+// How filters find the fields of a row of `jobs`.
+constexpr FieldSql kJobFields[] = {
+    {"name", FieldSql::Values::kText, "jobs.id"},
+    {"state", FieldSql::Values::kNumber, "jobs.state"},
+    {"learner", FieldSql::Values::kText, "jobs.learner"},
+    {"owner", FieldSql::Values::kText, "jobs.caller"},
+    {"priority", FieldSql::Values::kNumber, "jobs.priority"},
+    {"create_time", FieldSql::Values::kNumber, "jobs.create_time"},
+    {"start_time", FieldSql::Values::kNumber, "jobs.start_time"},
+    {"end_time", FieldSql::Values::kNumber, "jobs.end_time"},
+    // The number 0 stands for any version of the model's, and for none yet.
+    {"model", FieldSql::Values::kTextAndNumber, "",
+     "jobs.model_name = ? AND jobs.model_version = IFNULL(NULLIF(?, 0), jobs.model_version)",
+     "jobs.model_version > 0"},
+    {"datasets", FieldSql::Values::kText, "",
+     "EXISTS (SELECT 1 FROM job_datasets AS d WHERE d.job = jobs.number AND d.dataset_id = ?)",
+     "EXISTS (SELECT 1 FROM job_datasets AS d WHERE d.job = jobs.number)"},
+    {"labels", FieldSql::Values::kKeyAndText, "",
+     "EXISTS (SELECT 1 FROM job_labels AS l WHERE l.owner = jobs.number AND l.key = ? AND "
+     "l.value = ?)",
+     "EXISTS (SELECT 1 FROM job_labels AS l WHERE l.owner = jobs.number AND l.key = ?)"},
+};
+
+FilterNode StateIs(JobState state) {
+  FilterNode node;
+  node.field = "state";
+  node.value.number = static_cast<int64_t>(state);
+  return node;
+}
+
+FilterNode LabelIs(const Label& label) {
+  FilterNode node;
+  node.field = "labels";
+  node.key = label.first;
+  node.value.text = label.second;
+  return node;
+}
+
+// The filter and the typed conditions as one.
+FilterNode WholeFilter(const JobFilter& filter) {
+  FilterNode all;
+  all.kind = FilterNode::Kind::kAll;
+  if (filter.query.filter.has_value()) {
+    all.children.push_back(*filter.query.filter);
+  }
+  if (!filter.states.empty()) {
+    FilterNode any;
+    any.kind = FilterNode::Kind::kAny;
+    for (const JobState state : filter.states) {
+      any.children.push_back(StateIs(state));
+    }
+    all.children.push_back(std::move(any));
+  }
+  for (const auto& [key, value] : filter.labels) {
+    all.children.push_back(LabelIs({key, value}));
+  }
+  return all;
+}
+
+bool IsEquality(const FilterNode& node, std::string_view field) {
+  return node.kind == FilterNode::Kind::kComparison && node.comparison == Comparison::kEqual &&
+         node.field == field;
+}
+
+// The states that the node asks for one of; empty: it asks for something else.
+std::vector<int64_t> StatesOf(const FilterNode& node) {
+  if (IsEquality(node, "state")) {
+    return {node.value.number};
+  }
+  std::vector<int64_t> states;
+  if (node.kind == FilterNode::Kind::kAny) {
+    for (const FilterNode& child : node.children) {
+      if (!IsEquality(child, "state")) {
+        return {};
+      }
+      states.push_back(child.value.number);
+    }
+  }
+  SortUnique(states);
+  return states;
+}
+
+// Adds what must hold for the whole to hold, as far as an index knows it.
+void AddConditions(const FilterNode& node, Conditions& conditions) {
+  if (node.kind == FilterNode::Kind::kAll) {
+    for (const FilterNode& child : node.children) {
+      AddConditions(child, conditions);
+    }
+  } else if (IsEquality(node, "labels")) {
+    conditions.labels.emplace_back(node.key, node.value.text);
+  } else if (conditions.states.empty()) {
+    conditions.states = StatesOf(node);
+  }
+}
+
+// One walk along an index, in the order of the list.
+struct JobWalk {
+  std::string sql;
+  // Of each of the selects that are merged: what is bound between the condition and the start.
+  std::vector<std::vector<FilterParameter>> parts;
+};
+
+JobWalk WalkByNumber(const Conditions& conditions, int label, const std::string& condition,
+                     bool descending) {
+  const std::string select = absl::StrCat("SELECT jobs.number, jobs.number, ", condition, " FROM ");
+  const std::string beyond = descending ? " < ?" : " > ?";
+  const std::string direction = descending ? " DESC" : " ASC";
+  JobWalk walk;
+  if (label >= 0) {
+    const Label& chosen = conditions.labels[static_cast<size_t>(label)];
+    walk.sql = absl::StrCat(select,
+                            "job_labels AS walk INDEXED BY job_labels_by_value CROSS JOIN jobs ON "
+                            "jobs.number = walk.owner WHERE walk.key = ? AND walk.value = ? AND "
+                            "walk.owner",
+                            beyond, " ORDER BY walk.owner", direction);
+    walk.parts.push_back({chosen.first, chosen.second});
+    return walk;
+  }
+  for (const int64_t state : conditions.states) {
+    absl::StrAppend(&walk.sql, walk.sql.empty() ? "" : " UNION ALL ", select,
+                    "jobs WHERE jobs.state = ? AND jobs.number", beyond);
+    walk.parts.push_back({state});
+  }
+  if (conditions.states.empty()) {
+    walk.sql = absl::StrCat(select, "jobs WHERE jobs.number", beyond);
+    walk.parts.emplace_back();
+  }
+  walk.sql += absl::StrCat(" ORDER BY 2", direction);
+  return walk;
+}
+
+JobWalk WalkByName(const std::string& condition, bool descending) {
+  JobWalk walk;
+  walk.sql = absl::StrCat("SELECT jobs.number, jobs.id, ", condition, " FROM jobs WHERE jobs.id ",
+                          descending ? "< ? ORDER BY 2 DESC" : "> ? ORDER BY 2");
+  walk.parts.emplace_back();
+  return walk;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<int64_t>> SelectJobNumbers(Connection& connection,
@@ -176,6 +319,33 @@ absl::StatusOr<std::vector<int64_t>> SelectJobNumbers(Connection& connection,
   return label >= 0
              ? SelectByLabel(connection, conditions, static_cast<size_t>(label), before, limit)
              : SelectByState(connection, conditions, before, limit);
+}
+
+absl::StatusOr<FoundRows> FindJobs(Connection& connection, const JobFilter& filter,
+                                   std::string_view after, int limit) {
+  const ListOrder& order = filter.query.order;
+  const FilterNode whole = WholeFilter(filter);
+  MERCER_ASSIGN_OR_RETURN(const FilterCondition condition, TranslateFilter(whole, kJobFields));
+  const bool by_name = order.key == ListOrder::Key::kName;
+  const bool descending = order.key == ListOrder::Key::kDefault || order.descending;
+  JobWalk walk;
+  if (by_name) {
+    walk = WalkByName(condition.sql, descending);
+  } else {
+    Conditions conditions;
+    AddConditions(whole, conditions);
+    MERCER_ASSIGN_OR_RETURN(const int label, RarestLabel(connection, conditions));
+    walk = WalkByNumber(conditions, label, condition.sql, descending);
+  }
+  MERCER_ASSIGN_OR_RETURN(const FilterParameter start, by_name ? StartByName(after, descending)
+                                                               : StartByNumber(after, descending));
+  MERCER_ASSIGN_OR_RETURN(Statement select, connection.PrepareOnce(walk.sql));
+  for (const std::vector<FilterParameter>& part : walk.parts) {
+    BindParameters(condition.parameters, select);
+    BindParameters(part, select);
+    BindParameters({start}, select);
+  }
+  return FindRows(select, limit, filter.query.rows_at_once);
 }
 
 }  // namespace mercer::server

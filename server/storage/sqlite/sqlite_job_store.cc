@@ -1,8 +1,9 @@
 #include "server/storage/sqlite/sqlite_job_store.h"
 
-#include <limits>
 #include <optional>
+#include <string_view>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 
@@ -29,6 +30,19 @@ absl::StatusOr<std::optional<JobRecord>> ReadJobByNumber(Connection& connection,
   JobRecord job = ReadJobRow(select);
   MERCER_RETURN_IF_ERROR(CompleteJob(connection, job));
   return job;
+}
+
+absl::StatusOr<FoundRows> SelectJobs(Connection& connection, const JobFilter& filter,
+                                     std::string_view after, int limit) {
+  MERCER_ASSIGN_OR_RETURN(const FilterParameter before, StartByNumber(after, true));
+  FoundRows found;
+  MERCER_ASSIGN_OR_RETURN(
+      found.numbers, SelectJobNumbers(connection, filter, std::get<int64_t>(before), limit + 1));
+  if (static_cast<int>(found.numbers.size()) > limit) {
+    found.numbers.pop_back();
+    found.next = absl::StrCat(found.numbers.back());
+  }
+  return found;
 }
 
 }  // namespace
@@ -146,18 +160,18 @@ absl::StatusOr<JobRecord> SqliteJobStore::GetJob(const std::string& id) {
 absl::StatusOr<Page<JobRecord>> SqliteJobStore::ListJobs(const JobFilter& filter,
                                                          const PageRequest& page) {
   MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
-  const std::string query = DescribeJobsQuery(filter.states, filter.labels);
-  MERCER_ASSIGN_OR_RETURN(const int64_t before,
-                          ReadPageToken(query, page.token, std::numeric_limits<int64_t>::max()));
+  const std::string query = absl::StrCat(DescribeJobsQuery(filter.states, filter.labels),
+                                         DescribeListQuery(filter.query));
+  MERCER_ASSIGN_OR_RETURN(const std::string after, ReadListToken(query, page.token));
   const ReaderPool::Loan reader = readers_->Borrow();
-  MERCER_ASSIGN_OR_RETURN(std::vector<int64_t> numbers,
-                          SelectJobNumbers(*reader, filter, before, size + 1));
+  MERCER_ASSIGN_OR_RETURN(const FoundRows found, filter.query.IsDefault()
+                                                     ? SelectJobs(*reader, filter, after, size)
+                                                     : FindJobs(*reader, filter, after, size));
   Page<JobRecord> result;
-  if (static_cast<int>(numbers.size()) > size) {
-    numbers.pop_back();
-    result.next_token = MakePageToken(query, numbers.back());
+  if (!found.next.empty()) {
+    result.next_token = MakePageToken(query, found.next);
   }
-  for (const int64_t number : numbers) {
+  for (const int64_t number : found.numbers) {
     MERCER_ASSIGN_OR_RETURN(std::optional<JobRecord> job, ReadJobByNumber(*reader, number));
     if (job.has_value()) {
       result.items.push_back(*std::move(job));
