@@ -205,7 +205,10 @@ class Gateway::Impl {
   bool IsAdmitted(const RequestHead& head, std::string_view method) const {
     const server::MethodRule* const rule = server::FindMethodRule(method);
     return rule != nullptr &&
-           context_.gate->Admit(head.FindAll("authorization"), rule->scope, absl::Now()).ok();
+           RunSafely("the door of HTTP", [&] {
+             return context_.gate->Admit(head.FindAll("authorization"), rule->scope, absl::Now())
+                 .status();
+           }).ok();
   }
 
   // The server's own door says what is wrong, and writes it down.
@@ -226,8 +229,9 @@ class Gateway::Impl {
       exchange->Send(OnlyReads());
       return;
     }
-    const absl::Status admitted =
-        context_.metrics->Admit(exchange->head().FindAll("authorization"));
+    const absl::Status admitted = RunSafely("the door of the metrics", [&] {
+      return context_.metrics->Admit(exchange->head().FindAll("authorization"));
+    });
     if (!admitted.ok()) {
       exchange->Send(ErrorAnswer(admitted));
       return;
