@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 
 #include "server/storage/completion.h"
+#include "server/storage/list_filter.h"
 #include "server/storage/owner_check.h"
 #include "server/storage/records.h"
 
@@ -48,9 +49,13 @@ class DatasetStore {
 
   // Also when it is hidden: the jobs that need it go on. Errors: kNotFound.
   virtual absl::StatusOr<DatasetRecord> GetDataset(const std::string& id) = 0;
-  // Newest first. Errors: kInvalidArgument (negative size, reason BAD_PAGE_SIZE; foreign token,
+  // Newest first, unless the query says otherwise. Errors: kInvalidArgument (negative size, reason BAD_PAGE_SIZE; foreign token,
   // reason BAD_PAGE_TOKEN).
-  virtual absl::StatusOr<Page<DatasetRecord>> ListDatasets(const PageRequest& page) = 0;
+  virtual absl::StatusOr<Page<DatasetRecord>> ListDatasets(const PageRequest& page,
+                                                           const ListQuery& query) = 0;
+  absl::StatusOr<Page<DatasetRecord>> ListDatasets(const PageRequest& page) {
+    return ListDatasets(page, {});
+  }
   // Bytes of the blobs of all data sets, each counted once, without `except`.
   virtual absl::StatusOr<int64_t> StoredBytes(const BlobDigest& except) = 0;
 };

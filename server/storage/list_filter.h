@@ -9,9 +9,9 @@
 //   value      = a text in single or double quotes, in which \ goes before quotes and itself, or without them up to a space,
 //                a parenthesis or one of = < > !
 //
-// `a != b` is NOT a = b. What is absent fulfils no other comparison. `field:*` says that the field is not absent, `labels:key`
-// that there is a label of that key; any other ':' is a '='. A text is read once, against the fields of the resource, and
-// has then a meaning in which nothing can fail.
+// `a != b` is NOT a = b. What is absent fulfils no other comparison; a text that is absent is the empty one. `field:*` says
+// that the field is not absent, `labels:key` that there is a label of that key; any other ':' is a '='. A text is read once,
+// against the fields of the resource, and has then a meaning in which nothing can fail.
 #pragma once
 
 #include <cstdint>

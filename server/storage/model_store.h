@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 
 #include "server/storage/completion.h"
+#include "server/storage/list_filter.h"
 #include "server/storage/owner_check.h"
 #include "server/storage/records.h"
 
@@ -59,6 +60,7 @@ struct RetentionChange {
 struct VersionFilter {
   std::string learner;  // empty: any
   Labels labels;        // all of them, with these values
+  ListQuery query = {};
 };
 
 // Thread-safe; common errors as in DatasetStore.
@@ -79,13 +81,14 @@ class ModelStore {
   virtual absl::StatusOr<ModelRecord> GetModel(const std::string& name) = 0;
   // `version` 0: the newest. Errors: kNotFound.
   virtual absl::StatusOr<VersionRecord> GetVersion(const std::string& name, int64_t version) = 0;
-  // By name, those whose newest version passes the filter. Errors: as DatasetStore::ListDatasets.
+  // By name, unless the filter's query says otherwise, those whose newest version passes the filter. Errors: as
+  // DatasetStore::ListDatasets.
   virtual absl::StatusOr<Page<ModelRecord>> ListModels(const PageRequest& page,
                                                        const VersionFilter& filter) = 0;
   absl::StatusOr<Page<ModelRecord>> ListModels(const PageRequest& page) {
     return ListModels(page, {});
   }
-  // Newest first. Errors: kNotFound; as DatasetStore::ListDatasets.
+  // Newest first, unless the filter's query says otherwise. Errors: kNotFound; as DatasetStore::ListDatasets.
   virtual absl::StatusOr<Page<VersionRecord>> ListVersions(const std::string& name,
                                                            const PageRequest& page,
                                                            const VersionFilter& filter) = 0;

@@ -158,6 +158,7 @@ std::string DescribeVersionsQuery(const std::string& list, const VersionFilter& 
     absl::StrAppend(&query, "|learner=", filter.learner);
   }
   AppendLabels(filter.labels, query);
+  query += DescribeListQuery(filter.query);
   return query;
 }
 

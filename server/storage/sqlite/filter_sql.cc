@@ -125,6 +125,14 @@ class FilterTranslator {
 
 }  // namespace
 
+FilterNode LabelIs(const std::string& key, const std::string& value) {
+  FilterNode node;
+  node.field = "labels";
+  node.key = key;
+  node.value.text = value;
+  return node;
+}
+
 absl::StatusOr<FilterCondition> TranslateFilter(const FilterNode& filter,
                                                 absl::Span<const FieldSql> fields) {
   FilterTranslator translator(fields);

@@ -27,6 +27,9 @@ struct FieldSql {
   std::string_view present = "";
 };
 
+// A comparison of the field `labels`.
+FilterNode LabelIs(const std::string& key, const std::string& value);
+
 using FilterParameter = std::variant<int64_t, std::string>;
 
 // An expression that is 0 or 1 for every row.

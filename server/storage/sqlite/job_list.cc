@@ -200,14 +200,6 @@ FilterNode StateIs(JobState state) {
   return node;
 }
 
-FilterNode LabelIs(const Label& label) {
-  FilterNode node;
-  node.field = "labels";
-  node.key = label.first;
-  node.value.text = label.second;
-  return node;
-}
-
 // The filter and the typed conditions as one.
 FilterNode WholeFilter(const JobFilter& filter) {
   FilterNode all;
@@ -224,7 +216,7 @@ FilterNode WholeFilter(const JobFilter& filter) {
     all.children.push_back(std::move(any));
   }
   for (const auto& [key, value] : filter.labels) {
-    all.children.push_back(LabelIs({key, value}));
+    all.children.push_back(LabelIs(key, value));
   }
   return all;
 }

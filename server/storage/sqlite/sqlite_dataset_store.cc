@@ -1,7 +1,6 @@
 #include "server/storage/sqlite/sqlite_dataset_store.h"
 
 #include <cstdint>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,12 +8,49 @@
 #include "core/base/status/status_macros.h"
 #include "server/storage/page_token.h"
 #include "server/storage/refusals.h"
+#include "server/storage/sqlite/filter_sql.h"
 #include "server/storage/sqlite/tables.h"
 
 namespace mercer::server {
 namespace {
 
 constexpr std::string_view kQuery = "datasets";
+
+// How filters find the fields of a row of `datasets`.
+constexpr FieldSql kDatasetFields[] = {
+    {"name", FieldSql::Values::kText, "datasets.id"},
+    {"display_name", FieldSql::Values::kText, "datasets.display_name"},
+    {"rows", FieldSql::Values::kNumber, "datasets.row_count"},
+    {"size_bytes", FieldSql::Values::kNumber, "datasets.size_bytes"},
+    {"owner", FieldSql::Values::kText, "datasets.owner"},
+    {"create_time", FieldSql::Values::kNumber, "datasets.create_time"},
+    {"labels", FieldSql::Values::kKeyAndText, "",
+     "EXISTS (SELECT 1 FROM dataset_labels AS l WHERE l.owner = datasets.number AND l.key = ? AND "
+     "l.value = ?)",
+     "EXISTS (SELECT 1 FROM dataset_labels AS l WHERE l.owner = datasets.number AND l.key = ?)"},
+};
+
+// Those that are not hidden; a key is the number, or the id when the order is that of names.
+absl::StatusOr<FoundRows> FindDatasets(Connection& connection, const ListQuery& query,
+                                       std::string_view after, int limit) {
+  const bool by_name = query.order.key == ListOrder::Key::kName;
+  const bool descending = query.order.key == ListOrder::Key::kDefault || query.order.descending;
+  FilterCondition condition{"1", {}};
+  if (query.filter.has_value()) {
+    MERCER_ASSIGN_OR_RETURN(condition, TranslateFilter(*query.filter, kDatasetFields));
+  }
+  MERCER_ASSIGN_OR_RETURN(const FilterParameter start, by_name ? StartByName(after, descending)
+                                                               : StartByNumber(after, descending));
+  const std::string key = by_name ? "datasets.id" : "datasets.number";
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select,
+      connection.PrepareOnce(absl::StrCat(
+          "SELECT number, ", key, ", hidden = 0 AND ", condition.sql, " FROM datasets WHERE ", key,
+          descending ? " < ? ORDER BY 2 DESC" : " > ? ORDER BY 2")));
+  BindParameters(condition.parameters, select);
+  BindParameters({start}, select);
+  return FindRows(select, limit, query.rows_at_once);
+}
 
 struct NumberedDataset {
   int64_t number = 0;
@@ -194,31 +230,27 @@ absl::StatusOr<DatasetRecord> SqliteDatasetStore::GetDataset(const std::string& 
   return std::move(dataset.record);
 }
 
-absl::StatusOr<Page<DatasetRecord>> SqliteDatasetStore::ListDatasets(const PageRequest& page) {
+absl::StatusOr<Page<DatasetRecord>> SqliteDatasetStore::ListDatasets(const PageRequest& page,
+                                                                     const ListQuery& query) {
   MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
-  MERCER_ASSIGN_OR_RETURN(const int64_t before,
-                          ReadPageToken(kQuery, page.token, std::numeric_limits<int64_t>::max()));
+  const std::string described = absl::StrCat(std::string(kQuery), DescribeListQuery(query));
+  MERCER_ASSIGN_OR_RETURN(const std::string after, ReadListToken(described, page.token));
   const ReaderPool::Loan reader = readers_->Borrow();
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      (*reader).Prepare(absl::StrCat(
-          kSelectDataset, "WHERE number < ? AND hidden = 0 ORDER BY number DESC LIMIT ?")));
-  select.Bind(before).Bind(size + 1);
+  MERCER_ASSIGN_OR_RETURN(const FoundRows found, FindDatasets(*reader, query, after, size));
   Page<DatasetRecord> result;
-  int64_t last = 0;
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) {
-      return result;
-    }
-    if (static_cast<int>(result.items.size()) == size) {
-      result.next_token = MakePageToken(kQuery, last);
-      return result;
-    }
-    MERCER_ASSIGN_OR_RETURN(NumberedDataset dataset, ReadRow(*reader, select));
-    last = dataset.number;
-    result.items.push_back(std::move(dataset.record));
+  if (!found.next.empty()) {
+    result.next_token = MakePageToken(described, found.next);
   }
+  for (const int64_t number : found.numbers) {
+    MERCER_ASSIGN_OR_RETURN(Statement select,
+                            (*reader).Prepare(absl::StrCat(kSelectDataset, "WHERE number = ?")));
+    MERCER_ASSIGN_OR_RETURN(const bool there, select.Bind(number).Step());
+    if (there) {  // not deleted since
+      MERCER_ASSIGN_OR_RETURN(NumberedDataset dataset, ReadRow(*reader, select));
+      result.items.push_back(std::move(dataset.record));
+    }
+  }
+  return result;
 }
 
 absl::StatusOr<int64_t> SqliteDatasetStore::StoredBytes(const BlobDigest& except) {

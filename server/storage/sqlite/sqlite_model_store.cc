@@ -1,6 +1,5 @@
 #include "server/storage/sqlite/sqlite_model_store.h"
 
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +10,7 @@
 #include "server/storage/sqlite/alias_changes.h"
 #include "server/storage/sqlite/tables.h"
 #include "server/storage/sqlite/version_changes.h"
+#include "server/storage/sqlite/version_list.h"
 #include "server/storage/sqlite/version_rows.h"
 
 namespace mercer::server {
@@ -25,38 +25,6 @@ constexpr char kSelectModel[] =
     "AS "
     "models ";
 
-// Conditions on a row of `versions`, to be followed by the values of BindFilter.
-std::string FilterSql(const VersionFilter& filter) {
-  std::string sql = filter.learner.empty() ? "" : " AND versions.learner = ?";
-  for (size_t i = 0; i < filter.labels.size(); ++i) {
-    absl::StrAppend(&sql,
-                    " AND EXISTS (SELECT 1 FROM version_labels WHERE owner = versions.number AND "
-                    "key = ? AND value = ?)");
-  }
-  return sql;
-}
-
-// The same for a row of `models`, about its newest version.
-std::string NewestFilterSql(const VersionFilter& filter) {
-  const std::string conditions = FilterSql(filter);
-  return conditions.empty()
-             ? ""
-             : absl::StrCat(
-                   " AND EXISTS (SELECT 1 FROM versions WHERE versions.model = "
-                   "models.number AND version = (SELECT MAX(version) FROM versions AS "
-                   "others WHERE others.model = models.number)",
-                   conditions, ")");
-}
-
-void BindFilter(const VersionFilter& filter, Statement& statement) {
-  if (!filter.learner.empty()) {
-    statement.Bind(filter.learner);
-  }
-  for (const auto& [key, value] : filter.labels) {
-    statement.Bind(key).Bind(value);
-  }
-}
-
 absl::StatusOr<ModelRecord> ReadModelRow(Connection& connection, const Statement& row) {
   ModelRecord model;
   model.name = row.Bytes(1);
@@ -69,6 +37,26 @@ absl::StatusOr<ModelRecord> ReadModelRow(Connection& connection, const Statement
   model.owner = row.Bytes(8);
   MERCER_ASSIGN_OR_RETURN(model.labels, ReadLabels(connection, LabelTable::kModels, row.Int64(0)));
   return model;
+}
+
+// The rows that were found, but those that were deleted since.
+template <typename Record>
+absl::StatusOr<Page<Record>> ReadPage(
+    Connection& connection, const FoundRows& found, const std::string& query, const char* select,
+    const char* where, absl::StatusOr<Record> (*read)(Connection&, const Statement&)) {
+  Page<Record> page;
+  if (!found.next.empty()) {
+    page.next_token = MakePageToken(query, found.next);
+  }
+  for (const int64_t number : found.numbers) {
+    MERCER_ASSIGN_OR_RETURN(Statement row, connection.Prepare(absl::StrCat(select, where)));
+    MERCER_ASSIGN_OR_RETURN(const bool there, row.Bind(number).Step());
+    if (there) {
+      MERCER_ASSIGN_OR_RETURN(Record record, read(connection, row));
+      page.items.push_back(std::move(record));
+    }
+  }
+  return page;
 }
 
 }  // namespace
@@ -106,31 +94,11 @@ absl::StatusOr<Page<ModelRecord>> SqliteModelStore::ListModels(const PageRequest
                                                                const VersionFilter& filter) {
   MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
   const std::string query = DescribeVersionsQuery("models", filter);
-  std::string after;
-  if (!page.token.empty()) {
-    MERCER_ASSIGN_OR_RETURN(after, ReadPageToken(query, page.token));
-  }
+  MERCER_ASSIGN_OR_RETURN(const std::string after, ReadListToken(query, page.token));
   const ReaderPool::Loan reader = readers_->Borrow();
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      (*reader).Prepare(absl::StrCat(kSelectModel, "WHERE name > ? AND newest IS NOT NULL",
-                                     NewestFilterSql(filter), " ORDER BY name LIMIT ?")));
-  select.Bind(after);
-  BindFilter(filter, select);
-  select.Bind(size + 1);
-  Page<ModelRecord> result;
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) {
-      return result;
-    }
-    if (static_cast<int>(result.items.size()) == size) {
-      result.next_token = MakePageToken(query, result.items.back().name);
-      return result;
-    }
-    MERCER_ASSIGN_OR_RETURN(ModelRecord model, ReadModelRow(*reader, select));
-    result.items.push_back(std::move(model));
-  }
+  MERCER_ASSIGN_OR_RETURN(const FoundRows found, FindModels(*reader, filter, after, size));
+  return ReadPage<ModelRecord>(*reader, found, query, kSelectModel,
+                               "WHERE models.number = ? AND newest IS NOT NULL", &ReadModelRow);
 }
 
 absl::StatusOr<Page<VersionRecord>> SqliteModelStore::ListVersions(const std::string& name,
@@ -138,30 +106,12 @@ absl::StatusOr<Page<VersionRecord>> SqliteModelStore::ListVersions(const std::st
                                                                    const VersionFilter& filter) {
   MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
   const std::string query = DescribeVersionsQuery(absl::StrCat("versions|", name), filter);
-  MERCER_ASSIGN_OR_RETURN(const int64_t before,
-                          ReadPageToken(query, page.token, std::numeric_limits<int64_t>::max()));
+  MERCER_ASSIGN_OR_RETURN(const std::string after, ReadListToken(query, page.token));
   MERCER_RETURN_IF_ERROR(GetModel(name).status());
   const ReaderPool::Loan reader = readers_->Borrow();
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      (*reader).Prepare(absl::StrCat(kSelectVersion, "WHERE name = ? AND version < ?",
-                                     FilterSql(filter), " ORDER BY version DESC LIMIT ?")));
-  select.Bind(name).Bind(before);
-  BindFilter(filter, select);
-  select.Bind(size + 1);
-  Page<VersionRecord> result;
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) {
-      return result;
-    }
-    if (static_cast<int>(result.items.size()) == size) {
-      result.next_token = MakePageToken(query, result.items.back().version);
-      return result;
-    }
-    MERCER_ASSIGN_OR_RETURN(VersionRecord version, ReadVersionRow(*reader, select));
-    result.items.push_back(std::move(version));
-  }
+  MERCER_ASSIGN_OR_RETURN(const FoundRows found, FindVersions(*reader, name, filter, after, size));
+  return ReadPage<VersionRecord>(*reader, found, query, kSelectVersion, "WHERE versions.number = ?",
+                                 &ReadVersionRow);
 }
 
 void SqliteModelStore::UpdateVersion(VersionUpdate update, Done<VersionRecord> done) {

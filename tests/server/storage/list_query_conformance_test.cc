@@ -1,5 +1,9 @@
 // Lists with a filter of their own and another order: pages, tokens, and what one read looks at.
+#include <optional>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -116,6 +120,143 @@ TEST_F(ListQueryConformance, APageEndsWhenManyRowsWereLookedAt) {
   EXPECT_THAT(empty->items, IsEmpty());
   EXPECT_NE(empty->next_token, "");
   EXPECT_THAT(JobIds(filter, 10), IsEmpty());
+}
+
+// Models a to d, with 2, 1, 3 and 1 versions; the odd ones of every model have the label odd=yes.
+class ListOfVersions : public ListQueryConformance {
+ protected:
+  void AddModels() {
+    AddDataset("data");
+    int job = 0;
+    for (const auto& [model, versions] :
+         std::vector<std::pair<std::string, int64_t>>{{"c", 3}, {"a", 2}, {"d", 1}, {"b", 1}}) {
+      for (int64_t version = 1; version <= versions; ++version) {
+        ++job;
+        ASSERT_EQ(TrainVersion(absl::StrCat("j", job), model, absl::StrCat("b", job)), version);
+        VersionUpdate update;
+        update.model = model;
+        update.version = version;
+        update.labels = Labels{{"odd", version % 2 == 1 ? "yes" : "no"}};
+        update.now = At(50);
+        ASSERT_TRUE(storage_->models().UpdateVersion(update).ok());
+      }
+    }
+  }
+
+  static FilterNode Odd() {
+    FilterNode node = Equal("labels", "yes");
+    node.key = "odd";
+    return node;
+  }
+
+  // Names or versions over all pages of each of several sizes, which must agree.
+  template <typename List, typename Key>
+  std::string All(const List& list, const Key& key) {
+    std::set<std::string> answers;
+    for (const int32_t size : {1, 2, 100}) {
+      std::string all;
+      PageRequest request{size, ""};
+      do {
+        const auto page = list(request);
+        EXPECT_TRUE(page.ok()) << page.status();
+        if (!page.ok()) {
+          return "";
+        }
+        for (const auto& item : page->items) {
+          absl::StrAppend(&all, key(item));
+        }
+        request.token = page->next_token;
+      } while (!request.token.empty());
+      answers.insert(all);
+    }
+    EXPECT_EQ(answers.size(), 1U);
+    return *answers.begin();
+  }
+
+  std::string Models(const ListOrder& order, std::optional<FilterNode> filter,
+                     const Labels& labels = {}) {
+    VersionFilter all{"", labels};
+    all.query.order = order;
+    all.query.filter = std::move(filter);
+    all.query.rows_at_once = 3;
+    return All([&](const PageRequest& page) { return storage_->models().ListModels(page, all); },
+               [](const ModelRecord& model) { return model.name; });
+  }
+
+  std::string Versions(const std::string& model, const ListOrder& order,
+                       std::optional<FilterNode> filter) {
+    VersionFilter all;
+    all.query.order = order;
+    all.query.filter = std::move(filter);
+    all.query.rows_at_once = 2;
+    return All(
+        [&](const PageRequest& page) { return storage_->models().ListVersions(model, page, all); },
+        [](const VersionRecord& version) { return version.version; });
+  }
+};
+
+TEST_F(ListOfVersions, ModelsAreThoseWhoseNewestVersionPasses) {
+  AddModels();
+  using Key = ListOrder::Key;
+  EXPECT_EQ(Models({}, std::nullopt), "abcd");
+  EXPECT_EQ(Models({Key::kName, true}, std::nullopt), "dcba");
+  EXPECT_EQ(Models({Key::kCreateTime, false}, std::nullopt), "cadb");
+  EXPECT_EQ(Models({Key::kCreateTime, true}, std::nullopt), "bdac");
+  EXPECT_EQ(Models({}, Odd()), "bcd");
+  EXPECT_EQ(Models({}, Not(Odd())), "a");
+  EXPECT_EQ(Models({Key::kCreateTime, true}, Odd()), "bdc");
+  EXPECT_EQ(Models({}, Odd(), {{"odd", "no"}}), "");
+  EXPECT_EQ(Models({}, Not(Equal("job", "j3"))), "abd");
+}
+
+TEST_F(ListOfVersions, VersionsComeByTheirNumbers) {
+  AddModels();
+  using Key = ListOrder::Key;
+  EXPECT_EQ(Versions("c", {}, Odd()), "31");
+  EXPECT_EQ(Versions("c", {Key::kName, false}, std::nullopt), "123");
+  EXPECT_EQ(Versions("c", {Key::kCreateTime, true}, Not(Equal("job", "j2"))), "31");
+  EXPECT_EQ(Versions("a", {Key::kCreateTime, false}, std::nullopt), "12");
+  VersionFilter other;
+  other.query.filter = Odd();
+  const auto page = storage_->models().ListVersions("c", {1, ""}, other);
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_EQ(GetReason(storage_->models().ListVersions("c", {1, page->next_token}).status()),
+            "BAD_PAGE_TOKEN");
+}
+
+TEST_F(ListOfVersions, DataSetsComeInTheOrderThatIsAskedFor) {
+  for (const char* id : {"c", "a", "hidden", "b", "d"}) {
+    DatasetRecord dataset = MakeDataset(id);
+    dataset.rows = id[0];
+    dataset.labels = {{"odd", id[0] % 2 == 1 ? "yes" : "no"}};
+    ASSERT_TRUE(storage_->datasets().CreateDataset(dataset).ok());
+  }
+  ASSERT_TRUE(storage_->datasets().HideDataset("hidden").ok());
+  using Key = ListOrder::Key;
+  const auto ids = [this](const ListOrder& order, std::optional<FilterNode> filter) {
+    ListQuery query;
+    query.order = order;
+    query.filter = std::move(filter);
+    query.rows_at_once = 2;
+    return All(
+        [&](const PageRequest& page) { return storage_->datasets().ListDatasets(page, query); },
+        [](const DatasetRecord& dataset) { return dataset.id; });
+  };
+  EXPECT_EQ(ids({}, std::nullopt), "dbac");
+  EXPECT_EQ(ids({Key::kCreateTime, false}, std::nullopt), "cabd");
+  EXPECT_EQ(ids({Key::kName, false}, std::nullopt), "abcd");
+  EXPECT_EQ(ids({Key::kName, true}, Odd()), "ca");
+  EXPECT_EQ(ids({}, Not(Odd())), "db");
+  FilterNode rows = Equal("rows", "");
+  rows.comparison = Comparison::kGreater;
+  rows.value.number = 'b';
+  EXPECT_EQ(ids({}, rows), "dc");
+  EXPECT_EQ(ids({}, Not(Equal("display_name", "the set a"))), "dbc");
+  const auto page = storage_->datasets().ListDatasets({1, ""});
+  ListQuery other;
+  other.order = {Key::kName, false};
+  EXPECT_EQ(GetReason(storage_->datasets().ListDatasets({1, page->next_token}, other).status()),
+            "BAD_PAGE_TOKEN");
 }
 
 }  // namespace
