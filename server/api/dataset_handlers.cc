@@ -8,6 +8,7 @@
 #include "server/api/page_filler.h"
 #include "server/translation/dataset_translator.h"
 #include "server/translation/label_update.h"
+#include "server/translation/list_fields.h"
 #include "server/translation/resource_names.h"
 
 namespace mercer::server {
@@ -51,10 +52,14 @@ absl::StatusOr<v1::Dataset> DatasetHandlers::GetDataset(
 
 absl::StatusOr<v1::ListDatasetsResponse> DatasetHandlers::ListDatasets(
     const v1::ListDatasetsRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const ListQuery query,
+                          ReadDatasetQuery(request.filter(), request.order_by()));
   v1::ListDatasetsResponse response;
   const absl::StatusOr<std::string> next = FillPage<DatasetRecord, v1::Dataset>(
       {request.page_size(), request.page_token()}, context_.limits.message_bytes,
-      [this](const PageRequest& page) { return context_.storage->datasets().ListDatasets(page); },
+      [&](const PageRequest& page) {
+        return context_.storage->datasets().ListDatasets(page, query);
+      },
       [](const DatasetRecord& record) -> absl::StatusOr<std::optional<v1::Dataset>> {
         return WriteDataset(record, v1::DATASET_VIEW_BASIC);
       },

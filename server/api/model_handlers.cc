@@ -12,6 +12,7 @@
 #include "core/base/status/status_macros.h"
 #include "server/api/page_filler.h"
 #include "server/prediction/model_lookup.h"
+#include "server/translation/list_fields.h"
 #include "server/translation/model_translator.h"
 #include "server/translation/recipe_translator.h"
 #include "server/translation/resource_names.h"
@@ -51,7 +52,9 @@ absl::StatusOr<VersionFilter> ReadFilter(const v1::ListModelsRequest& request) {
   violations.Check(request.learner().empty() || IsResourceId(request.learner()), "learner",
                    std::string(kResourceIdRule));
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  return VersionFilter{request.learner(), {request.labels().begin(), request.labels().end()}};
+  VersionFilter filter{request.learner(), {request.labels().begin(), request.labels().end()}};
+  MERCER_ASSIGN_OR_RETURN(filter.query, ReadModelQuery(request.filter(), request.order_by()));
+  return filter;
 }
 
 // What UpdateModel changes, from the fields that the mask names.

@@ -21,7 +21,8 @@ namespace mercer::server {
 // Appends to `items` at most as many as `request` asks for, fewer when they would exceed
 // `limit_bytes`, but one at least; answers the token of the next page. `list` gives records, `write`
 // a record's message, or none when it is gone by now. Few records are read at once, because they
-// may be large too.
+// may be large too. A page of `list` that is shorter than it was asked for, but not the last, has looked at as many records as
+// one read may (list_filter.h); after some of these the page ends as it is, maybe empty.
 template <typename Record, typename Message>
 absl::StatusOr<std::string> FillPage(
     const PageRequest& request, int64_t limit_bytes,
@@ -29,13 +30,15 @@ absl::StatusOr<std::string> FillPage(
     absl::FunctionRef<absl::StatusOr<std::optional<Message>>(const Record&)> write,
     google::protobuf::RepeatedPtrField<Message>* items) {
   constexpr int kRecordsAtOnce = 32;
+  constexpr int kMostShortReads = 20;
   constexpr int64_t kItemOverhead = 8;  // tag and length
   MERCER_ASSIGN_OR_RETURN(int wanted, EffectivePageSize(request));
   int64_t room = limit_bytes - 1024;  // for the token
   std::string token = request.token;
+  int short_reads = 0;
   while (true) {
-    MERCER_ASSIGN_OR_RETURN(const Page<Record> page,
-                            list({std::min(wanted, kRecordsAtOnce), token}));
+    const int asked = std::min(wanted, kRecordsAtOnce);
+    MERCER_ASSIGN_OR_RETURN(const Page<Record> page, list({asked, token}));
     std::vector<Message> messages;
     int64_t bytes = 0;
     int taken = 0;
@@ -63,7 +66,8 @@ absl::StatusOr<std::string> FillPage(
     room -= bytes;
     wanted -= taken;
     token = page.next_token;
-    if (token.empty() || wanted <= 0) {
+    short_reads += static_cast<int>(page.items.size()) < asked ? 1 : 0;
+    if (token.empty() || wanted <= 0 || short_reads == kMostShortReads) {
       return token;
     }
   }

@@ -9,6 +9,7 @@
 #include "server/api/page_filler.h"
 #include "server/translation/job_translator.h"
 #include "server/translation/label_update.h"
+#include "server/translation/list_fields.h"
 #include "server/translation/option_translator.h"
 #include "server/translation/recipe_translator.h"
 #include "server/translation/request_paths.h"
@@ -182,8 +183,8 @@ absl::StatusOr<v1::Job> TrainingHandlers::GetJob(const v1::GetJobRequest& reques
 
 absl::StatusOr<v1::ListJobsResponse> TrainingHandlers::ListJobs(
     const v1::ListJobsRequest& request) const {
-  MERCER_ASSIGN_OR_RETURN(const JobFilter filter,
-                          ReadJobFilter(request.states(), request.labels()));
+  MERCER_ASSIGN_OR_RETURN(JobFilter filter, ReadJobFilter(request.states(), request.labels()));
+  MERCER_ASSIGN_OR_RETURN(filter.query, ReadJobQuery(request.filter(), request.order_by()));
   v1::ListJobsResponse response;
   const absl::StatusOr<std::string> next = FillPage<JobRecord, v1::Job>(
       {request.page_size(), request.page_token()}, context_.limits.message_bytes,

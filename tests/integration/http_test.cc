@@ -81,6 +81,14 @@ TEST_F(HttpTest, ADataSetBecomesAModelThatPredicts) {
   EXPECT_EQ(GetJson("/v1/" + job)["model"], "models/clouds/versions/1");
   EXPECT_EQ(GetJson("/v1/jobs?states=JOB_STATE_SUCCEEDED")["jobs"].size(), 1u);
   EXPECT_FALSE(GetJson("/v1/jobs?states=JOB_STATE_RUNNING").contains("jobs"));
+  EXPECT_EQ(GetJson("/v1/jobs?filter=state%20%3D%20SUCCEEDED&orderBy=name%20desc")["jobs"].size(),
+            1u);
+  EXPECT_FALSE(GetJson("/v1/jobs?filter=NOT+state%3ASUCCEEDED").contains("jobs"));
+  EXPECT_EQ(GetJson("/v1/models?filter=name%3Amodels/clouds&orderBy=create_time")["models"].size(),
+            1u);
+  EXPECT_FALSE(GetJson("/v1/models?filter=labels%3Anone").contains("models"));
+  EXPECT_EQ(GetJson("/v1/datasets?filter=rows%3E1&order_by=name")["datasets"].size(), 1u);
+  EXPECT_FALSE(GetJson("/v1/datasets?filter=rows%3C1").contains("datasets"));
   EXPECT_EQ(GetJson("/v1/models")["models"][0]["name"], "models/clouds/versions/1");
 
   const json alias =

@@ -1,10 +1,13 @@
 // Lists: pages that keep within the message limit, filters that are checked.
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include <gmock/gmock.h>
 #include <google/protobuf/wrappers.pb.h>
 #include <gtest/gtest.h>
 
 #include "core/base/numeric/random.h"
 #include "core/base/status/errors.h"
+#include "server/api/dataset_handlers.h"
 #include "server/api/page_filler.h"
 #include "tests/server/api/api_fixture.h"
 
@@ -95,6 +98,32 @@ TEST_F(FillPageTest, EveryItemComesOnceWhateverTheSizes) {
   }
 }
 
+// A filter that matches nothing, over more records than are there for anybody to wait for.
+TEST_F(FillPageTest, ReadsThatFindNothingEndThePage) {
+  google::protobuf::RepeatedPtrField<StringValue> items;
+  int reads = 0;
+  const auto next = FillPage<std::string, StringValue>(
+      {10, ""}, 4096,
+      [&reads](const PageRequest&) -> absl::StatusOr<Page<std::string>> {
+        Page<std::string> page;
+        page.next_token = absl::StrCat(++reads);
+        if (reads == 3) {
+          page.items = {"x"};
+        }
+        return page;
+      },
+      [](const std::string& text) -> absl::StatusOr<std::optional<StringValue>> {
+        StringValue value;
+        value.set_value(text);
+        return value;
+      },
+      &items);
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ(reads, 20);
+  EXPECT_EQ(*next, "20");
+  EXPECT_EQ(items.size(), 1);
+}
+
 TEST_F(FillPageTest, NegativeSizeIsRefused) {
   google::protobuf::RepeatedPtrField<StringValue> items;
   const auto next = FillPage<std::string, StringValue>(
@@ -148,6 +177,136 @@ TEST_F(ListsTest, RequestAboveOneMebibyteIsRefused) {
   EXPECT_EQ(job.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(GetReason(job.status()), "REQUEST_TOO_LARGE");
   EXPECT_EQ(TrainingHandlers(context_).ListJobs({})->jobs_size(), 0);
+}
+
+TEST_F(ListsTest, JobsAreFilteredByEachOfTheirFields) {
+  StoreClouds(20);
+  const TrainingHandlers handlers(context_);
+  v1::TrainRequest request = CloudsRequest();
+  (*request.mutable_labels())["team"] = "vision";
+  request.set_priority(-3);
+  const auto first = handlers.Train(request);
+  ASSERT_TRUE(first.ok()) << first.status();
+  jobs_->WaitUntilIdle();
+  request.clear_labels();
+  request.set_priority(2);
+  const auto second = handlers.Train(request);
+  ASSERT_TRUE(second.ok()) << second.status();
+  jobs_->WaitUntilIdle();
+  const auto names = [&](const std::string& filter, const std::string& order_by = "") {
+    v1::ListJobsRequest list;
+    list.set_filter(filter);
+    list.set_order_by(order_by);
+    std::vector<std::string> found;
+    const auto page = handlers.ListJobs(list);
+    EXPECT_TRUE(page.ok()) << page.status();
+    if (page.ok()) {
+      for (const v1::Job& job : page->jobs()) {
+        found.push_back(job.name());
+      }
+    }
+    return found;
+  };
+  using testing::ElementsAre;
+  using testing::IsEmpty;
+  const std::string& a = first->name();
+  const std::string& b = second->name();
+  EXPECT_THAT(names(" "), ElementsAre(b, a));
+  EXPECT_THAT(names("", "create_time"), ElementsAre(a, b));
+  EXPECT_THAT(names("", "name"), ElementsAre(std::min(a, b), std::max(a, b)));
+  EXPECT_THAT(names("name = " + a), ElementsAre(a));
+  EXPECT_THAT(names("state = QUEUED OR state = JOB_STATE_SUCCEEDED"), ElementsAre(b, a));
+  EXPECT_THAT(names("state != SUCCEEDED"), IsEmpty());
+  EXPECT_THAT(names("learner = " + first->learner()), ElementsAre(b, a));
+  EXPECT_THAT(names("-learner = " + first->learner()), IsEmpty());
+  EXPECT_THAT(names("model:* AND model = models/clouds"), ElementsAre(b, a));
+  EXPECT_THAT(names("model = models/clouds/versions/1"), ElementsAre(a));
+  EXPECT_THAT(names("model = models/none"), IsEmpty());
+  EXPECT_THAT(names("datasets:" + request.data(0).dataset()), ElementsAre(b, a));
+  EXPECT_THAT(names("datasets:datasets/none"), IsEmpty());
+  EXPECT_THAT(names("owner = nobody-of-that-name"), IsEmpty());
+  EXPECT_THAT(names("priority < 0"), ElementsAre(a));
+  EXPECT_THAT(names("create_time > 2020-01-01T00:00:00Z"), ElementsAre(b, a));
+  EXPECT_THAT(names("create_time <= 2020-01-01T00:00:00Z"), IsEmpty());
+  EXPECT_THAT(names("start_time:* AND end_time:*"), ElementsAre(b, a));
+  EXPECT_THAT(names("NOT end_time > 2020-01-01T00:00:00Z"), IsEmpty());
+  EXPECT_THAT(names("labels:team"), ElementsAre(a));
+  EXPECT_THAT(names("labels.team = vision AND priority = -3"), ElementsAre(a));
+  EXPECT_THAT(names("labels.team != vision"), ElementsAre(b));
+  // A value is what it says, and nothing to the database.
+  EXPECT_THAT(names("labels.team = 'visio_' OR labels.team = '%'"), IsEmpty());
+  EXPECT_THAT(names("learner = \"' OR 1 = 1 --\""), IsEmpty());
+  EXPECT_THAT(names("labels.\"') OR 1 = 1 --\":*"), IsEmpty());
+  // What has both is there once, and an offset belongs to its time.
+  EXPECT_THAT(names("labels:team OR labels.team = vision OR priority = -3"), ElementsAre(a));
+  const std::string time = absl::FormatTime(
+      absl::RFC3339_full, absl::FromUnixSeconds(first->create_time().seconds() - 1),
+      absl::FixedTimeZone(7200));
+  EXPECT_THAT(names("create_time > " + time), ElementsAre(b, a));
+
+  // With the typed fields: all of it.
+  v1::ListJobsRequest both;
+  (*both.mutable_labels())["team"] = "vision";
+  both.set_filter("priority = 2");
+  EXPECT_EQ(handlers.ListJobs(both)->jobs_size(), 0);
+  both.set_filter("priority = -3");
+  EXPECT_EQ(handlers.ListJobs(both)->jobs_size(), 1);
+
+  v1::ListJobsRequest pages;
+  pages.set_page_size(1);
+  pages.set_filter("state = SUCCEEDED");
+  pages.set_page_token(handlers.ListJobs(pages)->next_page_token());
+  EXPECT_EQ(handlers.ListJobs(pages)->jobs(0).name(), a);
+  pages.set_filter("state = RUNNING");
+  EXPECT_EQ(GetReason(handlers.ListJobs(pages).status()), "BAD_PAGE_TOKEN");
+}
+
+TEST_F(ListsTest, DataSetsAreFilteredByEachOfTheirFields) {
+  StoreClouds(20);
+  const DatasetHandlers handlers(context_);
+  const auto count = [&](const std::string& filter) {
+    v1::ListDatasetsRequest list;
+    list.set_filter(filter);
+    const auto page = handlers.ListDatasets(list);
+    EXPECT_TRUE(page.ok()) << page.status();
+    return page.ok() ? page->datasets_size() : -1;
+  };
+  const v1::Dataset stored = handlers.ListDatasets({})->datasets(0);
+  EXPECT_EQ(count("name = " + stored.name()), 1);
+  EXPECT_EQ(count("name = datasets/none"), 0);
+  EXPECT_EQ(count("display_name = 'no such name'"), 0);
+  EXPECT_EQ(count("rows = 20"), 1);
+  EXPECT_EQ(count("rows < 20"), 0);
+  EXPECT_EQ(count(absl::StrCat("size_bytes = ", stored.size_bytes())), 1);
+  EXPECT_EQ(count("owner = nobody-of-that-name"), 0);
+  EXPECT_EQ(count("create_time < 1970-01-02T00:00:00Z OR NOT labels:none"), 1);
+  EXPECT_EQ(count("labels:none"), 0);
+  v1::ListDatasetsRequest bad;
+  bad.set_filter("columns = 3");
+  EXPECT_EQ(GetReason(handlers.ListDatasets(bad).status()), "BAD_FILTER");
+  bad.set_filter("");
+  bad.set_order_by("rows");
+  EXPECT_EQ(GetReason(handlers.ListDatasets(bad).status()), "BAD_ORDER_BY");
+}
+
+TEST_F(ListsTest, BadFilterTextsAreNamed) {
+  const TrainingHandlers handlers(context_);
+  const auto refusal = [&](const std::string& filter, const std::string& order_by) {
+    v1::ListJobsRequest list;
+    list.set_filter(filter);
+    list.set_order_by(order_by);
+    const absl::Status status = handlers.ListJobs(list).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return absl::StrCat(GetReason(status), " ", std::string(status.message()));
+  };
+  EXPECT_THAT(refusal("state = SLEEPING", ""),
+              HasSubstr("BAD_FILTER filter: at character 9, 'SLEEPING': 'state' must be one of "
+                        "QUEUED, RUNNING, CANCELLING, VERIFYING, SUCCEEDED, FAILED, CANCELLED"));
+  EXPECT_THAT(refusal("name = x", ""), HasSubstr("'name' must be of the form jobs/{id}"));
+  EXPECT_THAT(refusal("datasets:x", ""), HasSubstr("must be of the form datasets/{id}"));
+  EXPECT_THAT(refusal("model = models/m@live", ""), HasSubstr("or models/{model}/versions/{n}"));
+  EXPECT_THAT(refusal("display_name = x", ""), HasSubstr("there is no field 'display_name'"));
+  EXPECT_THAT(refusal("", "priority"), HasSubstr("BAD_ORDER_BY order_by: must be"));
 }
 
 TEST_F(ListsTest, BadFiltersAreNamed) {

@@ -138,6 +138,47 @@ TEST_F(VersionsTest, ListsAreFilteredByLabelsAndLearner) {
   filter.set_learner("svm");
   ASSERT_TRUE(Call(&v1::ModelService::Stub::ListModels, filter, &response).ok());
   EXPECT_EQ(response.models_size(), 0);
+  const auto names = [this](const std::string& text, const std::string& model,
+                            const std::string& order_by) {
+    v1::ListModelsRequest list;
+    list.set_filter(text);
+    list.set_model(model);
+    list.set_order_by(order_by);
+    v1::ListModelsResponse listed;
+    const grpc::Status status = Call(&v1::ModelService::Stub::ListModels, list, &listed);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    std::string all;
+    for (const v1::Model& found : listed.models()) {
+      all += found.name().substr(found.name().rfind('/') + 1);
+    }
+    return all;
+  };
+  v1::SetAliasRequest alias;
+  alias.set_name("models/clouds@live");
+  alias.set_version("models/clouds/versions/1");
+  v1::Alias moved;
+  ASSERT_TRUE(Call(&v1::ModelService::Stub::SetAlias, alias, &moved).ok());
+  ASSERT_TRUE(GetModel("models/clouds/versions/1").ok());
+  EXPECT_EQ(names("labels.team:blue", "models/clouds", ""), "1");
+  EXPECT_EQ(names("-labels:team", "models/clouds", ""), "2");
+  EXPECT_EQ(names("labels:team", "", ""), "");
+  EXPECT_EQ(names("", "models/clouds", "name"), "12");
+  EXPECT_EQ(names("", "", "create_time desc"), "2");
+  EXPECT_EQ(names("name = models/clouds", "models/clouds", ""), "21");
+  EXPECT_EQ(names("name = models/clouds/versions/2", "", "create_time"), "2");
+  EXPECT_EQ(names("name = models/clouds/versions/1", "", "create_time"), "");
+  EXPECT_EQ(names("learner = lp_mkl AND create_time > 2020-01-01T00:00:00Z", "", ""), "2");
+  EXPECT_EQ(names("job = " + model_.lineage().job(), "models/clouds", ""), "1");
+  EXPECT_EQ(names(absl::StrCat("size_bytes > ", model_.size_bytes()), "models/clouds", ""), "");
+  EXPECT_EQ(names("aliases:*", "models/clouds", ""), "1");
+  EXPECT_EQ(names("aliases != models/clouds@live", "models/clouds", ""), "2");
+  EXPECT_EQ(names("aliases = models/other@live", "models/clouds", ""), "");
+  EXPECT_EQ(names("owner = nobody-of-that-name OR description = none", "models/clouds", ""), "");
+  filter.set_learner("");
+  filter.set_filter("state = FAILED");
+  EXPECT_THAT(Call(&v1::ModelService::Stub::ListModels, filter, &response).error_message(),
+              testing::HasSubstr("there is no field 'state'"));
+  filter.set_filter("");
   filter.set_learner("No Learner");
   EXPECT_EQ(Call(&v1::ModelService::Stub::ListModels, filter, &response).error_code(),
             StatusCode::INVALID_ARGUMENT);

@@ -1,0 +1,129 @@
+#include "server/translation/list_fields.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+
+#include "core/base/status/status_macros.h"
+#include "server/storage/records.h"
+#include "server/translation/resource_names.h"
+
+namespace mercer::server {
+namespace {
+
+using FieldKind = ListField::Kind;
+
+constexpr std::string_view kStatePrefix = "JOB_STATE_";
+
+// "FAILED" or "JOB_STATE_FAILED".
+absl::StatusOr<FilterValue> ReadState(std::string_view text) {
+  const bool has_prefix = text.substr(0, kStatePrefix.size()) == kStatePrefix;
+  const std::string_view word = has_prefix ? text.substr(kStatePrefix.size()) : text;
+  std::string words;
+  for (int number = 1; number <= static_cast<int>(JobState::kCancelled); ++number) {
+    const std::string_view name = JobStateName(static_cast<JobState>(number));
+    if (name == word) {
+      return FilterValue{"", number};
+    }
+    absl::StrAppend(&words, words.empty() ? "" : ", ", std::string(name));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("must be one of ", words));
+}
+
+absl::StatusOr<FilterValue> ReadJobName(std::string_view text) {
+  absl::StatusOr<std::string> id = ParseJobName(text, "");
+  if (!id.ok()) {
+    return absl::InvalidArgumentError("must be of the form jobs/{id}");
+  }
+  return FilterValue{*std::move(id), 0};
+}
+
+absl::StatusOr<FilterValue> ReadDatasetName(std::string_view text) {
+  absl::StatusOr<std::string> id = ParseDatasetName(text, "");
+  if (!id.ok()) {
+    return absl::InvalidArgumentError("must be of the form datasets/{id}");
+  }
+  return FilterValue{*std::move(id), 0};
+}
+
+// Without a version, the number 0.
+absl::StatusOr<FilterValue> ReadModelName(std::string_view text) {
+  absl::StatusOr<ModelReference> model = ParseModelName(text, "");
+  if (!model.ok() || !model->alias.empty()) {
+    return absl::InvalidArgumentError(
+        "must be of the form models/{model} or models/{model}/versions/{n}");
+  }
+  return FilterValue{std::move(model->model), model->version};
+}
+
+absl::StatusOr<FilterValue> ReadModelAlias(std::string_view text) {
+  const absl::StatusOr<ModelReference> alias = ParseAliasName(text, "");
+  if (!alias.ok()) {
+    return absl::InvalidArgumentError("must be of the form models/{model}@{alias}");
+  }
+  return FilterValue{absl::StrCat(alias->model, "@", alias->alias), 0};
+}
+
+constexpr ListField kJobFilterFields[] = {
+    {"name", FieldKind::kName, ReadJobName},
+    {"state", FieldKind::kWord, ReadState},
+    {"learner", FieldKind::kText},
+    {"model", FieldKind::kName, ReadModelName},
+    {"datasets", FieldKind::kNames, ReadDatasetName},
+    {"owner", FieldKind::kText},
+    {"priority", FieldKind::kNumber},
+    {"create_time", FieldKind::kTime},
+    {"start_time", FieldKind::kTime},
+    {"end_time", FieldKind::kTime},
+    {"labels", FieldKind::kLabels},
+};
+
+constexpr ListField kModelFilterFields[] = {
+    {"name", FieldKind::kName, ReadModelName},
+    {"learner", FieldKind::kText},
+    {"description", FieldKind::kText},
+    {"owner", FieldKind::kText},
+    {"job", FieldKind::kName, ReadJobName},
+    {"size_bytes", FieldKind::kNumber},
+    {"create_time", FieldKind::kTime},
+    {"aliases", FieldKind::kNames, ReadModelAlias},
+    {"labels", FieldKind::kLabels},
+};
+
+constexpr ListField kDatasetFilterFields[] = {
+    {"name", FieldKind::kName, ReadDatasetName},
+    {"display_name", FieldKind::kText},
+    {"rows", FieldKind::kNumber},
+    {"size_bytes", FieldKind::kNumber},
+    {"owner", FieldKind::kText},
+    {"create_time", FieldKind::kTime},
+    {"labels", FieldKind::kLabels},
+};
+
+absl::StatusOr<ListQuery> ReadQuery(std::string_view filter, std::string_view order_by,
+                                    absl::Span<const ListField> fields) {
+  ListQuery query;
+  if (filter.find_first_not_of(" \t\r\n") != std::string_view::npos) {
+    MERCER_ASSIGN_OR_RETURN(query.filter, ParseFilter(filter, fields));
+  }
+  MERCER_ASSIGN_OR_RETURN(query.order, ParseListOrder(order_by));
+  return query;
+}
+
+}  // namespace
+
+absl::StatusOr<ListQuery> ReadJobQuery(std::string_view filter, std::string_view order_by) {
+  return ReadQuery(filter, order_by, kJobFilterFields);
+}
+
+absl::StatusOr<ListQuery> ReadModelQuery(std::string_view filter, std::string_view order_by) {
+  return ReadQuery(filter, order_by, kModelFilterFields);
+}
+
+absl::StatusOr<ListQuery> ReadDatasetQuery(std::string_view filter, std::string_view order_by) {
+  return ReadQuery(filter, order_by, kDatasetFilterFields);
+}
+
+}  // namespace mercer::server
