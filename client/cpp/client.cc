@@ -132,8 +132,13 @@ absl::StatusOr<v1::Dataset> Client::GetDataset(const std::string& name) {
 }
 
 absl::StatusOr<std::vector<v1::Dataset>> Client::ListDatasets(int limit) {
+  return ListDatasets(v1::ListDatasetsRequest(), limit);
+}
+
+absl::StatusOr<std::vector<v1::Dataset>> Client::ListDatasets(v1::ListDatasetsRequest filter,
+                                                              int limit) {
   return AllPages<v1::Dataset>(
-      v1::ListDatasetsRequest(), limit,
+      std::move(filter), limit,
       [&](const auto& request) {
         return Call(*stubs_->datasets, &v1::DatasetService::Stub::ListDatasets, request);
       },

@@ -98,13 +98,15 @@ class Client {
   absl::StatusOr<std::vector<v1::Dataset>> ListDatasets(int limit);
   // Changes the labels.
   absl::StatusOr<v1::Dataset> UpdateDataset(const v1::UpdateDatasetRequest& request);
+  // `filter` gives filter and order_by.
+  absl::StatusOr<std::vector<v1::Dataset>> ListDatasets(v1::ListDatasetsRequest filter, int limit);
   // Deletions whose answer was lost are made again; finding nothing then is success. `when_unused`: one that a job needs is
   // hidden at once and deleted when the last such job has ended; else that is an error.
   absl::Status DeleteDataset(const std::string& name, bool when_unused = false);
 
   absl::StatusOr<v1::Job> Train(v1::TrainRequest request);
   absl::StatusOr<v1::Job> GetJob(const std::string& name);
-  // `filter` gives states and labels.
+  // `filter` gives states, labels, filter and order_by.
   absl::StatusOr<std::vector<v1::Job>> ListJobs(v1::ListJobsRequest filter, int limit);
   absl::StatusOr<v1::Job> CancelJob(const std::string& name);
   // Keeps the best model so far; returns before it is there.
@@ -129,7 +131,7 @@ class Client {
   absl::StatusOr<v1::Model> GetModelAsOf(const std::string& alias, absl::Time time);
   // The newest versions of all models, or all versions of `model`.
   absl::StatusOr<std::vector<v1::Model>> ListModels(const std::string& model, int limit);
-  // `filter` gives model, labels and learner.
+  // `filter` gives model, labels, learner, filter and order_by.
   absl::StatusOr<std::vector<v1::Model>> ListModels(v1::ListModelsRequest filter, int limit);
   absl::StatusOr<v1::Model> UpdateModel(const v1::UpdateModelRequest& request);
   absl::Status DeleteModel(const std::string& name);

@@ -8,6 +8,7 @@
 #include "client/cpp/cli/dataset_text.h"
 #include "client/cpp/cli/file_format.h"
 #include "client/cpp/cli/label_flags.h"
+#include "client/cpp/cli/list_texts.h"
 #include "client/cpp/cli/model_versions.h"
 #include "client/cpp/cli/text.h"
 #include "client/cpp/cli/upload_parts.h"
@@ -54,6 +55,7 @@ struct DatasetUpdateFlags {
 };
 
 struct DatasetListFlags {
+  ListTexts texts;
   int limit = 50;
 };
 
@@ -200,8 +202,10 @@ absl::StatusOr<ExitCode> Upload(Session& session, const UploadFlags& flags) {
 }
 
 absl::StatusOr<ExitCode> List(Session& session, const DatasetListFlags& flags) {
+  v1::ListDatasetsRequest filter;
+  SetListTexts(flags.texts, filter);
   MERCER_ASSIGN_OR_RETURN(std::vector<v1::Dataset> datasets,
-                          session.client().ListDatasets(flags.limit + 1));
+                          session.client().ListDatasets(std::move(filter), flags.limit + 1));
   const bool more = CutToLimit(flags.limit, datasets);
   Table table({"DATA SET", "ROWS", "COLUMNS", "SIZE", "CREATED", "NAME"});
   for (const v1::Dataset& dataset : datasets) {
@@ -342,8 +346,9 @@ void AddDataCommands(CommandLine& line) {
   AddUpload(line, *data);
   AddImageUpload(line, *data);
   auto list = std::make_shared<DatasetListFlags>();
-  line.Add(*data, "list", "List data sets, newest first", list, &List)
-      ->add_option("--limit", list->limit, "At most this many")
+  CLI::App* listing = line.Add(*data, "list", "List data sets, newest first", list, &List);
+  AddListTexts(list->texts, *listing);
+  listing->add_option("--limit", list->limit, "At most this many")
       ->check(CLI::Range(1, kMaxListed))
       ->capture_default_str();
   auto shown = std::make_shared<NameFlags>();

@@ -49,6 +49,8 @@ constexpr Words kFlags[] = {
     {"display_name", "--display-name"},
     {"request_id", "--request-id"},
     {"dataset_id", "--id"},
+    {"filter", "--filter"},
+    {"order_by", "--order-by"},
     {"csv.delimiter", "--delimiter"},
     {"csv.roles", "--role"},
     {"csv.categorical", "--categorical"},

@@ -7,6 +7,7 @@
 #include "client/cpp/cli/field_words.h"
 #include "client/cpp/cli/job_board.h"
 #include "client/cpp/cli/label_flags.h"
+#include "client/cpp/cli/list_texts.h"
 #include "client/cpp/cli/model_text.h"
 #include "client/cpp/cli/progress_display.h"
 #include "client/cpp/cli/text.h"
@@ -35,6 +36,7 @@ struct JobUpdateFlags {
 struct JobListFlags {
   std::vector<std::string> states;
   std::vector<std::string> labels;
+  ListTexts texts;
   int limit = 50;
   bool watch = false;
 };
@@ -103,6 +105,7 @@ absl::StatusOr<ExitCode> ListJobs(Session& session, const JobListFlags& flags) {
     MERCER_ASSIGN_OR_RETURN(const auto label, SplitAssignment("--label", text));
     (*filter.mutable_labels())[label.first] = label.second;
   }
+  SetListTexts(flags.texts, filter);
   if (flags.watch) {
     v1::WatchJobsRequest watched;
     *watched.mutable_states() = filter.states();
@@ -187,7 +190,8 @@ ExitCode Detach(Session& session, const std::string& job) {
 
 // What stands before a command that changes jobs narrows the list alone.
 void RefuseListFlags(CLI::App& command, CLI::App& jobs) {
-  for (const char* of_list : {"--state", "--label", "--limit", "--watch"}) {
+  for (const char* of_list :
+       {"--state", "--label", "--filter", "--order-by", "--limit", "--watch"}) {
     command.excludes(jobs.get_option(of_list));
   }
 }
@@ -251,9 +255,12 @@ void AddJobCommands(CommandLine& line) {
   jobs->add_option("--limit", list->limit, "At most this many")
       ->check(CLI::Range(1, kMaxListed))
       ->capture_default_str();
+  AddListTexts(list->texts, *jobs);
   jobs->add_flag(
-      "--watch", list->watch,
-      "Go on with every change: a table that is drawn again on a terminal, else a line per change");
+          "--watch", list->watch,
+          "Go on with every change: a table that is drawn again on a terminal, else a line per "
+          "change")
+      ->excludes("--filter", "--order-by");
   AddUpdate(line, *jobs);
   AddRemoval(line, *jobs);
 

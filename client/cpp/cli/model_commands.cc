@@ -4,6 +4,7 @@
 
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/filter_picture.h"
+#include "client/cpp/cli/list_texts.h"
 #include "client/cpp/cli/model_text.h"
 #include "client/cpp/cli/model_versions.h"
 #include "client/cpp/cli/table_picture.h"
@@ -20,6 +21,7 @@ struct ModelListFlags {
   std::string model;
   std::vector<std::string> labels;
   std::string learner;
+  ListTexts texts;
   std::string search;
   std::string sort;
   int limit = 50;
@@ -52,6 +54,7 @@ absl::StatusOr<ExitCode> List(Session& session, const ModelListFlags& flags) {
     MERCER_ASSIGN_OR_RETURN(const auto label, SplitAssignment("--label", text));
     (*filter.mutable_labels())[label.first] = label.second;
   }
+  SetListTexts(flags.texts, filter);
   const bool all = !flags.search.empty() || !flags.sort.empty();  // are needed to choose the first
   MERCER_ASSIGN_OR_RETURN(
       std::vector<v1::Model> models,
@@ -163,11 +166,13 @@ void AddModelCommands(CommandLine& line) {
   list->add_option("--label", listed->labels, "Only with this label, NAME=VALUE (repeatable)")
       ->allow_extra_args(false);
   list->add_option("--learner", listed->learner, "Only of this learner");
+  AddListTexts(listed->texts, *list);
   list->add_option("--search", listed->search,
                    "Only with this text in name, target, learner, labels or description");
   list->add_option("--sort", listed->sort,
                    "name, created (newest first), gap (smallest first) or quality (best first)")
-      ->check(CLI::IsMember({"name", "created", "gap", "quality"}));
+      ->check(CLI::IsMember({"name", "created", "gap", "quality"}))
+      ->excludes("--order-by");
   list->add_option("--limit", listed->limit, "At most this many")
       ->check(CLI::Range(1, kMaxListed))
       ->capture_default_str();

@@ -198,7 +198,8 @@ void AddModelRemoval(CommandLine& line, CLI::App& models) {
       command->add_flag("--dry-run", flags->dry_run, "Only list what would be deleted");
   command->add_flag("--yes", flags->yes, "Do not ask")->excludes(dry_run);
   // What stands before "rm" narrows the list alone; dropped silently, it would delete too much.
-  for (const char* of_list : {"MODEL", "--label", "--learner", "--search", "--sort", "--limit"}) {
+  for (const char* of_list : {"MODEL", "--label", "--learner", "--filter", "--order-by", "--search",
+                              "--sort", "--limit"}) {
     command->excludes(models.get_option(of_list));
   }
 }

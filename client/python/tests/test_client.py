@@ -385,6 +385,12 @@ def test_cancel_and_stop(client, long_training):
     model = job.wait()
     assert model.get().stop_reason == 4  # STOP_REQUESTED
     assert job.name in [j.name for j in client.jobs(["succeeded"])]
+    assert [j.name for j in client.jobs(filter=f"name = {job.name} AND -state:FAILED", order_by="name")] == [job.name]
+    assert model.name in [m.name for m in model.versions(filter=f"job = {job.name}", order_by="name")]
+    assert model.model in [m.model for m in client.models(filter="labels:none OR create_time:*", order_by="name desc")]
+    assert dataset.name in [d.name for d in client.datasets(filter=f"name = {dataset.name}", order_by="create_time")]
+    with pytest.raises(mercer.MercerError, match="there is no field 'stat'"):
+        list(client.jobs(filter="stat = FAILED"))
 
 
 def test_progress_goes_on_across_a_restart(server, long_training):

@@ -36,14 +36,16 @@ inline grpc::Status MakeGrpcStatus(grpc::StatusCode code, const std::string& mes
 
 // What the server does and what it was asked. Calls fail with UNAVAILABLE while `failures` > 0.
 struct FakeState {
-  std::atomic<int> failures = 0;
-  std::atomic<int> calls = 0;
+  std::atomic<int> failures = 0, calls = 0;
   std::mutex mutex;
   std::vector<v1::TrainRequest> trainings;
   std::vector<v1::UploadHeader> uploads;
   std::vector<std::string> uploaded_bytes;  // of each complete upload, parts one after the other
   std::vector<int64_t> watched_after;       // after_sequence of each StreamProgress
   std::vector<v1::WatchJobsRequest> job_watches;
+  v1::ListJobsRequest job_list;  // the newest, as the two that follow
+  v1::ListModelsRequest model_list;
+  v1::ListDatasetsRequest dataset_list;
   std::vector<grpc::Status> watch_ends;  // of WatchJobs, one after the other; then ABORTED
   std::vector<v1::PredictHeader> predictions;
   std::vector<v1::EvaluateModelRequest> evaluations;
@@ -65,8 +67,7 @@ struct FakeState {
   std::vector<std::string> datasets = {"datasets/d0", "datasets/d1", "datasets/d2", "datasets/d3",
                                        "datasets/d4"};
   std::vector<std::string> models;  // that exist; empty: all do
-  std::vector<std::string> deleted_models;
-  std::vector<std::string> deleted_jobs;
+  std::vector<std::string> deleted_models, deleted_jobs;
   std::vector<v1::UpdateJobRequest> job_updates;
   std::vector<v1::UpdateDatasetRequest> dataset_updates;
   v1::Model model;  // what GetModel answers, with the name asked for
@@ -179,6 +180,8 @@ class FakeDatasets : public v1::DatasetService::Service {
 
   grpc::Status ListDatasets(grpc::ServerContext*, const v1::ListDatasetsRequest* request,
                             v1::ListDatasetsResponse* response) override {
+    const std::lock_guard lock(state_.mutex);
+    state_.dataset_list = *request;
     const size_t first = request->page_token().empty() ? 0 : std::stoul(request->page_token());
     const size_t end = first + std::min<size_t>(2, static_cast<size_t>(request->page_size()));
     for (size_t i = first; i < std::min(end, state_.datasets.size()); ++i) {
@@ -267,6 +270,13 @@ class FakeTraining : public v1::TrainingService::Service {
     return grpc::Status::OK;
   }
 
+  grpc::Status ListJobs(grpc::ServerContext*, const v1::ListJobsRequest* request,
+                        v1::ListJobsResponse*) override {
+    const std::lock_guard lock(state_.mutex);
+    state_.job_list = *request;
+    return grpc::Status::OK;
+  }
+
   // One job that is there, and one that comes; then the next of `watch_ends`.
   grpc::Status WatchJobs(grpc::ServerContext*, const v1::WatchJobsRequest* request,
                          grpc::ServerWriter<v1::WatchJobsResponse>* writer) override {
@@ -344,8 +354,10 @@ class FakeModels : public v1::ModelService::Service {
     return state_.NextStatus();
   }
 
-  grpc::Status ListModels(grpc::ServerContext*, const v1::ListModelsRequest*,
+  grpc::Status ListModels(grpc::ServerContext*, const v1::ListModelsRequest* request,
                           v1::ListModelsResponse* response) override {
+    const std::lock_guard lock(state_.mutex);
+    state_.model_list = *request;
     for (const std::string& name : state_.models) {
       response->add_models()->set_name(name + "/versions/1");
     }

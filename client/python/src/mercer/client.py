@@ -156,9 +156,18 @@ class Client:
         request = v1.GetDatasetRequest(name=full, view=v1.DATASET_VIEW_BASIC)
         return Dataset(self, self.connection.call("GetDataset", request))
 
-    def datasets(self) -> Iterator[Dataset]:
-        """All data sets, newest first."""
-        for message in self.connection.pages("ListDatasets", v1.ListDatasetsRequest(), "datasets"):
+    def datasets(self, *, filter: str = "", order_by: str = "") -> Iterator[Dataset]:
+        """All data sets, newest first.
+
+        Parameters
+        ----------
+        filter : str
+            What they must fulfil: ``"rows >= 1000 AND labels.team:vision"`` (docs/lists.md).
+        order_by : str
+            As of :meth:`jobs`.
+        """
+        request = v1.ListDatasetsRequest(filter=filter, order_by=order_by)
+        for message in self.connection.pages("ListDatasets", request, "datasets"):
             yield Dataset(self, message)
 
     # --------------------------------------------------------------------------------------------------- training
@@ -288,12 +297,28 @@ class Client:
         full = name if name.startswith("jobs/") else f"jobs/{name}"
         return Job(self, self.connection.call("GetJob", v1.GetJobRequest(name=full)))
 
-    def jobs(self, states: Sequence[str] = (), labels: Optional[Mapping[str, str]] = None) -> Iterator[Job]:
-        """Jobs, newest first: those in one of `states` (all when empty) that carry all `labels`."""
+    def jobs(
+        self,
+        states: Sequence[str] = (),
+        labels: Optional[Mapping[str, str]] = None,
+        *,
+        filter: str = "",
+        order_by: str = "",
+    ) -> Iterator[Job]:
+        """Jobs, newest first: those in one of `states` (all when empty) that carry all `labels`.
+
+        Parameters
+        ----------
+        filter : str
+            What they must fulfil as well: ``"learner = svm AND create_time > 2026-01-31T00:00:00Z"`` (docs/lists.md).
+        order_by : str
+            ``"create_time"`` or ``"name"``, with ``" desc"`` behind it for the other direction.
+        """
         unknown = [state for state in states if state not in _STATES]
         if unknown:
             raise ValueError(f"unknown states {', '.join(unknown)}; there are {', '.join(_STATES)}")
-        request = v1.ListJobsRequest(states=[_STATES[state] for state in states], labels=labels or {})
+        wanted = [_STATES[state] for state in states]
+        request = v1.ListJobsRequest(states=wanted, labels=labels or {}, filter=filter, order_by=order_by)
         for message in self.connection.pages("ListJobs", request, "jobs"):
             yield Job(self, message)
 
@@ -307,9 +332,26 @@ class Client:
         """The model ``"models/spam"``, ``"spam/versions/3"`` or ``"spam@live"``; no call is made."""
         return Model(self, name if name.startswith("models/") else f"models/{name}")
 
-    def models(self, labels: Optional[Mapping[str, str]] = None, learner: str = "") -> Iterator[Model]:
-        """The newest version of every model, by name."""
-        request = v1.ListModelsRequest(labels=labels or {}, learner=learner)
+    def models(
+        self,
+        labels: Optional[Mapping[str, str]] = None,
+        learner: str = "",
+        *,
+        filter: str = "",
+        order_by: str = "",
+    ) -> Iterator[Model]:
+        """The newest version of every model, by name.
+
+        Parameters
+        ----------
+        labels, learner
+            Those whose newest version has them.
+        filter : str
+            What it must fulfil as well: ``"aliases:* AND create_time > 2026-01-31T00:00:00Z"`` (docs/lists.md).
+        order_by : str
+            As of :meth:`jobs`.
+        """
+        request = v1.ListModelsRequest(labels=labels or {}, learner=learner, filter=filter, order_by=order_by)
         for message in self.connection.pages("ListModels", request, "models"):
             yield Model(self, message.name)
 

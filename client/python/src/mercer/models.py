@@ -252,9 +252,9 @@ class Model:
         """The names of the tasks, in the order of the outputs; empty for models of a single task. Asks the server."""
         return tuple(self.get().tasks.names)
 
-    def versions(self) -> Iterator["Model"]:
-        """All versions of the model, newest first."""
-        request = v1.ListModelsRequest(model=self.model)
+    def versions(self, *, filter: str = "", order_by: str = "") -> Iterator["Model"]:
+        """All versions of the model, newest first; `filter` and `order_by` as of :meth:`Client.models`."""
+        request = v1.ListModelsRequest(model=self.model, filter=filter, order_by=order_by)
         for message in self._client.connection.pages("ListModels", request, "models"):
             yield Model(self._client, message.name)
 

@@ -112,6 +112,18 @@ TEST_F(CommandLineTest, JobsAreWatchedLineByLineWhereThereIsNoTerminal) {
   EXPECT_NE(out_.str().find("\"existingSent\":true"), std::string::npos) << out_.str();
 }
 
+TEST_F(CommandLineTest, ListsTakeAFilterAndAnOrder) {
+  EXPECT_EQ(Run({"jobs", "--filter", "state = FAILED", "--order-by", "name desc"}), 0);
+  EXPECT_EQ(server_.state.job_list.filter(), "state = FAILED");
+  EXPECT_EQ(server_.state.job_list.order_by(), "name desc");
+  Run({"models", "--filter", "labels:team", "--order-by", "create_time"});
+  EXPECT_EQ(server_.state.model_list.filter(), "labels:team");
+  EXPECT_EQ(server_.state.model_list.order_by(), "create_time");
+  Run({"data", "list", "--filter", "rows > 5", "--order-by", "name"});
+  EXPECT_EQ(server_.state.dataset_list.filter(), "rows > 5");
+  EXPECT_EQ(server_.state.dataset_list.order_by(), "name");
+}
+
 TEST_F(CommandLineTest, UsageErrorsSendNothing) {
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {},
@@ -119,6 +131,12 @@ TEST_F(CommandLineTest, UsageErrorsSendNothing) {
            {"train", "d"},
            {"data"},
            {"data", "list", "--limit", "0"},
+           {"jobs", "--watch", "--filter", "state = FAILED"},
+           {"jobs", "--watch", "--order-by", "name"},
+           {"models", "--sort", "gap", "--order-by", "name"},
+           {"models", "--filter", "labels:team", "rm", "m", "--yes"},
+           {"jobs", "--filter", "state = FAILED", "rm", "j"},
+           {"jobs", "--order-by", "name", "update", "j", "--no-labels"},
            {"train", "d", "lp_mkl", "--folds", "5", "--hold-out", "0.2"},
            {"train", "d", "lp_mkl", "--task", "subject", "--one-task"},
            {"train", "d", "lp_mkl", "--task", "subject", "--with-task", "e"},
