@@ -59,9 +59,9 @@ absl::StatusOr<v1::EvaluateModelResponse> AssessmentHandlers::EvaluateModel(
   if (bytes > context_.limits.dataset_bytes) {
     return JobTooLarge(bytes, context_.limits.dataset_bytes);
   }
-  MERCER_ASSIGN_OR_RETURN(const ParseBudget::Share memory,
-                          memory_->Take(bytes, context_.limits.dataset_bytes,
-                                        [&] { return cancellation.cancelled(); }));
+  MERCER_ASSIGN_OR_RETURN(
+      const Budget::Share memory,
+      memory_.Take(bytes, context_.limits.dataset_bytes, [&] { return cancellation.cancelled(); }));
   PredictOptions options;
   options.task = request.task();
   MERCER_ASSIGN_OR_RETURN(options.task_rule, ReadTaskRule(request.task_rule()));

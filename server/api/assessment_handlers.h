@@ -8,8 +8,8 @@
 #include "core/base/process/cancellation.h"
 #include "mercer/v1/model_service.pb.h"
 #include "server/api/api_context.h"
+#include "server/budget/budget.h"
 #include "server/prediction/model_cache.h"
-#include "server/rpc/parse_budget.h"
 
 namespace mercer::server {
 
@@ -32,7 +32,7 @@ class AssessmentHandlers {
   const ApiContext& context_;
   ModelCache& cache_;
   // All evaluations together keep within limits.dataset_bytes.
-  const std::shared_ptr<ParseBudget> memory_ = std::make_shared<ParseBudget>();
+  const Budget memory_;
 };
 
 }  // namespace mercer::server

@@ -233,7 +233,7 @@ class Server::Impl {
     const JobManagerOptions jobs = JobOptions(options);
     jobs_->SetLimits({jobs.max_lost_attempts, jobs.queue_limits, jobs.max_running_jobs_per_caller});
     SetUploadLimits(options);
-    environment_.slots->SetLimit(options.access.max_calls_per_caller);
+    environment_.max_calls_per_caller = options.access.max_calls_per_caller;
     disk_->SetMinFreeBytes(options.min_free_disk_bytes);
     retention_->SetKeep(options.job_retention);
   }
@@ -381,7 +381,7 @@ class Server::Impl {
     environment_.peer_key = NewPeerKey();
     environment_.log = log_;
     environment_.gate = access_->gate();
-    environment_.slots = std::make_unique<CallSlots>(options_.access.max_calls_per_caller);
+    environment_.max_calls_per_caller = options_.access.max_calls_per_caller;
     metrics_ = std::make_unique<ServerMetrics>(
         MetricsDependencies{access_->gate(), options_.access.metrics_open, storage_.get(),
                             environment_.calls.get(), cache_.get(), &job_metrics_});

@@ -1,6 +1,7 @@
 #include "server/gateway/event_sources.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -151,9 +152,10 @@ class EventSource final : public std::enable_shared_from_this<EventSource> {
   absl::Status failure_;  // of the callbacks, which come one after the other
 };
 
-std::unique_ptr<Places::Place> TakePlace(GatewayContext& context, Exchange& exchange) {
-  std::unique_ptr<Places::Place> place = context.event_streams.Take();
-  if (place == nullptr) {
+std::optional<server::Budget::Share> TakePlace(GatewayContext& context, Exchange& exchange) {
+  std::optional<server::Budget::Share> place =
+      context.event_streams.TryToTake(1, context.max_event_streams);
+  if (!place.has_value()) {
     Answer answer = ErrorAnswer(
         WithReason(absl::UnavailableError("too many event streams are open; try again soon"),
                    "TOO_MANY_EVENT_STREAMS"));
@@ -253,12 +255,12 @@ std::shared_ptr<EventStream> StreamJob(GatewayContext& context, std::shared_ptr<
     exchange->Send(ErrorAnswer(request.status()));
     return nullptr;
   }
-  std::unique_ptr<Places::Place> place = TakePlace(context, *exchange);
-  if (place == nullptr) {
+  std::optional<server::Budget::Share> place = TakePlace(context, *exchange);
+  if (!place.has_value()) {
     return nullptr;
   }
   const CallOrigin origin = CallOrigin::Of(*exchange);
-  auto stream = std::make_shared<EventStream>(std::move(exchange), std::move(place), 1);
+  auto stream = std::make_shared<EventStream>(std::move(exchange), *std::move(place), 1);
   std::make_shared<EventSource>(stream,
                                 std::make_unique<ProgressWriter>(request->job(), /*named=*/false))
       ->Start(context, match.route->method, origin, *request);
@@ -273,13 +275,13 @@ std::shared_ptr<EventStream> StreamPage(GatewayContext& context,
     exchange->Send(ErrorAnswer(page.status()));
     return nullptr;
   }
-  std::unique_ptr<Places::Place> place = TakePlace(context, *exchange);
-  if (place == nullptr) {
+  std::optional<server::Budget::Share> place = TakePlace(context, *exchange);
+  if (!place.has_value()) {
     return nullptr;
   }
   const CallOrigin origin = CallOrigin::Of(*exchange);
   const int num_sources = static_cast<int>(page->progress.size()) + (page->jobs ? 1 : 0);
-  auto stream = std::make_shared<EventStream>(std::move(exchange), std::move(place), num_sources);
+  auto stream = std::make_shared<EventStream>(std::move(exchange), *std::move(place), num_sources);
   if (page->jobs) {
     std::make_shared<EventSource>(stream, std::make_unique<JobsWriter>())
         ->Start(context, "TrainingService/WatchJobs", origin, page->watch);

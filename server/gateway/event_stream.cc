@@ -25,7 +25,7 @@ std::string EventText(std::string_view name, std::string_view data, std::string_
                       "event: ", view(name), "\ndata: ", view(data), "\n\n");
 }
 
-EventStream::EventStream(std::shared_ptr<Exchange> exchange, std::unique_ptr<Places::Place> place,
+EventStream::EventStream(std::shared_ptr<Exchange> exchange, server::Budget::Share place,
                          int num_sources)
     : exchange_(std::move(exchange)),
       made_(absl::Now()),
@@ -160,7 +160,7 @@ void EventStream::Finish() {
   pending_.clear();
   waiting_.clear();
   rpcs_.clear();
-  place_.reset();
+  place_.Release();
 }
 
 }  // namespace mercer::gateway

@@ -26,8 +26,7 @@ std::string EventText(std::string_view name, std::string_view data, std::string_
 // is the error of the first.
 class EventStream final : public std::enable_shared_from_this<EventStream> {
  public:
-  EventStream(std::shared_ptr<Exchange> exchange, std::unique_ptr<Places::Place> place,
-              int num_sources);
+  EventStream(std::shared_ptr<Exchange> exchange, server::Budget::Share place, int num_sources);
 
   // Follows `rpc` to its end, and cancels it when the client goes.
   void Follow(std::shared_ptr<RpcStream> rpc) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -54,7 +53,7 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
   const absl::Time made_;
 
   absl::Mutex mutex_;
-  std::unique_ptr<Places::Place> place_ ABSL_GUARDED_BY(mutex_);
+  server::Budget::Share place_ ABSL_GUARDED_BY(mutex_);
   int num_sources_ ABSL_GUARDED_BY(mutex_);  // that have not ended
   std::vector<std::shared_ptr<RpcStream>> rpcs_ ABSL_GUARDED_BY(mutex_);
   std::string pending_ ABSL_GUARDED_BY(mutex_);

@@ -18,7 +18,7 @@ absl::Status BodyTooLarge(size_t max_bytes) {
 // One reading of a body, which keeps itself until the end.
 class BodyReading final : public std::enable_shared_from_this<BodyReading> {
  public:
-  BodyReading(std::shared_ptr<Exchange> exchange, size_t max_bytes, BodyBudget::Share& share,
+  BodyReading(std::shared_ptr<Exchange> exchange, size_t max_bytes, BodyShare& share,
               Exchange::Bytes done)
       : exchange_(std::move(exchange)),
         max_bytes_(max_bytes),
@@ -39,8 +39,8 @@ class BodyReading final : public std::enable_shared_from_this<BodyReading> {
       done_(std::move(body_));
     } else if (bytes->size() > max_bytes_ - body_.size()) {
       done_(BodyTooLarge(max_bytes_));
-    } else if (!share_.Grow(bytes->size())) {
-      done_(TooManyBodies());
+    } else if (const absl::Status grown = share_.Grow(bytes->size()); !grown.ok()) {
+      done_(grown);
     } else {
       body_.empty() ? body_ = *std::move(bytes) : body_ += *bytes;
       Next();
@@ -49,7 +49,7 @@ class BodyReading final : public std::enable_shared_from_this<BodyReading> {
 
   const std::shared_ptr<Exchange> exchange_;
   const size_t max_bytes_;
-  BodyBudget::Share& share_;
+  BodyShare& share_;
   const Exchange::Bytes done_;
   std::string body_;
 };
@@ -62,17 +62,12 @@ absl::Status TooManyBodies() {
                     "TOO_MANY_BODIES");
 }
 
-bool BodyBudget::Share::Grow(size_t bytes) {
-  const auto more = static_cast<int64_t>(bytes);
-  if (budget_.free_.fetch_sub(more) < more) {
-    budget_.free_ += more;
-    return false;
-  }
-  taken_ += more;
-  return true;
+absl::Status BodyShare::Grow(size_t bytes) {
+  return share_.Grow(static_cast<int64_t>(bytes), limits_).has_value() ? TooManyBodies()
+                                                                       : absl::OkStatus();
 }
 
-void ReadBody(const std::shared_ptr<Exchange>& exchange, size_t max_bytes, BodyBudget::Share& share,
+void ReadBody(const std::shared_ptr<Exchange>& exchange, size_t max_bytes, BodyShare& share,
               Exchange::Bytes done) {
   if (exchange->head().content_length.value_or(0) > max_bytes) {
     done(BodyTooLarge(max_bytes));

@@ -1,7 +1,6 @@
 // One request and its answer: what whoever answers gets to see of a connection.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 
+#include "server/budget/budget.h"
 #include "server/gateway/http_message.h"
 
 namespace mercer::gateway {
@@ -48,33 +48,22 @@ class Exchange {
 // kUnavailable, reason TOO_MANY_BODIES.
 absl::Status TooManyBodies();
 
-// What all bodies that are kept in memory, and the messages that are made of them, may take together. Thread-safe.
-class BodyBudget {
+// What a body that is kept in memory, and the message that is made of it, take of what all of them may. Not thread-safe.
+class BodyShare {
  public:
-  explicit BodyBudget(int64_t bytes) : free_(bytes) {}
-
-  // A part of it, which grows with its body and is given back in the end.
-  class Share {
-   public:
-    explicit Share(BodyBudget& budget) : budget_(budget) {}
-    ~Share() { budget_.free_ += taken_; }
-    Share(const Share&) = delete;
-    Share& operator=(const Share&) = delete;
-    // False: others have taken it all.
-    bool Grow(size_t bytes);
-
-   private:
-    BodyBudget& budget_;
-    int64_t taken_ = 0;
-  };
+  BodyShare(const server::Budget& all, int64_t limit_bytes)
+      : share_(all.NewShare()), limits_{limit_bytes} {}
+  // Errors: TooManyBodies, where others have taken it all.
+  absl::Status Grow(size_t bytes);
 
  private:
-  std::atomic<int64_t> free_;
+  server::Budget::Share share_;
+  const server::BudgetLimits limits_;
 };
 
 // Reads the whole body; `share` outlives the call back. Errors: those of ReadSome; kResourceExhausted with reason
 // BODY_TOO_LARGE; kUnavailable with reason TOO_MANY_BODIES.
-void ReadBody(const std::shared_ptr<Exchange>& exchange, size_t max_bytes, BodyBudget::Share& share,
+void ReadBody(const std::shared_ptr<Exchange>& exchange, size_t max_bytes, BodyShare& share,
               Exchange::Bytes done);
 
 }  // namespace mercer::gateway

@@ -1,7 +1,6 @@
 // What the parts of the gateway share.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,6 +8,7 @@
 #include "absl/time/time.h"
 
 #include "server/access/gate.h"
+#include "server/budget/budget.h"
 #include "server/gateway/assets.h"
 #include "server/gateway/metrics_source.h"
 #include "server/gateway/rpc_channel.h"
@@ -28,44 +28,13 @@ struct ServerFacts {
   int num_learners = 0;
 };
 
-// Places for a limited number of things of one kind. Thread-safe.
-class Places {
- public:
-  // One of them, as long as it lives.
-  class Place {
-   public:
-    explicit Place(std::atomic<int64_t>& taken) : taken_(taken) {}
-    ~Place() { --taken_; }
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
-
-   private:
-    std::atomic<int64_t>& taken_;
-  };
-
-  explicit Places(int64_t limit) : limit_(limit) {}
-  // Null: all are taken. Outlived by the places.
-  std::unique_ptr<Place> Take() {
-    if (taken_.fetch_add(1) >= limit_) {
-      --taken_;
-      return nullptr;
-    }
-    return std::make_unique<Place>(taken_);
-  }
-  int64_t taken() const { return taken_; }
-
- private:
-  const int64_t limit_;
-  std::atomic<int64_t> taken_ = 0;
-};
-
 // Outlives all exchanges.
 struct GatewayContext {
   GatewayContext(std::shared_ptr<grpc::Channel> to_server, std::string peer_key,
-                 int64_t max_event_streams, int64_t all_body_bytes)
+                 int64_t event_stream_limit, int64_t body_bytes_limit)
       : channel(std::move(to_server), std::move(peer_key)),
-        event_streams(max_event_streams),
-        bodies(all_body_bytes) {}
+        max_event_streams(event_stream_limit),
+        all_body_bytes(body_bytes_limit) {}
 
   RpcChannel channel;
   std::shared_ptr<const server::Gate> gate;
@@ -75,8 +44,10 @@ struct GatewayContext {
   MetricsSource* metrics = nullptr;  // null: there are none to show
   int64_t max_body_bytes = 0;
   bool loopback = true;  // the port is reached from this machine alone
-  Places event_streams;
-  BodyBudget bodies;
+  const server::Budget event_streams;
+  const int64_t max_event_streams;
+  const server::Budget bodies;
+  const int64_t all_body_bytes;
   std::atomic<bool> ready = false;
   std::shared_ptr<spdlog::logger> log;
 };

@@ -49,7 +49,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
       : context_(context),
         exchange_(std::move(exchange)),
         match_(std::move(match)),
-        share_(std::make_shared<BodyBudget::Share>(context.bodies)),
+        share_(std::make_shared<BodyShare>(context.bodies, context.all_body_bytes)),
         request_bytes_(server::FindMethodRule(match_.route->method)->request_bytes) {}
 
   void Start() {
@@ -79,9 +79,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
     return TakeMemory(static_cast<size_t>(server::ParsedBytes(type, bytes)));
   }
 
-  absl::Status TakeMemory(size_t bytes) {
-    return share_->Grow(bytes) ? absl::OkStatus() : TooManyBodies();
-  }
+  absl::Status TakeMemory(size_t bytes) { return share_->Grow(bytes); }
 
   void TakeBody(absl::StatusOr<std::string> body) {
     if (!body.ok()) {
@@ -149,7 +147,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
   bool KeepMemory(Answer& answer) {
     answer.memory = share_;
     return form_ != RowForm::kMessage || answer.body.size() <= kQuickBytes ||
-           share_->Grow(answer.body.size());
+           share_->Grow(answer.body.size()).ok();
   }
 
   // At once, or on a thread that may take its time.
@@ -174,7 +172,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
   const std::shared_ptr<Exchange> exchange_;
   const RouteMatch match_;
   RowForm form_ = RowForm::kMessage;
-  const std::shared_ptr<BodyBudget::Share> share_;
+  const std::shared_ptr<BodyShare> share_;
   const int64_t request_bytes_;  // of the message on the wire; 0: as many as the server takes
 };
 

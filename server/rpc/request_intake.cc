@@ -41,7 +41,7 @@ absl::Status RequestIntake::Parse(grpc::ByteBuffer& bytes, google::protobuf::Mes
   } else {
     message.Clear();
   }
-  share_ = nullptr;
+  share_.Release();
   const auto size = static_cast<int64_t>(bytes.Length());
   load_.Receive(size);
   if (size > limit_bytes_) {
@@ -54,8 +54,8 @@ absl::Status RequestIntake::Parse(grpc::ByteBuffer& bytes, google::protobuf::Mes
   if (parsed > all) {
     return RequestTooLarge("takes in memory at least", parsed, all);
   }
-  share_ = environment_.request_memory->TryToTake(parsed, all);
-  if (share_ == nullptr) {
+  share_ = environment_.request_memory.NewShare();
+  if (share_.Grow(parsed, {all}).has_value()) {
     return WithReason(absl::ResourceExhaustedError(absl::StrCat(
                           "the requests that are being answered fill the memory for them, ", all,
                           " bytes; try again soon")),

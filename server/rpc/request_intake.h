@@ -8,8 +8,8 @@
 #include <google/protobuf/message.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include "server/budget/budget.h"
 #include "server/rpc/connection_load.h"
-#include "server/rpc/parse_budget.h"
 #include "server/rpc/rpc.h"
 
 namespace mercer::server {
@@ -44,7 +44,7 @@ class RequestIntake {
   const RpcEnvironment& environment_;
   CallLoad& load_;
   const int64_t limit_bytes_;
-  ParseBudget::Share share_;
+  Budget::Share share_;
   bool has_many_fields_ = false;  // the message that TakesLong was asked of last
   bool had_many_fields_ = false;  // the one before, until Parse has destroyed it
 };

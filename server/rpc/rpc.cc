@@ -132,10 +132,21 @@ absl::Status CallRecord::Enter() {
     return absl::InternalError(absl::StrCat(method_, " is not in the table of scopes"));
   }
   MERCER_ASSIGN_OR_RETURN(info_.caller, AskGate());
-  MERCER_ASSIGN_OR_RETURN(
-      slot_, environment_->slots->Take(info_.caller.name, rule_->ends_work ? CallSlots::kEndsWork
-                                                                           : CallSlots::kOrdinary));
-  return absl::OkStatus();
+  return TakeSlot();
+}
+
+absl::Status CallRecord::TakeSlot() {
+  const std::string& caller = info_.caller.name;
+  const int64_t limit = environment_->max_calls_per_caller;
+  slot_ = environment_->call_slots.NewShare(
+      absl::StrCat(rule_->ends_work ? "ends work " : "call ", caller));
+  if (!slot_.Grow(1, {-1, limit > 0 ? limit : -1}).has_value()) {
+    return absl::OkStatus();
+  }
+  return WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                        caller, " has ", limit, " calls at a time, streams included, no more are ",
+                        "allowed; try again when one has ended")),
+                    "TOO_MANY_CALLS", {{"caller", caller}, {"limit_calls", absl::StrCat(limit)}});
 }
 
 absl::StatusOr<Caller> CallRecord::AskGate() const {
@@ -207,7 +218,7 @@ bool CallRecord::TakesRefusal(const absl::Status& status) const {
 grpc::Status CallRecord::End(const absl::Status& status, const AuditSubject& subject) {
   const ScopedAllocations scope(Allocations::kNeeded);
   Report(status, subject, /*refused=*/false);
-  slot_ = CallSlots::Slot();  // before the client hears of the end and calls again
+  slot_.Release();  // before the client hears of the end and calls again
   return ToGrpcStatus(status);
 }
 

@@ -13,17 +13,17 @@
 #include <google/protobuf/message.h>
 #include <grpcpp/server_context.h>
 
+#include "core/base/process/live_value.h"
 #include "core/base/process/run_safely.h"
 #include "core/base/status/status_macros.h"
 #include "server/access/gate.h"
 #include "server/access/ownership.h"
+#include "server/budget/budget.h"
 #include "server/jobs/executor.h"
 #include "server/rpc/audit.h"
-#include "server/rpc/call_slots.h"
 #include "server/rpc/call_tracker.h"
 #include "server/rpc/connection_load.h"
 #include "server/rpc/method_rules.h"
-#include "server/rpc/parse_budget.h"
 #include "server/rpc/refusal_log.h"
 #include "server/rpc/ticker.h"
 #include "server/storage/owner_check.h"
@@ -54,13 +54,15 @@ struct RpcEnvironment {
   int64_t max_message_bytes = int64_t{64} << 20;
   // What all requests may take in memory while they are answered.
   int64_t request_memory_bytes = int64_t{512} << 20;
-  std::shared_ptr<ParseBudget> request_memory = std::make_shared<ParseBudget>();
+  Budget request_memory = {};
   std::shared_ptr<spdlog::logger> log;                                // may be null
   CallObserver* observer = nullptr;                                   // may be null
   std::shared_ptr<const Gate> gate = std::make_shared<const Gate>();  // open to everybody
   std::string peer_key;                                               // of PeerOf
   std::unique_ptr<RefusalLog> refusals;  // may be null: each refusal gets its line
-  std::unique_ptr<CallSlots> slots = std::make_unique<CallSlots>(0);
+  // At a time, of each of the two kinds: those that end work take no place from others. 0: any number.
+  LiveValue<int64_t> max_calls_per_caller = int64_t{0};
+  Budget call_slots = {};
   std::unique_ptr<ConnectionLoads> connections = std::make_unique<ConnectionLoads>();
   std::unique_ptr<CallTracker> calls = std::make_unique<CallTracker>();
 };
@@ -128,6 +130,8 @@ class CallRecord {
   CallRecord(const RpcEnvironment& environment, grpc::CallbackServerContext& context,
              const char* method);
   absl::Status Enter();
+  // Errors: kResourceExhausted with reason TOO_MANY_CALLS.
+  absl::Status TakeSlot();
   absl::StatusOr<Caller> AskGate() const;
   // Whether the log takes a line about a refusal of now.
   bool TakesRefusal(const absl::Status& status) const;
@@ -139,7 +143,7 @@ class CallRecord {
   const MethodRule* rule_;
   absl::Time start_;
   CallInfo info_;
-  CallSlots::Slot slot_;
+  Budget::Share slot_;
   std::unique_ptr<CallerWatch, WatchDeleter> watch_;  // null: a call that ends by itself soon
 };
 

@@ -14,8 +14,8 @@
 #include "server/blobs/blob_store.h"
 #include "server/blobs/disk_guard.h"
 #include "server/blobs/disk_reserve.h"
+#include "server/budget/budget.h"
 #include "server/jobs/clock.h"
-#include "server/rpc/parse_budget.h"
 #include "server/storage/storage.h"
 #include "server/uploads/unfinished_uploads.h"
 #include "server/uploads/upload_requests.h"
@@ -46,9 +46,9 @@ struct DatasetContext {
   std::shared_ptr<UnfinishedUploads> uploads = std::make_shared<UnfinishedUploads>();
   std::shared_ptr<UploadRequests> upload_requests = std::make_shared<UploadRequests>();
   // All parses together keep within limits.dataset_bytes.
-  std::shared_ptr<ParseBudget> parse_budget = std::make_shared<ParseBudget>();
+  Budget parse_budget = {};
   // Of tables that are taken in while they come, which may take for ever: others do not wait for them.
-  std::shared_ptr<ParseBudget> intake_budget = std::make_shared<ParseBudget>();
+  Budget intake_budget = {};
   ApiLimits limits;
   const Clock* clock = &RealClock();
 };

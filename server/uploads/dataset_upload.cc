@@ -65,7 +65,7 @@ absl::StatusOr<WrittenDataset> ReadAndWrite(
   const int64_t limit = context.limits.dataset_bytes;
   WrittenDataset written;
   MERCER_ASSIGN_OR_RETURN(const int64_t bytes, ParseBytes(parts, files, limit));
-  MERCER_ASSIGN_OR_RETURN(written.memory, context.parse_budget->Take(bytes, limit, is_cancelled));
+  MERCER_ASSIGN_OR_RETURN(written.memory, context.parse_budget.Take(bytes, limit, is_cancelled));
   MERCER_ASSIGN_OR_RETURN(written.dataset, ReadUploadedParts(parts, files, limit, is_cancelled));
   MERCER_ASSIGN_OR_RETURN(written.blob, context.blobs->NewBlob());
   BlobSink sink(context, *written.blob, is_cancelled);

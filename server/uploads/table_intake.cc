@@ -83,10 +83,10 @@ std::unique_ptr<TableIntake> TableIntake::Begin(const v1::UploadHeader& header,
     }
   }
   const int64_t room = std::min<int64_t>(kIntakeBytes, context.limits.dataset_bytes / 4);
-  ParseBudget::Share memory = context.intake_budget->TryToTake(
+  std::optional<Budget::Share> memory = context.intake_budget.TryToTake(
       IntakeMemory(rows, places.roles.size(), layout->columns.size()), room);
   const int64_t table_bytes = rows * int64_t{format.columns_size()} * int64_t{sizeof(double)};
-  if (memory == nullptr || !CheckDiskRoom(context, 2 * table_bytes).ok()) {
+  if (!memory.has_value() || !CheckDiskRoom(context, 2 * table_bytes).ok()) {
     return nullptr;
   }
   std::vector<std::vector<Index>> order;
@@ -101,7 +101,7 @@ std::unique_ptr<TableIntake> TableIntake::Begin(const v1::UploadHeader& header,
   const absl::Status begun = RunSafely("taking in a table", [&] {
     // It may have no thread.
     intake.reset(new TableIntake(std::move(shape), std::move(places), format.allow_missing()));
-    intake->memory_ = std::move(memory);
+    intake->memory_ = *std::move(memory);
     return intake->BeginFile(*context.blobs);
   });
   return begun.ok() ? std::move(intake) : nullptr;
@@ -146,7 +146,7 @@ absl::Status TableIntake::AddWhile(const v1::UploadChunk& chunk,
   failed_ = !added.ok() || !received.ok();
   if (failed_) {
     blob_.reset();
-    memory_.reset();
+    memory_.Release();
   }
   return received;
 }

@@ -32,7 +32,7 @@ struct WrittenDataset {
   Dataset dataset;  // its numbers may be in files that have no name any more
   quality::Scan scan;
   std::unique_ptr<BlobWriter> blob;
-  ParseBudget::Share memory;
+  Budget::Share memory;
 };
 
 // Not thread-safe; the calls block on files. Destroying it removes what it has written.
@@ -80,7 +80,7 @@ class TableIntake {
   size_t offset_ = 0;    // of the block in the file
   bool failed_ = false;  // nothing is made of it
   std::unique_ptr<BlobWriter> blob_;
-  ParseBudget::Share memory_;
+  Budget::Share memory_;
   ThreadPool helper_{1};  // last: it uses all above
 };
 

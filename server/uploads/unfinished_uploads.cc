@@ -57,7 +57,7 @@ std::string KeyOfSession(const UploadSession& upload) {
 }
 
 UploadSessionOptions SessionOptions(const UploadPolicy& policy, const std::string& name,
-                                    const std::string& caller, UploadSpace::Share space) {
+                                    const std::string& caller, UploadSpace space) {
   return {absl::StrCat(policy.folder, "/", name),
           std::move(space),
           caller,
@@ -66,7 +66,7 @@ UploadSessionOptions SessionOptions(const UploadPolicy& policy, const std::strin
           policy.files};
 }
 
-UploadSpaceLimits LimitsOf(const UploadPolicy& policy) {
+BudgetLimits LimitsOf(const UploadPolicy& policy) {
   return {policy.space_bytes, policy.caller_space_bytes};
 }
 
@@ -123,9 +123,8 @@ absl::Status UnfinishedUploads::Recover(const UploadPolicy& policy) {
 
 absl::StatusOr<std::shared_ptr<UploadSession>> UnfinishedUploads::Load(const std::string& stem,
                                                                        const UploadPolicy& policy) {
-  MERCER_ASSIGN_OR_RETURN(
-      std::shared_ptr<UploadSession> upload,
-      UploadSession::Load(SessionOptions(policy, stem, "", UploadSpace::Share())));
+  MERCER_ASSIGN_OR_RETURN(std::shared_ptr<UploadSession> upload,
+                          UploadSession::Load(SessionOptions(policy, stem, "", UploadSpace())));
   const std::string& id = upload->header().upload_id();
   const std::string key = KeyOfSession(*upload);
   const bool is_named = stem == StemOf(upload->caller(), id) || stem == FormerStemOf(id);
@@ -135,7 +134,7 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UnfinishedUploads::Load(const std
   if (upload->RemoveIfIdleFor(policy.expiry)) {
     return absl::NotFoundError("too old");
   }
-  UploadSpace::Share space = space_->NewShare(upload->caller(), UploadSpaceLimits());
+  UploadSpace space(space_, upload->caller(), BudgetLimits());
   MERCER_RETURN_IF_ERROR(space.Grow(upload->header().total_bytes()));
   upload->TakeSpace(std::move(space));
   uploads_[key] = upload;
@@ -147,7 +146,7 @@ std::shared_ptr<UploadSession> UnfinishedUploads::NewPlain(const v1::UploadHeade
                                                            const UploadPolicy& policy) {
   return std::make_shared<UploadSession>(
       header,
-      SessionOptions(policy, RandomId(16), caller, space_->NewShare(caller, LimitsOf(policy))));
+      SessionOptions(policy, RandomId(16), caller, UploadSpace(space_, caller, LimitsOf(policy))));
 }
 
 absl::StatusOr<std::shared_ptr<UploadSession>> UnfinishedUploads::Resume(
@@ -160,7 +159,7 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UnfinishedUploads::Resume(
                : UploadIdReused(header.upload_id());
   }
   MERCER_RETURN_IF_ERROR(CheckNumber(caller, policy));
-  UploadSpace::Share space = space_->NewShare(caller, LimitsOf(policy));
+  UploadSpace space(space_, caller, LimitsOf(policy));
   MERCER_RETURN_IF_ERROR(space.Grow(header.total_bytes()));
   MERCER_ASSIGN_OR_RETURN(
       std::shared_ptr<UploadSession> upload,

@@ -62,7 +62,7 @@ class UnfinishedUploads {
   absl::Status Remove(const std::shared_ptr<UploadSession>& upload) ABSL_LOCKS_EXCLUDED(mutex_);
   void RemoveExpired(const UploadPolicy& policy) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  int64_t taken_bytes() const { return space_->taken(); }
+  int64_t taken_bytes() const { return space_.taken(); }
   size_t size() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -76,7 +76,7 @@ class UnfinishedUploads {
   std::shared_ptr<UploadSession> FindLocked(const std::string& caller, const std::string& id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const std::shared_ptr<UploadSpace> space_ = std::make_shared<UploadSpace>();
+  const Budget space_;
   mutable absl::Mutex mutex_;  // before those of the sessions
   std::map<std::string, std::shared_ptr<UploadSession>> uploads_ ABSL_GUARDED_BY(mutex_);  // by key
 };

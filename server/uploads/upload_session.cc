@@ -127,7 +127,7 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UploadSession::Load(UploadSession
 
 UploadSession::~UploadSession() = default;
 
-void UploadSession::TakeSpace(UploadSpace::Share space) {
+void UploadSession::TakeSpace(UploadSpace space) {
   absl::MutexLock lock(&mutex_);
   space_ = std::move(space);
 }
@@ -376,7 +376,7 @@ absl::Status UploadSession::RemoveFiles() {
   removed_ = true;
   journal_.reset();
   files_.Rewind({});
-  space_ = UploadSpace::Share();
+  space_.Release();
   return durable;
 }
 

@@ -26,7 +26,7 @@ namespace mercer::server {
 
 struct UploadSessionOptions {
   std::string stem;              // a path that no other upload uses
-  UploadSpace::Share space;      // all that total_bytes takes; plain uploads: nothing yet
+  UploadSpace space;             // all that total_bytes takes; plain uploads: nothing yet
   std::string caller;            // who begins it
   int64_t max_bytes = 0;         // of the upload
   const Clock* clock = nullptr;  // outlives the session
@@ -51,7 +51,7 @@ class UploadSession {
   const v1::UploadHeader& header() const { return header_; }
   // Who began it. Empty: unknown.
   const std::string& caller() const { return options_.caller; }
-  void TakeSpace(UploadSpace::Share space) ABSL_LOCKS_EXCLUDED(mutex_);
+  void TakeSpace(UploadSpace space) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // A new stream sends the upload from now on. Errors: kUnavailable (UPLOAD_FINISHING), kAborted (UPLOAD_TAKEN_OVER: it was
   // deleted), those of the file system.
@@ -106,7 +106,7 @@ class UploadSession {
   const v1::UploadHeader header_;
   const UploadSessionOptions options_;
   mutable absl::Mutex mutex_;
-  UploadSpace::Share space_ ABSL_GUARDED_BY(mutex_);
+  UploadSpace space_ ABSL_GUARDED_BY(mutex_);
   UploadFiles files_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<UploadJournal> journal_
       ABSL_GUARDED_BY(mutex_);  // null: no stream, after a failure, or not resumable

@@ -65,6 +65,7 @@ CORE = {
     "core/learners": ("core/training",),
 }
 OTHERS = {
+    "server/budget": ("core/base",),
     "server/storage": ("core/base",),
     "server/storage/sqlite": ("server/storage",),
     "server/digest": ("core/base",),
@@ -74,7 +75,7 @@ OTHERS = {
     "server/net": ("core/base",),
     "server/backup": ("server/storage", "server/blobs"),
     "server/translation": ("server/jobs", "proto"),
-    "server/rpc": ("server/translation", "server/access"),
+    "server/rpc": ("server/translation", "server/access", "server/budget"),
     "server/uploads": ("server/rpc",),
     "server/prediction": ("server/rpc",),
     "server/api": ("server/uploads", "server/prediction", "server/backup"),

@@ -86,7 +86,7 @@ TEST_F(RequestIntakeTest, RequestsShareOneMemory) {
   v1::PredictRequest request;
   request.set_model(std::string(90'000, 'm'));
   EXPECT_EQ(ReasonOf(Call("PredictionService/Predict", request.SerializeAsString())), "BAD_FIELDS");
-  const auto others = environment_.request_memory->Take(
+  const auto others = environment_.request_memory.Take(
       50'000, 100'000, [] { return false; });  // waits for the call above
   ASSERT_TRUE(others.ok());
   EXPECT_EQ(ReasonOf(Call("PredictionService/Predict", request.SerializeAsString())),

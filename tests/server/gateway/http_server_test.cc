@@ -28,9 +28,11 @@ Answer TextOf(std::string text) {
   return answer;
 }
 
+constexpr int64_t kAllBodies = 1'000'000;
+
 // Answers a body with its length.
-void CountBody(const std::shared_ptr<Exchange>& exchange, BodyBudget& budget) {
-  const auto share = std::make_shared<BodyBudget::Share>(budget);
+void CountBody(const std::shared_ptr<Exchange>& exchange, const server::Budget& budget) {
+  const auto share = std::make_shared<BodyShare>(budget, kAllBodies);
   ReadBody(exchange, 1'000'000, *share, [exchange, share](absl::StatusOr<std::string> body) {
     exchange->Send(body.ok() ? TextOf(absl::StrCat(body->size())) : BodyErrorAnswer(body.status()));
   });
@@ -54,7 +56,7 @@ class HttpServerTest : public testing::Test {
   }
 
   HttpServerOptions options_;
-  BodyBudget budget_{1'000'000};
+  const server::Budget budget_;
   std::unique_ptr<HttpServer> server_;
 };
 
@@ -77,9 +79,9 @@ TEST_F(HttpServerTest, TakesBodiesOfEachCoding) {
 TEST_F(HttpServerTest, BodiesTogetherKeepWithinTheirBudget) {
   Start([this](const std::shared_ptr<Exchange>& exchange) { CountBody(exchange, budget_); });
   {
-    BodyBudget::Share others(budget_);
-    EXPECT_TRUE(others.Grow(600'000));
-    EXPECT_FALSE(others.Grow(400'001));
+    BodyShare others(budget_, kAllBodies);
+    EXPECT_TRUE(others.Grow(600'000).ok());
+    EXPECT_FALSE(others.Grow(400'001).ok());
     const HttpReply refused = HttpClient(server_->port()).Post("/", std::string(500'000, 'x'));
     EXPECT_EQ(refused.status, 503);
     EXPECT_NE(refused.Find("Retry-After"), "");
@@ -211,7 +213,7 @@ TEST_F(HttpServerTest, WhatIsAskedOfAnEndedExchangeDoesNothingToTheNextOne) {
 TEST_F(HttpServerTest, ABodyThatBreaksOffIsNoWholeBody) {
   absl::Notification failed;
   Start([&](const std::shared_ptr<Exchange>& exchange) {
-    const auto share = std::make_shared<BodyBudget::Share>(budget_);
+    const auto share = std::make_shared<BodyShare>(budget_, kAllBodies);
     ReadBody(exchange, 1000, *share, [&failed, exchange, share](absl::StatusOr<std::string> body) {
       if (absl::IsCancelled(body.status())) {
         failed.Notify();

@@ -235,9 +235,8 @@ TEST_F(TableIntakeTest, AnUploadThatIsResumedMakesTheSame) {
 
 // Nothing is promised of how many are taken in at the same time, but that all of them are stored.
 TEST_F(TableIntakeTest, WithoutRoomInMemoryTheFilesAreRead) {
-  const ParseBudget::Share all =
-      context_.intake_budget->TryToTake(int64_t{256} << 20, int64_t{256} << 20);
-  ASSERT_NE(all, nullptr);
+  const auto all = context_.intake_budget.TryToTake(int64_t{256} << 20, int64_t{256} << 20);
+  ASSERT_TRUE(all.has_value());
   const auto uploaded = Upload(size_t{1} << 20);
   ASSERT_TRUE(uploaded.ok()) << uploaded.status();
   EXPECT_FALSE(taken_in_);
@@ -245,7 +244,7 @@ TEST_F(TableIntakeTest, WithoutRoomInMemoryTheFilesAreRead) {
 
 TEST_F(TableIntakeTest, ItsMemoryIsGivenBack) {
   ASSERT_TRUE(Upload(size_t{1} << 20).ok());
-  EXPECT_NE(context_.intake_budget->TryToTake(int64_t{256} << 20, int64_t{256} << 20), nullptr);
+  EXPECT_TRUE(context_.intake_budget.TryToTake(int64_t{256} << 20, int64_t{256} << 20).has_value());
 }
 
 }  // namespace
