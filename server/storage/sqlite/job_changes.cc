@@ -11,12 +11,9 @@
 #include "server/storage/sqlite/tables.h"
 #include "server/storage/sqlite/version_changes.h"
 
-// The numbers of JobState and AttemptReason stand in the SQL texts: 1 QUEUED, 2 RUNNING, 3
-// CANCELLING, 4 VERIFYING, 7 CANCELLED.
+// The numbers of JobState stand in the SQL texts: 1 QUEUED; from 5 on they are final.
 namespace mercer::server {
 namespace {
-
-int64_t Number(JobState state) { return static_cast<int64_t>(state); }
 
 absl::Status InsertJobDatasets(Connection& connection, int64_t job_number,
                                const std::vector<std::string>& ids) {
@@ -66,115 +63,114 @@ absl::StatusOr<int64_t> InsertJobRow(Connection& connection, const NewJob& job) 
   return number;
 }
 
-// Why a leased change touched no row.
-absl::Status ExplainRefusal(Connection& connection, const Lease& lease) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      connection.Prepare("SELECT state FROM jobs WHERE id = ? AND lease_worker = ? AND epoch = ?"));
-  MERCER_ASSIGN_OR_RETURN(const bool held,
-                          select.Bind(lease.job_id).Bind(lease.worker).Bind(lease.epoch).Step());
-  if (held && select.Int64(0) == Number(JobState::kCancelling)) {
-    return CancelRequested(lease.job_id);
-  }
-  return LeaseLost(lease);
+absl::StatusOr<std::optional<BlobDigest>> CheckpointBlob(Connection& connection,
+                                                         int64_t job_number) {
+  MERCER_ASSIGN_OR_RETURN(Statement select,
+                          connection.Prepare("SELECT blob FROM checkpoints WHERE job = ?"));
+  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(job_number).Step());
+  return found ? std::optional<BlobDigest>(select.Bytes(0)) : std::nullopt;
 }
 
-// Sets state, error and end of the leased job, and gives the lease back; answers the job's number.
-absl::StatusOr<int64_t> ReleaseJobRow(Connection& connection, const AttemptEnd& end) {
+absl::Status WriteJobRow(Connection& connection, const JobRecord& job) {
   MERCER_ASSIGN_OR_RETURN(
       Statement update,
       connection.Prepare(
-          "UPDATE jobs SET state = ?1, lease_worker = NULL, lease_until = NULL, end_time = ?2, "
-          "error_code = ?3, error_message = ?4, error_details = ?5, not_before = ?9 "
-          "WHERE id = ?6 AND lease_worker = ?7 AND epoch = ?8 AND (state IN (2, 4) OR ?1 = 7) "
-          "RETURNING number"));
-  update.Bind(Number(end.state)).BindTime(IsFinal(end.state) ? end.now : absl::InfinitePast());
-  if (end.error.has_value()) {
-    update.Bind(end.error->code).Bind(end.error->message).BindBlob(end.error->details);
+          "UPDATE jobs SET state = ?, attempt = ?, epoch = ?, lease_worker = ?, lease_until = ?, "
+          "stop_requested = ?, not_before = ?, start_time = ?, end_time = ?, error_code = ?, "
+          "error_message = ?, error_details = ? WHERE number = ?"));
+  update.Bind(static_cast<int64_t>(job.state)).Bind(job.attempt).Bind(job.epoch);
+  if (job.lease_worker.empty()) {
+    update.BindNull();
+  } else {
+    update.Bind(job.lease_worker);
+  }
+  update.BindTime(job.lease_until)
+      .Bind(job.stop_requested ? 1 : 0)
+      .Bind(NotBeforeColumn(job.not_before))
+      .BindTime(job.start_time)
+      .BindTime(job.end_time);
+  if (job.error.has_value()) {
+    update.Bind(job.error->code).Bind(job.error->message).BindBlob(job.error->details);
   } else {
     update.BindNull().BindNull().BindNull();
   }
-  update.Bind(end.lease.job_id).Bind(end.lease.worker).Bind(end.lease.epoch);
-  update.Bind(NotBeforeColumn(end.not_before));
-  MERCER_ASSIGN_OR_RETURN(const bool held, update.Step());
-  if (!held) {
-    return ExplainRefusal(connection, end.lease);
-  }
-  const int64_t number = update.Int64(0);
-  MERCER_RETURN_IF_ERROR(update.Run());
-  return number;
+  return update.Bind(job.number).Run();
 }
 
-absl::Status CloseAttempt(Connection& connection, int64_t job_number, AttemptReason reason,
-                          absl::Time now) {
+absl::Status WriteAttempt(Connection& connection, int64_t job_number,
+                          const AttemptRecord& attempt) {
+  if (attempt.reason == AttemptReason::kRunning) {
+    MERCER_ASSIGN_OR_RETURN(Statement insert,
+                            connection.Prepare("INSERT INTO attempts(job, attempt, host, worker, "
+                                               "start_time) VALUES (?, ?, ?, ?, ?)"));
+    insert.Bind(job_number).Bind(attempt.attempt).Bind(attempt.host).Bind(attempt.worker);
+    return insert.BindTime(attempt.start_time).Run();
+  }
   MERCER_ASSIGN_OR_RETURN(
       Statement update,
       connection.Prepare(
-          "UPDATE attempts SET end_time = ?, reason = ? WHERE job = ? AND reason = 0"));
-  return update.BindTime(now).Bind(static_cast<int64_t>(reason)).Bind(job_number).Run();
+          "UPDATE attempts SET end_time = ?, reason = ? WHERE job = ? AND attempt = ?"));
+  update.BindTime(attempt.end_time).Bind(static_cast<int64_t>(attempt.reason));
+  return update.Bind(job_number).Bind(attempt.attempt).Run();
 }
 
-// Deletes the job's checkpoint; answers its blob.
-absl::StatusOr<std::vector<BlobDigest>> DropCheckpoint(Connection& connection, int64_t job_number) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement remove, connection.Prepare("DELETE FROM checkpoints WHERE job = ? RETURNING blob"));
-  MERCER_ASSIGN_OR_RETURN(const bool found, remove.Bind(job_number).Step());
-  std::vector<BlobDigest> blobs;
-  if (found) {
-    blobs.push_back(remove.Bytes(0));
-    MERCER_RETURN_IF_ERROR(remove.Run());
+absl::Status DropCheckpoint(Connection& connection, int64_t job_number) {
+  MERCER_ASSIGN_OR_RETURN(Statement remove,
+                          connection.Prepare("DELETE FROM checkpoints WHERE job = ?"));
+  return remove.Bind(job_number).Run();
+}
+
+// What a request to a job has made of it; `change`, if any, is written already.
+absl::StatusOr<EndedAttempt> AnswerTransition(Connection& connection, const std::string& job_id,
+                                              std::optional<JobTransition> change) {
+  EndedAttempt result;
+  if (change.has_value()) {
+    result.events = std::move(change->events);
+    if (change->dropped_checkpoint.has_value()) {
+      result.released_blobs.push_back(*change->dropped_checkpoint);
+    }
   }
-  return blobs;
+  MERCER_ASSIGN_OR_RETURN(result.job, ReadJob(connection, job_id));
+  return result;
 }
 
-absl::StatusOr<bool> HasCheckpoint(Connection& connection, int64_t job_number) {
-  MERCER_ASSIGN_OR_RETURN(Statement select,
-                          connection.Prepare("SELECT 1 FROM checkpoints WHERE job = ?"));
-  return select.Bind(job_number).Step();
-}
-
-absl::Status CancelWithError(Connection& connection, int64_t job_number,
-                             const StopRequest& request) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement update,
-      connection.Prepare("UPDATE jobs SET state = 7, end_time = ?, error_code = ?, "
-                         "error_message = ?, error_details = ? WHERE number = ?"));
-  const StoredError& error = request.no_model;
-  update.BindTime(request.now).Bind(error.code).Bind(error.message).BindBlob(error.details);
-  return update.Bind(job_number).Run();
+// Of a job that anybody may ask for. Errors: kNotFound.
+struct FoundJob {
+  JobRecord row;
+  std::optional<BlobDigest> checkpoint;
+};
+absl::StatusOr<FoundJob> FindJob(Connection& connection, const std::string& id) {
+  FoundJob found;
+  MERCER_ASSIGN_OR_RETURN(found.row, ReadJobRow(connection, id));
+  if (found.row.id.empty()) {
+    return JobNotFound(id);
+  }
+  MERCER_ASSIGN_OR_RETURN(found.checkpoint, CheckpointBlob(connection, found.row.number));
+  return found;
 }
 
 // Answers the versions that the model no longer keeps.
-absl::StatusOr<DeletedVersions> AddVersions(Connection& connection, int64_t job_number,
+absl::StatusOr<DeletedVersions> AddVersions(Connection& connection, const JobRecord& job,
                                             const AttemptEnd& end) {
-  std::string model;
-  std::string owner;
-  {
-    MERCER_ASSIGN_OR_RETURN(
-        Statement select,
-        connection.Prepare("SELECT model_name, caller FROM jobs WHERE number = ?"));
-    MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(job_number).Step());
-    model = found ? select.Bytes(0) : "";
-    owner = found ? select.Bytes(1) : "";
-  }
+  std::string owner = job.caller;
   {
     // A new model is whose job was accepted first of those that have not ended: see CheckModelOwner.
     MERCER_ASSIGN_OR_RETURN(
         Statement earlier,
         connection.Prepare("SELECT caller FROM checked_jobs WHERE state < 5 AND model_name = ? AND "
                            "number < ? ORDER BY number LIMIT 1"));
-    MERCER_ASSIGN_OR_RETURN(const bool found, earlier.Bind(model).Bind(job_number).Step());
+    MERCER_ASSIGN_OR_RETURN(const bool found, earlier.Bind(job.model_name).Bind(job.number).Step());
     owner = found ? earlier.Bytes(0) : owner;
   }
   int64_t last = 0;
   for (const NewVersion& version : end.versions) {
     MERCER_ASSIGN_OR_RETURN(
-        last, InsertVersion(connection, {model, owner}, end.lease.job_id, version, end.now));
+        last, InsertVersion(connection, {job.model_name, owner}, job.id, version, end.now));
   }
   MERCER_ASSIGN_OR_RETURN(Statement update,
                           connection.Prepare("UPDATE jobs SET model_version = ? WHERE number = ?"));
-  MERCER_RETURN_IF_ERROR(update.Bind(last).Bind(job_number).Run());
-  return DeleteOldVersions(connection, model);
+  MERCER_RETURN_IF_ERROR(update.Bind(last).Bind(job.number).Run());
+  return DeleteOldVersions(connection, job.model_name);
 }
 
 // A model without versions is to be whose unfinished job was accepted first. If that one fails it is the next one's, so whoever
@@ -240,99 +236,75 @@ absl::StatusOr<CreatedJob> InsertJob(Connection& connection, const NewJob& job) 
   MERCER_ASSIGN_OR_RETURN(const int64_t number, InsertJobRow(connection, job));
   MERCER_RETURN_IF_ERROR(InsertJobDatasets(connection, number, job.dataset_ids));
   MERCER_RETURN_IF_ERROR(InsertLabels(connection, LabelTable::kJobs, number, job.labels));
-  MERCER_RETURN_IF_ERROR(AppendEvents(connection, number, {job.event}, job.now).status());
+  MERCER_RETURN_IF_ERROR(
+      AppendEvents(connection, number, PlanFirstEvent(job.event, job.now).events));
   MERCER_ASSIGN_OR_RETURN(JobRecord record, ReadJob(connection, job.id));
   return CreatedJob{std::move(record), true};
 }
 
+absl::Status WriteTransition(Connection& connection, const JobTransition& change) {
+  MERCER_RETURN_IF_ERROR(WriteJobRow(connection, change.job));
+  if (change.attempt.has_value()) {
+    MERCER_RETURN_IF_ERROR(WriteAttempt(connection, change.job.number, *change.attempt));
+  }
+  if (change.dropped_checkpoint.has_value()) {
+    MERCER_RETURN_IF_ERROR(DropCheckpoint(connection, change.job.number));
+  }
+  return AppendEvents(connection, change.job.number, change.events);
+}
+
 absl::StatusOr<RenewedLease> ExtendLease(Connection& connection, const Lease& lease,
                                          absl::Time lease_until) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement update,
-      connection.Prepare("UPDATE jobs SET lease_until = ? WHERE id = ? AND lease_worker = ? AND "
-                         "epoch = ? RETURNING state, stop_requested"));
-  update.BindTime(lease_until).Bind(lease.job_id).Bind(lease.worker).Bind(lease.epoch);
-  MERCER_ASSIGN_OR_RETURN(const bool held, update.Step());
-  if (!held) {
-    return LeaseLost(lease);
-  }
-  const RenewedLease renewed{static_cast<JobState>(update.Int64(0)), update.Int64(1) != 0};
-  MERCER_RETURN_IF_ERROR(update.Run());
-  return renewed;
+  MERCER_ASSIGN_OR_RETURN(const JobRecord job, ReadJobRow(connection, lease.job_id));
+  MERCER_ASSIGN_OR_RETURN(const JobTransition change, PlanRenewal(job, lease, lease_until));
+  MERCER_RETURN_IF_ERROR(WriteTransition(connection, change));
+  return RenewedLease{change.job.state, change.job.stop_requested};
 }
 
 absl::StatusOr<EventRecord> MarkVerifying(Connection& connection, const Lease& lease,
                                           const EventDraft& event, absl::Time now) {
-  int64_t number = 0;
-  {
-    MERCER_ASSIGN_OR_RETURN(
-        Statement update,
-        connection.Prepare(
-            "UPDATE jobs SET state = 4 WHERE id = ? AND lease_worker = ? AND epoch = ? "
-            "AND state IN (2, 4) RETURNING number"));
-    MERCER_ASSIGN_OR_RETURN(const bool held,
-                            update.Bind(lease.job_id).Bind(lease.worker).Bind(lease.epoch).Step());
-    if (!held) {
-      return ExplainRefusal(connection, lease);
-    }
-    number = update.Int64(0);
-    MERCER_RETURN_IF_ERROR(update.Run());
-  }
-  MERCER_ASSIGN_OR_RETURN(std::vector<EventRecord> events,
-                          AppendEvents(connection, number, {event}, now));
-  return std::move(events.front());
+  MERCER_ASSIGN_OR_RETURN(const JobRecord job, ReadJobRow(connection, lease.job_id));
+  MERCER_ASSIGN_OR_RETURN(JobTransition change, PlanVerifying(job, lease, event, now));
+  MERCER_RETURN_IF_ERROR(WriteTransition(connection, change));
+  return std::move(change.events.front());
 }
 
 absl::StatusOr<std::optional<BlobDigest>> ReplaceCheckpoint(Connection& connection,
                                                             const Lease& lease,
                                                             const NewCheckpoint& checkpoint) {
-  std::optional<BlobDigest> previous;
-  {
-    MERCER_ASSIGN_OR_RETURN(
-        Statement select,
-        connection.Prepare(
-            "SELECT blob FROM checkpoints WHERE job = (SELECT number FROM jobs WHERE id = ?)"));
-    MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(lease.job_id).Step());
-    if (found && select.Bytes(0) != checkpoint.blob) {
-      previous = select.Bytes(0);
-    }
-  }
+  MERCER_ASSIGN_OR_RETURN(const JobRecord job, ReadJobRow(connection, lease.job_id));
+  MERCER_ASSIGN_OR_RETURN(const CheckpointRecord next, PlanCheckpoint(job, lease, checkpoint));
+  MERCER_ASSIGN_OR_RETURN(std::optional<BlobDigest> previous,
+                          CheckpointBlob(connection, job.number));
   MERCER_ASSIGN_OR_RETURN(
       Statement upsert,
       connection.Prepare(
           "INSERT INTO checkpoints(job, attempt, iteration, code_version, blob, create_time) "
-          "SELECT number, attempt, ?, ?, ?, ? FROM jobs WHERE id = ? AND lease_worker = ? AND "
-          "epoch = ? "
+          "VALUES (?, ?, ?, ?, ?, ?) "
           "ON CONFLICT(job) DO UPDATE SET attempt = excluded.attempt, iteration = "
           "excluded.iteration, "
           "code_version = excluded.code_version, blob = excluded.blob, create_time = "
           "excluded.create_time"));
-  upsert.Bind(checkpoint.iteration)
-      .Bind(checkpoint.code_version)
-      .Bind(checkpoint.blob)
-      .BindTime(checkpoint.now);
-  MERCER_RETURN_IF_ERROR(upsert.Bind(lease.job_id).Bind(lease.worker).Bind(lease.epoch).Run());
-  if (connection.changes() == 0) {
-    return LeaseLost(lease);
-  }
-  return previous;
+  upsert.Bind(job.number).Bind(next.attempt).Bind(next.iteration).Bind(next.code_version);
+  MERCER_RETURN_IF_ERROR(upsert.Bind(next.blob).BindTime(next.create_time).Run());
+  return previous == next.blob ? std::nullopt : previous;
 }
 
 absl::StatusOr<EndedAttempt> FinishAttempt(Connection& connection, const AttemptEnd& end) {
-  MERCER_ASSIGN_OR_RETURN(const int64_t number, ReleaseJobRow(connection, end));
-  MERCER_RETURN_IF_ERROR(CloseAttempt(connection, number, end.reason, end.now));
-  EndedAttempt result;
-  if (IsFinal(end.state)) {
-    MERCER_ASSIGN_OR_RETURN(result.released_blobs, DropCheckpoint(connection, number));
-  }
+  MERCER_ASSIGN_OR_RETURN(const JobRecord job, ReadJobRow(connection, end.lease.job_id));
+  MERCER_ASSIGN_OR_RETURN(const std::optional<BlobDigest> checkpoint,
+                          CheckpointBlob(connection, job.number));
+  MERCER_ASSIGN_OR_RETURN(JobTransition change, PlanEnd(job, checkpoint, end));
+  MERCER_RETURN_IF_ERROR(WriteTransition(connection, change));
+  DeletedVersions old;
   if (!end.versions.empty()) {
-    MERCER_ASSIGN_OR_RETURN(DeletedVersions old, AddVersions(connection, number, end));
-    result.deleted_versions = std::move(old.versions);
-    result.released_blobs.insert(result.released_blobs.end(), old.released_blobs.begin(),
-                                 old.released_blobs.end());
+    MERCER_ASSIGN_OR_RETURN(old, AddVersions(connection, job, end));
   }
-  MERCER_ASSIGN_OR_RETURN(result.events, AppendEvents(connection, number, end.events, end.now));
-  MERCER_ASSIGN_OR_RETURN(result.job, ReadJob(connection, end.lease.job_id));
+  MERCER_ASSIGN_OR_RETURN(EndedAttempt result,
+                          AnswerTransition(connection, job.id, std::move(change)));
+  result.deleted_versions = std::move(old.versions);
+  result.released_blobs.insert(result.released_blobs.end(), old.released_blobs.begin(),
+                               old.released_blobs.end());
   return result;
 }
 
@@ -346,68 +318,23 @@ absl::StatusOr<JobRecord> ChangeJobLabels(Connection& connection, const std::str
 }
 
 absl::StatusOr<EndedAttempt> MarkCancelled(Connection& connection, const CancelRequest& request) {
-  EndedAttempt result;
-  MERCER_ASSIGN_OR_RETURN(result.job, ReadJob(connection, request.job_id));
-  MERCER_RETURN_IF_ERROR(CheckOwner(request.check, result.job.caller));
-  if (IsFinal(result.job.state)) {
-    return JobIsFinal(request.job_id, result.job.state);
+  MERCER_ASSIGN_OR_RETURN(const FoundJob job, FindJob(connection, request.job_id));
+  MERCER_ASSIGN_OR_RETURN(std::optional<JobTransition> change,
+                          PlanCancel(job.row, job.checkpoint, request));
+  if (change.has_value()) {
+    MERCER_RETURN_IF_ERROR(WriteTransition(connection, *change));
   }
-  if (result.job.state == JobState::kCancelling) {
-    return result;
-  }
-  const int64_t number = result.job.number;
-  const bool queued = result.job.state == JobState::kQueued;
-  const JobState next = queued ? JobState::kCancelled : JobState::kCancelling;
-  {
-    MERCER_ASSIGN_OR_RETURN(
-        Statement update,
-        connection.Prepare(
-            "UPDATE jobs SET state = ?, end_time = ?, not_before = 0, error_code = NULL, "
-            "error_message = NULL, error_details = NULL WHERE number = ?"));
-    MERCER_RETURN_IF_ERROR(update.Bind(Number(next))
-                               .BindTime(queued ? request.now : absl::InfinitePast())
-                               .Bind(number)
-                               .Run());
-  }
-  if (queued) {
-    MERCER_ASSIGN_OR_RETURN(result.released_blobs, DropCheckpoint(connection, number));
-  }
-  MERCER_ASSIGN_OR_RETURN(
-      result.events, AppendEvents(connection, number,
-                                  {queued ? request.cancelled : request.cancelling}, request.now));
-  MERCER_ASSIGN_OR_RETURN(result.job, ReadJob(connection, request.job_id));
-  return result;
+  return AnswerTransition(connection, request.job_id, std::move(change));
 }
 
 absl::StatusOr<EndedAttempt> MarkStopping(Connection& connection, const StopRequest& request) {
-  EndedAttempt result;
-  MERCER_ASSIGN_OR_RETURN(result.job, ReadJob(connection, request.job_id));
-  MERCER_RETURN_IF_ERROR(CheckOwner(request.check, result.job.caller));
-  const JobState state = result.job.state;
-  if (IsFinal(state)) {
-    return JobIsFinal(request.job_id, state);
+  MERCER_ASSIGN_OR_RETURN(const FoundJob job, FindJob(connection, request.job_id));
+  MERCER_ASSIGN_OR_RETURN(std::optional<JobTransition> change,
+                          PlanStop(job.row, job.checkpoint, request));
+  if (change.has_value()) {
+    MERCER_RETURN_IF_ERROR(WriteTransition(connection, *change));
   }
-  if (state == JobState::kCancelling || result.job.stop_requested) {
-    return result;
-  }
-  const int64_t number = result.job.number;
-  EventDraft event = state == JobState::kVerifying ? request.verifying : request.running;
-  if (state == JobState::kQueued) {
-    MERCER_ASSIGN_OR_RETURN(const bool saved, HasCheckpoint(connection, number));
-    event = saved ? request.queued : request.cancelled;
-    if (!saved) {
-      MERCER_RETURN_IF_ERROR(CancelWithError(connection, number, request));
-    }
-  }
-  {
-    MERCER_ASSIGN_OR_RETURN(
-        Statement update,
-        connection.Prepare("UPDATE jobs SET stop_requested = 1, not_before = 0 WHERE number = ?"));
-    MERCER_RETURN_IF_ERROR(update.Bind(number).Run());
-  }
-  MERCER_ASSIGN_OR_RETURN(result.events, AppendEvents(connection, number, {event}, request.now));
-  MERCER_ASSIGN_OR_RETURN(result.job, ReadJob(connection, request.job_id));
-  return result;
+  return AnswerTransition(connection, request.job_id, std::move(change));
 }
 
 }  // namespace mercer::server

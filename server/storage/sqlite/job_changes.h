@@ -1,14 +1,16 @@
 // The changes of JobStore as functions on the writer's connection; each runs inside the savepoint
-// of its request.
+// of its request: it reads the job's row, asks job_transitions.h what becomes of it, and writes that.
 #pragma once
 
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
 #include "server/storage/job_store.h"
+#include "server/storage/job_transitions.h"
 #include "server/storage/sqlite/connection.h"
 
 namespace mercer::server {
@@ -19,6 +21,10 @@ absl::StatusOr<std::optional<JobRecord>> FindRequestedJob(Connection& connection
                                                           const std::string& request_id,
                                                           const std::string& request_digest);
 absl::StatusOr<CreatedJob> InsertJob(Connection& connection, const NewJob& job);
+
+// Writes what a transition has decided of a job that is there.
+absl::Status WriteTransition(Connection& connection, const JobTransition& change);
+
 absl::StatusOr<RenewedLease> ExtendLease(Connection& connection, const Lease& lease,
                                          absl::Time lease_until);
 absl::StatusOr<EventRecord> MarkVerifying(Connection& connection, const Lease& lease,

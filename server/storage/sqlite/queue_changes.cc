@@ -6,19 +6,14 @@
 #include <string_view>
 
 #include "core/base/status/status_macros.h"
+#include "server/storage/job_transitions.h"
 #include "server/storage/refusals.h"
+#include "server/storage/sqlite/job_changes.h"
 #include "server/storage/sqlite/tables.h"
 
 // The numbers of JobState stand in the SQL texts: 1 QUEUED, 2 RUNNING, 3 CANCELLING, 4 VERIFYING.
 namespace mercer::server {
 namespace {
-
-struct Head {
-  int64_t number = 0;
-  std::string id;
-  std::string caller;
-  int64_t memory_bytes = 0;
-};
 
 // The callers that have ready jobs, found by one seek each; of every one its first job, how many of its jobs are held, and
 // when it was served; of all these the first. The indexes are named, because the planner would rather read all queued jobs.
@@ -38,7 +33,7 @@ constexpr std::string_view kSelectHead =
     "  COALESCE((SELECT turn FROM queue_turns WHERE queue_turns.caller = callers.caller), 0) AS "
     "turn"
     " FROM callers WHERE callers.caller IS NOT NULL) "
-    "SELECT number, id, caller, memory_bytes FROM heads JOIN jobs ON jobs.number = heads.head "
+    "SELECT id FROM heads JOIN jobs ON jobs.number = heads.head "
     "WHERE held < ? ORDER BY priority DESC, held, turn, number LIMIT 1";
 
 absl::StatusOr<int64_t> Count(Statement& select) {
@@ -55,15 +50,13 @@ absl::Status MakeDelayedJobsReady(Connection& connection, absl::Time now) {
   return update.BindTime(now).BindTime(now + kLongestDelay).Run();
 }
 
-absl::StatusOr<std::optional<Head>> FindHead(Connection& connection, const ClaimRequest& request) {
+// Its id; empty: there is none.
+absl::StatusOr<std::string> FindHead(Connection& connection, const ClaimRequest& request) {
   MERCER_ASSIGN_OR_RETURN(Statement select, connection.Prepare(kSelectHead));
   select.Bind(request.max_running_per_caller > 0 ? request.max_running_per_caller
                                                  : std::numeric_limits<int64_t>::max());
   MERCER_ASSIGN_OR_RETURN(const bool found, select.Step());
-  if (!found) {
-    return std::nullopt;
-  }
-  return Head{select.Int64(0), select.Bytes(1), select.Bytes(2), select.Int64(3)};
+  return found ? select.Bytes(0) : std::string();
 }
 
 absl::Status TakeTurn(Connection& connection, const std::string& caller) {
@@ -71,33 +64,6 @@ absl::Status TakeTurn(Connection& connection, const std::string& caller) {
       Statement replace,
       connection.Prepare("INSERT OR REPLACE INTO queue_turns(caller) VALUES (?)"));
   return replace.Bind(caller).Run();
-}
-
-absl::Status HoldJob(Connection& connection, int64_t number, const ClaimRequest& request) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement claim,
-      connection.Prepare(
-          "UPDATE jobs SET state = 2, attempt = attempt + 1, epoch = epoch + 1, lease_worker = ?, "
-          "lease_until = ?, start_time = COALESCE(start_time, ?), error_code = NULL, "
-          "error_message = NULL, error_details = NULL WHERE number = ?"));
-  return claim.Bind(request.worker)
-      .BindTime(request.lease_until)
-      .BindTime(request.now)
-      .Bind(number)
-      .Run();
-}
-
-absl::Status InsertAttempt(Connection& connection, int64_t job_number,
-                           const ClaimRequest& request) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement insert,
-      connection.Prepare("INSERT INTO attempts(job, attempt, host, worker, start_time) "
-                         "SELECT number, attempt, ?, ?, ? FROM jobs WHERE number = ?"));
-  return insert.Bind(request.host)
-      .Bind(request.worker)
-      .BindTime(request.now)
-      .Bind(job_number)
-      .Run();
 }
 
 }  // namespace
@@ -134,17 +100,18 @@ absl::Status CheckQuota(Connection& connection, const NewJob& job) {
 absl::StatusOr<std::optional<JobRecord>> ClaimNextJob(Connection& connection,
                                                       const ClaimRequest& request) {
   MERCER_RETURN_IF_ERROR(MakeDelayedJobsReady(connection, request.now));
-  MERCER_ASSIGN_OR_RETURN(const std::optional<Head> head, FindHead(connection, request));
-  if (!head.has_value() || (head->memory_bytes > request.free_memory_bytes &&
-                            head->memory_bytes <= request.memory_budget_bytes)) {
+  MERCER_ASSIGN_OR_RETURN(const std::string head, FindHead(connection, request));
+  if (head.empty()) {
     return std::nullopt;
   }
-  MERCER_RETURN_IF_ERROR(HoldJob(connection, head->number, request));
-  MERCER_RETURN_IF_ERROR(TakeTurn(connection, head->caller));
-  MERCER_RETURN_IF_ERROR(InsertAttempt(connection, head->number, request));
-  MERCER_RETURN_IF_ERROR(
-      AppendEvents(connection, head->number, {request.event}, request.now).status());
-  return ReadJob(connection, head->id);
+  MERCER_ASSIGN_OR_RETURN(const JobRecord job, ReadJobRow(connection, head));
+  const std::optional<JobTransition> change = PlanClaim(job, request);
+  if (!change.has_value()) {
+    return std::nullopt;
+  }
+  MERCER_RETURN_IF_ERROR(WriteTransition(connection, *change));
+  MERCER_RETURN_IF_ERROR(TakeTurn(connection, job.caller));
+  return ReadJob(connection, head);
 }
 
 absl::StatusOr<absl::Time> FindNextReadyTime(Connection& connection) {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/base/status/status_macros.h"
-#include "server/storage/refusals.h"
+#include "server/storage/job_transitions.h"
 #include "server/storage/sqlite/tables.h"
 
 namespace mercer::server {
@@ -11,36 +11,12 @@ namespace {
 
 using Events = std::vector<EventRecord>;
 
-// Checks the lease and numbers the event in one statement.
-absl::StatusOr<EventRecord> AppendLeased(Connection& connection, const Lease& lease,
-                                         const EventDraft& event, absl::Time now) {
-  const absl::Time time = event.time.value_or(now);
-  EventRecord record;
-  record.iteration = event.iteration;
-  record.time = absl::FromUnixMicros(absl::ToUnixMicros(time));
-  record.payload = event.payload;
-  int64_t job_number = 0;
-  {
-    MERCER_ASSIGN_OR_RETURN(
-        Statement update,
-        connection.Prepare(
-            "UPDATE jobs SET last_sequence = last_sequence + 1, last_attempt = attempt, "
-            "last_iteration = ?, "
-            "last_time = ?, last_payload = ? WHERE id = ? AND lease_worker = ? AND epoch = ? "
-            "RETURNING number, last_sequence, attempt"));
-    update.Bind(event.iteration).BindTime(time).BindBlob(event.payload);
-    MERCER_ASSIGN_OR_RETURN(const bool held,
-                            update.Bind(lease.job_id).Bind(lease.worker).Bind(lease.epoch).Step());
-    if (!held) {
-      return LeaseLost(lease);
-    }
-    job_number = update.Int64(0);
-    record.sequence = update.Int64(1);
-    record.attempt = static_cast<int32_t>(update.Int64(2));
-    MERCER_RETURN_IF_ERROR(update.Run());
-  }
-  MERCER_RETURN_IF_ERROR(InsertEvent(connection, job_number, record));
-  return record;
+absl::StatusOr<Events> AppendLeased(Connection& connection, const Lease& lease,
+                                    const std::vector<EventDraft>& events, absl::Time now) {
+  MERCER_ASSIGN_OR_RETURN(const JobRecord job, ReadJobRow(connection, lease.job_id));
+  MERCER_ASSIGN_OR_RETURN(JobTransition change, PlanEvents(job, lease, events, now));
+  MERCER_RETURN_IF_ERROR(AppendEvents(connection, job.number, change.events));
+  return std::move(change.events);
 }
 
 }  // namespace
@@ -49,14 +25,8 @@ void SqliteEventLog::Append(Lease lease, std::vector<EventDraft> events, absl::T
                             Done<Events> done) {
   SubmitChange<Events>(
       *writer_,
-      [lease = std::move(lease), events = std::move(events),
-       now](Connection& connection) -> absl::StatusOr<Events> {
-        Events records;
-        for (const EventDraft& event : events) {
-          MERCER_ASSIGN_OR_RETURN(EventRecord record, AppendLeased(connection, lease, event, now));
-          records.push_back(std::move(record));
-        }
-        return records;
+      [lease = std::move(lease), events = std::move(events), now](Connection& connection) {
+        return AppendLeased(connection, lease, events, now);
       },
       std::move(done));
 }

@@ -19,19 +19,6 @@
 namespace mercer::server {
 namespace {
 
-// None: it was deleted after its number was read.
-absl::StatusOr<std::optional<JobRecord>> ReadJobByNumber(Connection& connection, int64_t number) {
-  MERCER_ASSIGN_OR_RETURN(Statement select,
-                          connection.Prepare(absl::StrCat(kSelectJob, "WHERE jobs.number = ?")));
-  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(number).Step());
-  if (!found) {
-    return std::nullopt;
-  }
-  JobRecord job = ReadJobRow(select);
-  MERCER_RETURN_IF_ERROR(CompleteJob(connection, job));
-  return job;
-}
-
 absl::StatusOr<FoundRows> SelectJobs(Connection& connection, const JobFilter& filter,
                                      std::string_view after, int limit) {
   MERCER_ASSIGN_OR_RETURN(const FilterParameter before, StartByNumber(after, true));

@@ -50,31 +50,82 @@ std::string_view SelectLabelsSql(LabelTable table) {
   return "";
 }
 
-absl::StatusOr<EventRecord> AppendEvent(Connection& connection, int64_t job_number,
-                                        const EventDraft& event, absl::Time now) {
-  const absl::Time time = event.time.value_or(now);
-  EventRecord record;
-  record.iteration = event.iteration;
-  record.time = absl::FromUnixMicros(absl::ToUnixMicros(time));  // as it will be read back
-  record.payload = event.payload;
-  {
-    MERCER_ASSIGN_OR_RETURN(
-        Statement update,
-        connection.Prepare(
-            "UPDATE jobs SET last_sequence = last_sequence + 1, last_attempt = attempt, "
-            "last_iteration = ?, "
-            "last_time = ?, last_payload = ? WHERE number = ? RETURNING last_sequence, attempt"));
-    update.Bind(event.iteration).BindTime(time).BindBlob(event.payload).Bind(job_number);
-    MERCER_ASSIGN_OR_RETURN(const bool found, update.Step());
-    if (!found) {
-      return absl::InternalError(absl::StrCat("database: no job number ", job_number));
-    }
-    record.sequence = update.Int64(0);
-    record.attempt = static_cast<int32_t>(update.Int64(1));
-    MERCER_RETURN_IF_ERROR(update.Run());
+absl::Status InsertEvent(Connection& connection, int64_t job_number, const EventRecord& event) {
+  MERCER_ASSIGN_OR_RETURN(
+      Statement insert, connection.Prepare("INSERT INTO events(job, sequence, attempt, iteration, "
+                                           "time, payload) VALUES (?, ?, ?, ?, ?, ?)"));
+  insert.Bind(job_number)
+      .Bind(event.sequence)
+      .Bind(event.attempt)
+      .Bind(event.iteration)
+      .BindTime(event.time);
+  return insert.BindBlob(event.payload).Run();
+}
+
+// The columns that JobOfRow expects, but for the request, which comes last, and the table that they come from.
+constexpr char kJobColumns[] =
+    "SELECT jobs.number, id, state, priority, attempt, epoch, lease_worker, lease_until, "
+    "request_id, learner, "
+    "model_name, model_version, memory_bytes, error_code, error_message, error_details, "
+    "create_time, start_time, end_time, "
+    "last_sequence, last_attempt, last_iteration, last_time, last_payload, caller, stop_requested, "
+    "not_before, trace_id, ";
+constexpr char kWholeJob[] =
+    "request FROM checked_jobs AS jobs JOIN checked_job_requests AS job_requests ON "
+    "job_requests.job = jobs.number ";
+constexpr char kJobAlone[] = "'' FROM checked_jobs AS jobs ";
+
+// Without labels and data sets.
+JobRecord JobOfRow(const Statement& row) {
+  JobRecord job;
+  job.number = row.Int64(0);
+  job.id = row.Bytes(1);
+  job.state = static_cast<JobState>(row.Int64(2));
+  job.priority = static_cast<int32_t>(row.Int64(3));
+  job.attempt = static_cast<int32_t>(row.Int64(4));
+  job.epoch = row.Int64(5);
+  job.lease_worker = row.Bytes(6);
+  job.lease_until = row.Time(7);
+  job.request = row.Bytes(28);
+  job.request_id = row.Bytes(8);
+  job.learner = row.Bytes(9);
+  job.model_name = row.Bytes(10);
+  job.model_version = row.Int64(11);
+  job.memory_bytes = row.Int64(12);
+  if (!row.IsNull(13)) {
+    job.error = StoredError{static_cast<int>(row.Int64(13)), row.Bytes(14), row.Bytes(15)};
   }
-  MERCER_RETURN_IF_ERROR(InsertEvent(connection, job_number, record));
-  return record;
+  job.create_time = row.Time(16);
+  job.start_time = row.Time(17);
+  job.end_time = row.Time(18);
+  if (row.Int64(19) > 0) {
+    job.last_event = EventRecord{row.Int64(19), static_cast<int32_t>(row.Int64(20)), row.Int64(21),
+                                 row.Time(22), row.Bytes(23)};
+  }
+  job.caller = row.Bytes(24);
+  job.stop_requested = row.Int64(25) != 0;
+  if (row.Int64(26) > 0) {
+    job.not_before = row.Time(26);
+  }
+  job.trace_id = row.Bytes(27);
+  return job;
+}
+
+// Adds labels and data sets.
+absl::Status CompleteJob(Connection& connection, JobRecord& job) {
+  MERCER_ASSIGN_OR_RETURN(job.labels, ReadLabels(connection, LabelTable::kJobs, job.number));
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select,
+      connection.Prepare(
+          "SELECT dataset_id FROM checked_job_datasets WHERE job = ? ORDER BY position"));
+  select.Bind(job.number);
+  while (true) {
+    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more) {
+      return absl::OkStatus();
+    }
+    job.dataset_ids.push_back(select.Bytes(0));
+  }
 }
 
 }  // namespace
@@ -110,89 +161,50 @@ absl::StatusOr<Labels> ReadLabels(Connection& connection, LabelTable table, int6
   }
 }
 
-absl::Status InsertEvent(Connection& connection, int64_t job_number, const EventRecord& event) {
+absl::Status AppendEvents(Connection& connection, int64_t job_number,
+                          const std::vector<EventRecord>& events) {
+  if (events.empty()) {
+    return absl::OkStatus();
+  }
+  for (const EventRecord& event : events) {
+    MERCER_RETURN_IF_ERROR(InsertEvent(connection, job_number, event));
+  }
+  const EventRecord& last = events.back();
   MERCER_ASSIGN_OR_RETURN(
-      Statement insert, connection.Prepare("INSERT INTO events(job, sequence, attempt, iteration, "
-                                           "time, payload) VALUES (?, ?, ?, ?, ?, ?)"));
-  insert.Bind(job_number)
-      .Bind(event.sequence)
-      .Bind(event.attempt)
-      .Bind(event.iteration)
-      .BindTime(event.time);
-  return insert.BindBlob(event.payload).Run();
+      Statement update,
+      connection.Prepare("UPDATE jobs SET last_sequence = ?, last_attempt = ?, last_iteration = ?, "
+                         "last_time = ?, last_payload = ? WHERE number = ?"));
+  update.Bind(last.sequence).Bind(last.attempt).Bind(last.iteration).BindTime(last.time);
+  return update.BindBlob(last.payload).Bind(job_number).Run();
 }
 
-absl::StatusOr<std::vector<EventRecord>> AppendEvents(Connection& connection, int64_t job_number,
-                                                      const std::vector<EventDraft>& events,
-                                                      absl::Time now) {
-  std::vector<EventRecord> records;
-  for (const EventDraft& event : events) {
-    MERCER_ASSIGN_OR_RETURN(EventRecord record, AppendEvent(connection, job_number, event, now));
-    records.push_back(std::move(record));
-  }
-  return records;
-}
-
-JobRecord ReadJobRow(const Statement& row) {
-  JobRecord job;
-  job.number = row.Int64(0);
-  job.id = row.Bytes(1);
-  job.state = static_cast<JobState>(row.Int64(2));
-  job.priority = static_cast<int32_t>(row.Int64(3));
-  job.attempt = static_cast<int32_t>(row.Int64(4));
-  job.epoch = row.Int64(5);
-  job.lease_worker = row.Bytes(6);
-  job.lease_until = row.Time(7);
-  job.request = row.Bytes(8);
-  job.request_id = row.Bytes(9);
-  job.learner = row.Bytes(10);
-  job.model_name = row.Bytes(11);
-  job.model_version = row.Int64(12);
-  job.memory_bytes = row.Int64(13);
-  if (!row.IsNull(14)) {
-    job.error = StoredError{static_cast<int>(row.Int64(14)), row.Bytes(15), row.Bytes(16)};
-  }
-  job.create_time = row.Time(17);
-  job.start_time = row.Time(18);
-  job.end_time = row.Time(19);
-  if (row.Int64(20) > 0) {
-    job.last_event = EventRecord{row.Int64(20), static_cast<int32_t>(row.Int64(21)), row.Int64(22),
-                                 row.Time(23), row.Bytes(24)};
-  }
-  job.caller = row.Bytes(25);
-  job.stop_requested = row.Int64(26) != 0;
-  if (row.Int64(27) > 0) {
-    job.not_before = row.Time(27);
-  }
-  job.trace_id = row.Bytes(28);
-  return job;
-}
-
-absl::Status CompleteJob(Connection& connection, JobRecord& job) {
-  MERCER_ASSIGN_OR_RETURN(job.labels, ReadLabels(connection, LabelTable::kJobs, job.number));
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      connection.Prepare(
-          "SELECT dataset_id FROM checked_job_datasets WHERE job = ? ORDER BY position"));
-  select.Bind(job.number);
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) {
-      return absl::OkStatus();
-    }
-    job.dataset_ids.push_back(select.Bytes(0));
-  }
+absl::StatusOr<JobRecord> ReadJobRow(Connection& connection, const std::string& id) {
+  MERCER_ASSIGN_OR_RETURN(Statement select,
+                          connection.Prepare(absl::StrCat(kJobColumns, kJobAlone, "WHERE id = ?")));
+  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(id).Step());
+  return found ? JobOfRow(select) : JobRecord();
 }
 
 absl::StatusOr<JobRecord> ReadJob(Connection& connection, const std::string& id) {
   MERCER_ASSIGN_OR_RETURN(Statement select,
-                          connection.Prepare(absl::StrCat(kSelectJob, "WHERE id = ?")));
-  select.Bind(id);
-  MERCER_ASSIGN_OR_RETURN(const bool found, select.Step());
+                          connection.Prepare(absl::StrCat(kJobColumns, kWholeJob, "WHERE id = ?")));
+  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(id).Step());
   if (!found) {
     return JobNotFound(id);
   }
-  JobRecord job = ReadJobRow(select);
+  JobRecord job = JobOfRow(select);
+  MERCER_RETURN_IF_ERROR(CompleteJob(connection, job));
+  return job;
+}
+
+absl::StatusOr<std::optional<JobRecord>> ReadJobByNumber(Connection& connection, int64_t number) {
+  MERCER_ASSIGN_OR_RETURN(Statement select, connection.Prepare(absl::StrCat(
+                                                kJobColumns, kWholeJob, "WHERE jobs.number = ?")));
+  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(number).Step());
+  if (!found) {
+    return std::nullopt;
+  }
+  JobRecord job = JobOfRow(select);
   MERCER_RETURN_IF_ERROR(CompleteJob(connection, job));
   return job;
 }
