@@ -12,6 +12,7 @@
 #include "server/jobs/job_errors.h"
 #include "server/jobs/job_event.h"
 #include "server/jobs/job_log.h"
+#include "server/storage/job_transitions.h"
 
 namespace mercer::server {
 namespace {
@@ -85,10 +86,16 @@ absl::Status Recover(const OrphanRecovery& recovery, JobRecord job,
     end.error = EncodeError(verdict.error);
   }
   end.now = recovery.clock->Now();
+  end.takes_over = !recovery.storage->exclusive();
   end.events = {StateEvent(verdict.state, WhyOf(verdict))};
-  MERCER_ASSIGN_OR_RETURN(const EndedAttempt ended, jobs.EndAttempt(end));
+  const absl::StatusOr<EndedAttempt> ended = jobs.EndAttempt(end);
+  if (end.takes_over &&
+      (absl::IsAborted(ended.status()) || GetReason(ended.status()) == "CANCEL_REQUESTED")) {
+    return absl::OkStatus();  // it has changed meanwhile; whoever looks next judges it as it is now
+  }
+  MERCER_RETURN_IF_ERROR(ended.status());
   LogVerdict(recovery.log, orphan.job, end, WhyOf(verdict));
-  recovery.hub->Publish(orphan.job.id, ended.events);
+  recovery.hub->Publish(orphan.job.id, ended->events);
   return absl::OkStatus();
 }
 
@@ -121,16 +128,18 @@ absl::Status RecoverOrphans(const OrphanRecovery& recovery) {
                                                   ? recovery.crash_notes->found()
                                                   : std::vector<CrashedAttempt>();
   const JobFilter orphans{{JobState::kRunning, JobState::kCancelling, JobState::kVerifying}, {}};
-  while (true) {
+  PageRequest request;
+  do {
     MERCER_ASSIGN_OR_RETURN(Page<JobRecord> page,
-                            recovery.storage->jobs().ListJobs(orphans, PageRequest()));
-    if (page.items.empty()) {
-      return recovery.crash_notes != nullptr ? recovery.crash_notes->Clear() : absl::OkStatus();
-    }
+                            recovery.storage->jobs().ListJobs(orphans, request));
     for (JobRecord& job : page.items) {
-      MERCER_RETURN_IF_ERROR(Recover(recovery, std::move(job), crashes));
+      if (recovery.storage->exclusive() || IsExpired(job, recovery.clock->Now())) {
+        MERCER_RETURN_IF_ERROR(Recover(recovery, std::move(job), crashes));
+      }
     }
-  }
+    request.token = page.next_token;
+  } while (!request.token.empty());
+  return recovery.crash_notes != nullptr ? recovery.crash_notes->Clear() : absl::OkStatus();
 }
 
 }  // namespace mercer::server

@@ -49,8 +49,9 @@ struct OrphanVerdict {
 OrphanVerdict JudgeOrphan(const Orphan& orphan, const std::vector<CrashedAttempt>& crashes,
                           int max_lost_attempts);
 
-// Ends the open attempts of all jobs. One process uses the storage, so whoever held a lease before this process started
-// is dead. `crash_notes` may be null. Errors: those of the storage; a second call goes on where the first one failed.
+// Ends the open attempts whose workers are dead, to be called before the first claim: of an exclusive storage all of them,
+// of one that others use those whose leases have expired. `crash_notes` may be null. Errors: those of the storage; a second
+// call goes on where the first one failed.
 struct OrphanRecovery {
   Storage* storage = nullptr;
   ProgressHub* hub = nullptr;

@@ -105,6 +105,7 @@ class ForwardingStorage : public Storage {
   JobStore& jobs() override { return storage_->jobs(); }
   EventLog& events() override { return storage_->events(); }
   ModelStore& models() override { return storage_->models(); }
+  bool exclusive() const override { return storage_->exclusive(); }
   absl::StatusOr<bool> IsBlobReferenced(const BlobDigest& blob) override {
     return storage_->IsBlobReferenced(blob);
   }

@@ -3,7 +3,8 @@
 //
 // The order of the queue. A queued job is READY when its not_before has passed (or lies further ahead than
 // kLongestDelay, as after a clock that was wrong), and its caller is ELIGIBLE while fewer jobs of that caller are held by
-// workers than the claim allows. Of the ready jobs of eligible callers, the HEAD is the one with
+// workers than the claim allows. A job that another server can run, and this one never, is in the queue of the other alone.
+// Of the ready jobs of eligible callers, the HEAD is the one with
 //   1. the highest priority;
 //   2. the caller of whom workers hold the fewest jobs;
 //   3. the caller whose last claim is the longest ago (one who never had any comes first);
@@ -77,6 +78,9 @@ struct ClaimRequest {
   int64_t memory_budget_bytes = std::numeric_limits<int64_t>::max();
   // A caller of whom workers hold so many jobs is passed over; 0: no limit.
   int64_t max_running_per_caller = 0;
+  // The largest budget of all servers that claim from this storage; 0: there is no other. Jobs that exceed the budget of
+  // this server, but not that one, are passed over: they are in nobody's way here.
+  int64_t largest_budget_bytes = 0;
 };
 
 // A not_before further ahead than this is taken for the mistake of a clock.
@@ -116,6 +120,8 @@ struct AttemptEnd {
   absl::Time not_before = absl::InfinitePast();  // kQueued only
   absl::Time now;
   std::vector<EventDraft> events;  // the last one tells the new state
+  // On behalf of somebody who is not the worker: only if the lease has expired by `now`.
+  bool takes_over = false;
 };
 
 struct EndedAttempt {
@@ -213,7 +219,7 @@ class JobStore {
 
   // Ends the attempt: job, attempt, events and (with `version`) the model's new version in one
   // transaction. A final state drops the checkpoint. Errors: kFailedPrecondition (reason
-  // CANCEL_REQUESTED: the job is CANCELLING, so only kCancelled is accepted).
+  // CANCEL_REQUESTED: the job is CANCELLING, so only kCancelled is accepted), kAborted (takes_over; reason LEASE_HELD).
   virtual void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) = 0;
   absl::StatusOr<EndedAttempt> EndAttempt(AttemptEnd end);
 

@@ -30,6 +30,11 @@ bool WaitsForMemory(const JobRecord& job, const ClaimRequest& request) {
          job.memory_bytes <= request.memory_budget_bytes;
 }
 
+bool IsLeftToAnotherServer(const JobRecord& job, const ClaimRequest& request) {
+  return job.memory_bytes > request.memory_budget_bytes &&
+         job.memory_bytes <= request.largest_budget_bytes;
+}
+
 // Numbers the event and makes it the job's last one, of the attempt that the job is at by now.
 void AddEvent(JobTransition& change, const EventDraft& draft, absl::Time now) {
   JobRecord& job = change.job;
@@ -75,6 +80,10 @@ JobTransition PlanFirstEvent(const EventDraft& event, absl::Time now) {
   return change;
 }
 
+bool IsExpired(const JobRecord& job, absl::Time now) {
+  return HasWorker(job.state) && job.lease_until <= now;
+}
+
 absl::StatusOr<JobTransition> PlanEvents(const JobRecord& job, const Lease& lease,
                                          const std::vector<EventDraft>& events, absl::Time now) {
   MERCER_RETURN_IF_ERROR(CheckLease(job, lease));
@@ -86,7 +95,8 @@ absl::StatusOr<JobTransition> PlanEvents(const JobRecord& job, const Lease& leas
 }
 
 std::optional<JobTransition> PlanClaim(const JobRecord& job, const ClaimRequest& request) {
-  if (!IsReady(job, request.now) || WaitsForMemory(job, request)) {
+  if (!IsReady(job, request.now) || WaitsForMemory(job, request) ||
+      IsLeftToAnotherServer(job, request)) {
     return std::nullopt;
   }
   JobTransition change{job};
@@ -137,6 +147,9 @@ absl::StatusOr<JobTransition> PlanEnd(const JobRecord& job,
                                       const std::optional<BlobDigest>& checkpoint,
                                       const AttemptEnd& end) {
   MERCER_RETURN_IF_ERROR(CheckLease(job, end.lease));
+  if (end.takes_over && !IsExpired(job, end.now)) {
+    return LeaseHeld(end.lease);
+  }
   if (job.state == JobState::kCancelling && end.state != JobState::kCancelled) {
     return CancelRequested(job.id);
   }

@@ -37,12 +37,15 @@ struct JobTransition {
 // Errors: kAborted (reason LEASE_LOST). A job that is not there is JobRecord(), which nobody holds.
 absl::Status CheckLease(const JobRecord& job, const Lease& lease);
 
+// Whether somebody else may end the attempt of the job's worker: it has not renewed its lease in time.
+bool IsExpired(const JobRecord& job, absl::Time now);
+
 // Of a job that is new, or leased; the change is of the events alone. Errors: as CheckLease.
 JobTransition PlanFirstEvent(const EventDraft& event, absl::Time now);
 absl::StatusOr<JobTransition> PlanEvents(const JobRecord& job, const Lease& lease,
                                          const std::vector<EventDraft>& events, absl::Time now);
 
-// None: the job is not ready, or waits for memory.
+// None: the job is not ready, waits for memory, or is left to another server.
 std::optional<JobTransition> PlanClaim(const JobRecord& job, const ClaimRequest& request);
 
 // Errors: as CheckLease.

@@ -71,6 +71,14 @@ absl::Status LeaseLost(const Lease& lease) {
       {{"job", lease.job_id}, {"worker", lease.worker}, {"epoch", absl::StrCat(lease.epoch)}});
 }
 
+absl::Status LeaseHeld(const Lease& lease) {
+  return WithReason(
+      absl::AbortedError(absl::StrCat("worker '", lease.worker, "', epoch ", lease.epoch,
+                                      ", still holds the job '", lease.job_id, "'")),
+      "LEASE_HELD",
+      {{"job", lease.job_id}, {"worker", lease.worker}, {"epoch", absl::StrCat(lease.epoch)}});
+}
+
 absl::Status CancelRequested(const std::string& job_id) {
   return WithReason(
       absl::FailedPreconditionError(absl::StrCat("the job '", job_id, "' is being cancelled")),

@@ -21,6 +21,8 @@ absl::Status RequestIdReused(const std::string& request_id, const std::string& j
 // `what`: the key of the limit, as "queued_jobs".
 absl::Status QuotaExceeded(std::string_view what, int64_t limit, int64_t current);
 absl::Status LeaseLost(const Lease& lease);
+// Its lease has not expired.
+absl::Status LeaseHeld(const Lease& lease);
 absl::Status CancelRequested(const std::string& job_id);
 absl::Status JobIsFinal(const std::string& job_id, JobState state);
 absl::Status JobNotFinal(const std::string& job_id, JobState state);

@@ -15,8 +15,8 @@
 namespace mercer::server {
 namespace {
 
-// The callers that have ready jobs, found by one seek each; of every one its first job, how many of its jobs are held, and
-// when it was served; of all these the first. The indexes are named, because the planner would rather read all queued jobs.
+// The callers that have ready jobs, found by one seek each; of every one its first job that is not left to another server,
+// how many of its jobs are held, and when it was served; of all these the first. The indexes are named, because the planner would rather read all queued jobs.
 constexpr std::string_view kSelectHead =
     "WITH RECURSIVE callers(caller) AS ("
     " SELECT MIN(caller) FROM jobs INDEXED BY jobs_ready WHERE state = 1 AND not_before = 0"
@@ -26,7 +26,8 @@ constexpr std::string_view kSelectHead =
     "  caller > callers.caller) FROM callers WHERE callers.caller IS NOT NULL), "
     "heads AS ("
     " SELECT (SELECT number FROM jobs INDEXED BY jobs_ready WHERE state = 1 AND not_before = 0 AND "
-    "   jobs.caller = callers.caller ORDER BY priority DESC, number LIMIT 1) AS head,"
+    "   jobs.caller = callers.caller AND NOT (memory_bytes > ?1 AND memory_bytes <= ?2) "
+    "   ORDER BY priority DESC, number LIMIT 1) AS head,"
     "  (SELECT COUNT(*) FROM jobs INDEXED BY jobs_open WHERE state < 5 AND jobs.caller = "
     "callers.caller AND "
     "   state BETWEEN 2 AND 4) AS held,"
@@ -34,7 +35,7 @@ constexpr std::string_view kSelectHead =
     "turn"
     " FROM callers WHERE callers.caller IS NOT NULL) "
     "SELECT id FROM heads JOIN jobs ON jobs.number = heads.head "
-    "WHERE held < ? ORDER BY priority DESC, held, turn, number LIMIT 1";
+    "WHERE held < ?3 ORDER BY priority DESC, held, turn, number LIMIT 1";
 
 absl::StatusOr<int64_t> Count(Statement& select) {
   MERCER_ASSIGN_OR_RETURN(const bool found, select.Step());
@@ -53,6 +54,7 @@ absl::Status MakeDelayedJobsReady(Connection& connection, absl::Time now) {
 // Its id; empty: there is none.
 absl::StatusOr<std::string> FindHead(Connection& connection, const ClaimRequest& request) {
   MERCER_ASSIGN_OR_RETURN(Statement select, connection.Prepare(kSelectHead));
+  select.Bind(request.memory_budget_bytes).Bind(request.largest_budget_bytes);
   select.Bind(request.max_running_per_caller > 0 ? request.max_running_per_caller
                                                  : std::numeric_limits<int64_t>::max());
   MERCER_ASSIGN_OR_RETURN(const bool found, select.Step());

@@ -51,6 +51,8 @@ class SqliteStorage final : public Storage {
   EventLog& events() override { return events_; }
   ModelStore& models() override { return models_; }
 
+  bool exclusive() const override { return true; }  // by lock_
+
   absl::StatusOr<bool> IsBlobReferenced(const BlobDigest& blob) override {
     const ReaderPool::Loan reader = readers_->Borrow();
     MERCER_ASSIGN_OR_RETURN(

@@ -2,10 +2,13 @@
 #include "server/jobs/orphans.h"
 
 #include <fstream>
+#include <memory>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/storage/forwarding_storage.h"
+#include "tests/server/jobs/hooked_jobs.h"
 #include "tests/server/jobs/job_harness.h"
 
 namespace mercer::server {
@@ -111,6 +114,88 @@ TEST(JudgeOrphanTest, CancelledJobIsCancelledWhateverItDid) {
   Orphan orphan = MakeOrphan({kCrashed});
   orphan.job.state = JobState::kCancelling;
   EXPECT_EQ(Judge(orphan, {{"job", 2, 11}}).state, JobState::kCancelled);
+}
+
+// One that other servers use, too.
+class SharedStorage final : public ForwardingStorage {
+ public:
+  using ForwardingStorage::ForwardingStorage;
+  bool exclusive() const override { return false; }
+};
+
+class TakeoverTest : public JobManagerFixture {
+ protected:
+  // A job that a worker holds for so long.
+  void AddHeld(const std::string& id, absl::Duration lease) {
+    NewJob job;
+    job.id = id;
+    job.dataset_ids = {"data"};
+    job.model_name = "model";
+    job.now = clock_.Now();
+    ASSERT_TRUE(storage_->jobs().CreateJob(job).ok());
+    ClaimRequest claim;
+    claim.worker = "other/1/0";
+    claim.now = clock_.Now();
+    claim.lease_until = claim.now + lease;
+    claim.free_memory_bytes = 1;
+    ASSERT_TRUE(storage_->jobs().ClaimJob(claim)->has_value());
+  }
+  absl::Status Recover(Storage* storage) {
+    OrphanRecovery recovery;
+    recovery.storage = storage;
+    recovery.hub = hub_.get();
+    recovery.clock = &clock_;
+    recovery.max_lost_attempts = kMaxLosses;
+    return RecoverOrphans(recovery);
+  }
+};
+
+TEST_F(TakeoverTest, OfASharedStorageOnlyExpiredLeasesAreTaken) {
+  // More than a page of those that are left alone, between two that are not.
+  AddHeld("first", absl::Seconds(5));
+  for (int i = 0; i < kDefaultPageSize + 3; ++i) {
+    AddHeld(absl::StrCat("held-", i), absl::Seconds(60));
+  }
+  AddHeld("last", absl::Seconds(10));
+  SharedStorage shared(storage_.get());
+  clock_.Advance(absl::Seconds(5));
+  ASSERT_TRUE(Recover(&shared).ok());
+  EXPECT_EQ(Job("first").state, JobState::kQueued);
+  EXPECT_EQ(Job("last").state, JobState::kRunning);
+  clock_.Advance(absl::Seconds(5));
+  ASSERT_TRUE(Recover(&shared).ok());
+  EXPECT_EQ(Job("last").state, JobState::kQueued);
+  EXPECT_THAT(Reasons("last"), ElementsAre(AttemptReason::kWorkerLost));
+  EXPECT_EQ(Job("held-0").state, JobState::kRunning);
+  EXPECT_EQ(storage_->jobs().CountJobs()->at(JobState::kRunning), kDefaultPageSize + 3);
+}
+
+// Between the look at the job and its end something happens to it: it is left to the next look.
+TEST_F(TakeoverTest, JobThatChangesMeanwhileIsLeftAlone) {
+  JobHooks hooks;
+  HookedStorage shared(std::make_unique<SharedStorage>(storage_.get()), &hooks);
+  AddHeld("renewed", absl::ZeroDuration());
+  AddHeld("cancelled", absl::ZeroDuration());
+  hooks.after_list = [this] {
+    const JobRecord job = Job("renewed");
+    const Lease lease{job.id, job.lease_worker, job.epoch};
+    EXPECT_TRUE(storage_->jobs().RenewLease(lease, clock_.Now() + absl::Hours(1)).ok());
+    EXPECT_TRUE(storage_->jobs().CancelJob({"cancelled", clock_.Now(), {}, {}}).ok());
+  };
+  EXPECT_EQ(Recover(&shared), absl::OkStatus());
+  EXPECT_EQ(Job("renewed").state, JobState::kRunning);
+  EXPECT_EQ(Job("cancelled").state, JobState::kCancelling);
+  hooks.after_list = nullptr;
+  EXPECT_EQ(Recover(&shared), absl::OkStatus());
+  EXPECT_EQ(Job("renewed").state, JobState::kRunning);
+  EXPECT_EQ(Job("cancelled").state, JobState::kCancelled);
+}
+
+TEST_F(TakeoverTest, OfAnExclusiveStorageAllAreTaken) {
+  AddHeld("job", absl::Hours(1));
+  ASSERT_TRUE(storage_->exclusive()) << "its folder is locked";
+  ASSERT_TRUE(Recover(storage_.get()).ok());
+  EXPECT_EQ(Job("job").state, JobState::kQueued);
 }
 
 class OrphansTest : public JobManagerFixture {

@@ -338,6 +338,44 @@ TEST(JobTransitionsTest, ClaimWaitsForTheTimeOfTheJobUnlessThatIsAMistake) {
   }
 }
 
+TEST(JobTransitionsTest, ClaimLeavesToAnotherServerWhatFitsThereAlone) {
+  const JobRecord job = MakeRecord(JobState::kQueued, false);  // needs 100
+  ClaimRequest request = MakeClaim(50, 99);
+  for (const auto& [largest, claimed] :
+       std::vector<std::pair<int64_t, bool>>{{0, true}, {99, true}, {100, false}, {1000, false}}) {
+    request.largest_budget_bytes = largest;
+    EXPECT_EQ(PlanClaim(job, request).has_value(), claimed) << largest;
+  }
+  request = MakeClaim(100, 100);
+  request.largest_budget_bytes = 1000;
+  EXPECT_TRUE(PlanClaim(job, request).has_value()) << "it fits here";
+}
+
+TEST(JobTransitionsTest, OnlyAnExpiredLeaseIsTakenOver) {
+  const Lease lease{"job", "worker", 5};
+  const absl::Time until = Second(100);
+  for (const JobState state : kStates) {
+    const JobRecord job = MakeRecord(state, false);
+    SCOPED_TRACE(std::string(JobStateName(state)));
+    AttemptEnd end = MakeEnd(lease, JobState::kCancelled);
+    end.now = until - absl::Microseconds(1);
+    EXPECT_FALSE(IsExpired(job, end.now));
+    EXPECT_EQ(Of(PlanEnd(job, kBlob, end)).word, Held(state) ? "CANCELLED" : kLost)
+        << "the worker itself may end it";
+    end.takes_over = true;
+    EXPECT_EQ(Of(PlanEnd(job, kBlob, end)).word, Held(state) ? "LEASE_HELD" : kLost);
+    end.now = until;
+    EXPECT_EQ(IsExpired(job, end.now), Held(state));
+    EXPECT_EQ(Of(PlanEnd(job, kBlob, end)).word, Held(state) ? "CANCELLED" : kLost);
+    end.lease.epoch = 4;
+    EXPECT_EQ(Of(PlanEnd(job, kBlob, end)).word, kLost) << "the worker of an epoch before";
+  }
+  AttemptEnd end = MakeEnd(lease, JobState::kQueued);
+  end.takes_over = true;
+  end.now = until;
+  EXPECT_EQ(Of(PlanEnd(MakeRecord(JobState::kCancelling, false), kBlob, end)).word, kAsked);
+}
+
 TEST(JobTransitionsTest, EndKeepsItsErrorAndItsDelay) {
   const JobRecord job = MakeRecord(JobState::kRunning, true);
   const auto change = PlanEnd(job, kBlob, MakeEnd({"job", "worker", 5}, JobState::kQueued));

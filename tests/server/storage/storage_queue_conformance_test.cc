@@ -158,6 +158,48 @@ TEST_F(QueueConformance, HeadThatWaitsForMemoryIsNotOvertakenByOtherCallers) {
   EXPECT_EQ(ClaimedId({.memory = 1000}), "large");
 }
 
+// It neither holds up what fits here, nor is it failed for want of memory.
+TEST_F(QueueConformance, JobThatFitsAnotherServerAloneIsPassedOver) {
+  Add("large", "ann", 900, 5);
+  Add("small", "ann", 10);
+  Add("never", "bob", 1001);
+  const auto claimed = [this](int64_t budget, int64_t largest) -> std::string {
+    ClaimRequest request{"w", "host-1", At(20), At(50), budget, {0, "running"}};
+    request.memory_budget_bytes = budget;
+    request.largest_budget_bytes = largest;
+    const auto job = storage_->jobs().ClaimJob(request);
+    EXPECT_TRUE(job.ok()) << job.status();
+    return job.ok() && job->has_value() ? (*job)->id : "nothing";
+  };
+  EXPECT_EQ(claimed(100, 1000), "small");
+  EXPECT_EQ(claimed(100, 1000), "never") << "no server has the memory: its worker says so";
+  EXPECT_EQ(claimed(100, 1000), "nothing");
+  EXPECT_EQ(Payloads("large"), std::vector<std::string>{"queued"});
+  EXPECT_EQ(claimed(1000, 1000), "large");
+}
+
+TEST_F(QueueConformance, LeaseIsTakenOverOnceAndOnlyWhenItHasExpired) {
+  Add("a1", "ann");
+  const auto job = Claim("w");  // until At(50)
+  ASSERT_TRUE(job.has_value());
+  const auto take_over = [&](int64_t now) {
+    AttemptEnd end = MakeEnd(*job, JobState::kQueued, AttemptReason::kWorkerLost);
+    end.takes_over = true;
+    end.now = At(now);
+    return storage_->jobs().EndAttempt(end).status();
+  };
+  EXPECT_EQ(GetReason(take_over(49)), "LEASE_HELD");
+  ASSERT_TRUE(storage_->jobs().RenewLease(LeaseOf(*job), At(80)).ok());
+  EXPECT_EQ(GetReason(take_over(79)), "LEASE_HELD") << "what was read before is renewed by now";
+  EXPECT_THAT(Payloads("a1"), ElementsAre("queued", "running"));
+  EXPECT_EQ(storage_->jobs().ListAttempts("a1")->back().reason, AttemptReason::kRunning);
+  EXPECT_TRUE(take_over(80).ok());
+  EXPECT_EQ(Job("a1").state, JobState::kQueued);
+  EXPECT_EQ(GetReason(take_over(80)), "LEASE_LOST") << "another one was quicker";
+  EXPECT_EQ(GetReason(storage_->jobs().RenewLease(LeaseOf(*job), At(99)).status()), "LEASE_LOST");
+  EXPECT_THAT(Payloads("a1"), ElementsAre("queued", "running", "last step", "ended"));
+}
+
 TEST_F(QueueConformance, DelayedJobWaitsForItsTimeAndBlocksNobody) {
   Add("a1", "ann", 1000, 5);
   Requeue("a1", At(100));
