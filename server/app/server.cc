@@ -337,7 +337,6 @@ class Server::Impl {
     dependencies.blobs = blobs_.get();
     dependencies.planner = planner_.get();
     dependencies.find_learner = find_learner_;
-    dependencies.hub = hub_.get();
     dependencies.clock = &RealClock();
     dependencies.disk = disk_.get();
     dependencies.crash_notes = crash_notes_.get();

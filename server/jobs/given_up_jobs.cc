@@ -79,7 +79,6 @@ absl::Status GivenUpJobs::StoreEnd(const GivenUp& given_up) const {
     return absl::OkStatus();
   }
   MERCER_RETURN_IF_ERROR(stored.status());
-  dependencies.hub->Publish(job.id, stored->events);
   // What cannot be deleted now is collected later.
   DeleteReleasedBlobs(*dependencies.storage, *dependencies.blobs, stored->released_blobs)
       .IgnoreError();

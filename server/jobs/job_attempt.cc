@@ -75,7 +75,7 @@ JobAttempt::JobAttempt(const AttemptEnvironment* environment, JobRecord job)
       last_checkpoint_(dependencies_.clock->Monotonic()),
       outcome_(absl::UnknownError("the attempt has not ended")),
       end_pause_(kFirstPause),
-      recorder_({&dependencies_.storage->events(), dependencies_.hub, dependencies_.clock,
+      recorder_({&dependencies_.storage->events(), dependencies_.clock,
                  [this](const absl::Status& status) {
                    if (absl::IsAborted(status)) {
                      Abandon();
@@ -458,7 +458,6 @@ absl::Status JobAttempt::StoreEnd() {
   if (dependencies_.on_versions_deleted && !ended->deleted_versions.empty()) {
     dependencies_.on_versions_deleted(job_.model_name, ended->deleted_versions);
   }
-  dependencies_.hub->Publish(job_.id, ended->events);
   LogEnd();
   const auto deleted =
       DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, ended->released_blobs);

@@ -106,7 +106,7 @@ absl::Status TooSlow() {
 
 }  // namespace
 
-class JobFeed::Impl : public std::enable_shared_from_this<JobFeed::Impl> {
+class JobFeed::Impl final : public JobListener, public std::enable_shared_from_this<JobFeed::Impl> {
  public:
   Impl(JobStore* jobs, Executor* executor, Options options)
       : jobs_(jobs), options_(options), posted_(std::make_shared<PostedWork>(executor)) {}
@@ -114,7 +114,7 @@ class JobFeed::Impl : public std::enable_shared_from_this<JobFeed::Impl> {
   WatcherPointer Subscribe(JobFilter filter, std::function<void()> wake);
   void Unsubscribe(const WatcherPointer& watcher);
   NextJob Next(const WatcherPointer& watcher);
-  void Changed(const std::string& job_id, JobChange change, const JobRecord* deleted);
+  void OnCommit(const JobCommit& commit) override;
   void Tick(size_t part, size_t parts);
   void WaitForWork() { posted_->Wait(); }
   int64_t num_watches() const;
@@ -291,23 +291,23 @@ void JobFeed::Impl::FetchPage(const WatcherPointer& watcher) {
   }
 }
 
-void JobFeed::Impl::Changed(const std::string& job_id, JobChange change, const JobRecord* deleted) {
+void JobFeed::Impl::OnCommit(const JobCommit& commit) {
   {
     absl::MutexLock lock(&mutex_);
     if (watchers_.empty()) {
       return;  // who begins to watch reads all jobs later than this
     }
-    if (change == JobChange::kLabels) {
-      relabelled_.insert(job_id);
+    if (commit.change == JobChange::kLabels) {
+      relabelled_.insert(commit.job_id);
     }
-    if (deleted != nullptr) {
-      deleted_.insert_or_assign(job_id, *deleted);
+    if (commit.deleted != nullptr) {
+      deleted_.insert_or_assign(commit.job_id, *commit.deleted);
     }
-    if (change != JobChange::kProgress) {
-      changed_.insert(job_id);
-      held_.erase(job_id);
-    } else if (!changed_.contains(job_id)) {
-      held_.insert(job_id);
+    if (commit.change != JobChange::kProgress) {
+      changed_.insert(commit.job_id);
+      held_.erase(commit.job_id);
+    } else if (!changed_.contains(commit.job_id)) {
+      held_.insert(commit.job_id);
     }
   }
   BeginReading();
@@ -462,14 +462,11 @@ int64_t JobFeed::Impl::num_watches() const {
 
 JobFeed::JobFeed(WatchedStorage* storage, Executor* executor, Options options)
     : storage_(storage), impl_(std::make_shared<Impl>(&storage->jobs(), executor, options)) {
-  storage_->SetListener(
-      [impl = impl_.get()](const std::string& job_id, JobChange change, const JobRecord* deleted) {
-        impl->Changed(job_id, change, deleted);
-      });
+  storage_->listeners().Add(impl_.get());
 }
 
 JobFeed::~JobFeed() {
-  storage_->SetListener(nullptr);
+  storage_->listeners().Remove(impl_.get());
   impl_->WaitForWork();
 }
 

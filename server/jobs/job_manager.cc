@@ -99,7 +99,6 @@ class JobManager::Impl {
  private:
   Storage& storage() const { return *environment_.dependencies.storage; }
   Clock& clock() const { return *environment_.dependencies.clock; }
-  ProgressHub& hub() const { return *environment_.dependencies.hub; }
 
   void StartThreads() ABSL_LOCKS_EXCLUDED(threads_mutex_);
   // Applies `end_attempt` to all running attempts and joins the threads.
@@ -140,7 +139,7 @@ class JobManager::Impl {
 absl::Status JobManager::Impl::Recover() {
   const JobManagerDependencies& dependencies = environment_.dependencies;
   MERCER_RETURN_IF_ERROR(
-      RecoverOrphans({&storage(), &hub(), &clock(), dependencies.crash_notes,
+      RecoverOrphans({&storage(), &clock(), dependencies.crash_notes,
                       environment_.options.max_lost_attempts, dependencies.log.get()}));
   return CollectUnreferencedBlobs(storage(), *dependencies.blobs).status();
 }
@@ -220,7 +219,6 @@ absl::StatusOr<JobRecord> JobManager::Impl::Cancel(const std::string& job_id,
       storage().jobs().CancelJob({job_id, clock().Now(), StateEvent(JobState::kCancelling),
                                   StateEvent(JobState::kCancelled), check}));
   signal_.Tell();  // the head of the queue may be another now
-  hub().Publish(job_id, ended.events);
   if (const AttemptPointer attempt = running_.Find(job_id); attempt != nullptr) {
     attempt->Cancel();
   }
@@ -251,7 +249,6 @@ absl::StatusOr<JobRecord> JobManager::Impl::StopJob(const std::string& job_id,
     attempt->Stop();
   }
   signal_.Tell();  // the head of the queue may be another now
-  hub().Publish(job_id, stopped.events);
   return std::move(stopped.job);
 }
 
@@ -355,9 +352,6 @@ AttemptPointer JobManager::Impl::Begin(const JobRecord& job) {
     ((*attempt).*stop_action_)();
   }
   const absl::Status told = RunSafely("telling of an attempt", [&] {
-    if (job.last_event.has_value()) {
-      hub().Publish(job.id, {*job.last_event});
-    }
     // A cancellation or stop that came between the claim and the entry in running_ found nobody to tell.
     const absl::StatusOr<JobRecord> now = storage().jobs().GetJob(job.id);
     if (now.ok() && now->state == JobState::kCancelling) {

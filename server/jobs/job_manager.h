@@ -22,7 +22,6 @@
 #include "server/jobs/crash_notes.h"
 #include "server/jobs/job_observer.h"
 #include "server/jobs/job_planner.h"
-#include "server/jobs/progress_hub.h"
 #include "server/storage/storage.h"
 
 namespace spdlog {
@@ -65,7 +64,6 @@ struct JobManagerDependencies {
   BlobStore* blobs = nullptr;
   const JobPlanner* planner = nullptr;
   LearnerLookup find_learner;
-  ProgressHub* hub = nullptr;
   Clock* clock = nullptr;
   const DiskGuard* disk = nullptr;      // may be null: jobs are taken however full the disk is
   CrashNotes* crash_notes = nullptr;    // may be null: a crash of the process is blamed on no job

@@ -95,7 +95,6 @@ absl::Status Recover(const OrphanRecovery& recovery, JobRecord job,
   }
   MERCER_RETURN_IF_ERROR(ended.status());
   LogVerdict(recovery.log, orphan.job, end, WhyOf(verdict));
-  recovery.hub->Publish(orphan.job.id, ended->events);
   return absl::OkStatus();
 }
 

@@ -10,7 +10,6 @@
 
 #include "server/jobs/clock.h"
 #include "server/jobs/crash_notes.h"
-#include "server/jobs/progress_hub.h"
 #include "server/storage/storage.h"
 
 namespace spdlog {
@@ -54,7 +53,6 @@ OrphanVerdict JudgeOrphan(const Orphan& orphan, const std::vector<CrashedAttempt
 // call goes on where the first one failed.
 struct OrphanRecovery {
   Storage* storage = nullptr;
-  ProgressHub* hub = nullptr;
   Clock* clock = nullptr;
   CrashNotes* crash_notes = nullptr;
   int max_lost_attempts = 0;

@@ -147,14 +147,15 @@ Fetched ReadLog(Storage& storage, const std::string& job_id, int64_t cursor, int
 
 }  // namespace
 
-class ProgressHub::Impl : public std::enable_shared_from_this<ProgressHub::Impl> {
+class ProgressHub::Impl final : public JobListener, public std::enable_shared_from_this<ProgressHub::Impl> {
  public:
   Impl(Storage* storage, Executor* executor, Options options)
       : storage_(storage), options_(options), posted_(std::make_shared<PostedWork>(executor)) {}
 
   std::unique_ptr<ProgressSubscription> Subscribe(const std::string& job_id, int64_t after_sequence,
                                                   std::function<void()> wake);
-  void Publish(const std::string& job_id, const std::vector<EventRecord>& events);
+  void Publish(const std::string& job_id, absl::Span<const EventRecord> events);
+  void OnCommit(const JobCommit& commit) override { Publish(commit.job_id, commit.events); }
   void Close();
   void WaitForWork() { posted_->Wait(); }
   int64_t num_subscriptions() const;
@@ -312,7 +313,7 @@ void ProgressHub::Impl::Fetch(const ChannelPointer& channel,
   }
 }
 
-void ProgressHub::Impl::Publish(const std::string& job_id, const std::vector<EventRecord>& events) {
+void ProgressHub::Impl::Publish(const std::string& job_id, absl::Span<const EventRecord> events) {
   ChannelPointer channel;
   {
     absl::MutexLock lock(&mutex_);
@@ -362,7 +363,18 @@ int64_t ProgressHub::Impl::num_subscriptions() const {
 ProgressHub::ProgressHub(Storage* storage, Executor* executor, Options options)
     : impl_(std::make_shared<Impl>(storage, executor, options)) {}
 
-ProgressHub::~ProgressHub() { impl_->WaitForWork(); }
+ProgressHub::ProgressHub(WatchedStorage* storage, Executor* executor, Options options)
+    : ProgressHub(static_cast<Storage*>(storage), executor, options) {
+  listeners_ = &storage->listeners();
+  listeners_->Add(impl_.get());
+}
+
+ProgressHub::~ProgressHub() {
+  if (listeners_ != nullptr) {
+    listeners_->Remove(impl_.get());
+  }
+  impl_->WaitForWork();
+}
 
 std::unique_ptr<ProgressSubscription> ProgressHub::Subscribe(const std::string& job_id,
                                                              int64_t after_sequence,

@@ -33,6 +33,7 @@
 #include "core/base/numeric/hash_table.h"
 #include "server/jobs/executor.h"
 #include "server/jobs/job_event.h"
+#include "server/jobs/watched_storage.h"
 #include "server/storage/storage.h"
 
 namespace mercer::server {
@@ -76,6 +77,10 @@ class ProgressHub {
   // executor.
   ProgressHub(Storage* storage, Executor* executor, Options options);
   ProgressHub(Storage* storage, Executor* executor) : ProgressHub(storage, executor, Options()) {}
+  // Listens to the storage: nobody need publish anything.
+  ProgressHub(WatchedStorage* storage, Executor* executor, Options options);
+  ProgressHub(WatchedStorage* storage, Executor* executor)
+      : ProgressHub(storage, executor, Options()) {}
   // All subscriptions must be gone; waits for the hub's own work on the executor.
   ~ProgressHub();
 
@@ -97,6 +102,7 @@ class ProgressHub {
 
  private:
   std::shared_ptr<Impl> impl_;
+  JobListeners* listeners_ = nullptr;
 };
 
 }  // namespace mercer::server

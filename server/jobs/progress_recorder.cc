@@ -149,31 +149,28 @@ void ProgressRecorder::Write(Due due) {
     dependencies_.jobs->BeginVerifying(
         lease_, std::move(due.verifying->event), due.verifying->time,
         [this](const absl::StatusOr<EventRecord>& stored) {
-          Tell(stored.ok() ? absl::StatusOr<std::vector<EventRecord>>({*stored}) : stored.status());
+          Report(stored.status());
           EndPart();
         });
     return absl::OkStatus();
   });
   if (!begun.ok()) {
-    Tell(begun);
+    Report(begun);
     EndPart();
   }
 }
 
-void ProgressRecorder::Tell(const absl::StatusOr<std::vector<EventRecord>>& stored) {
-  const absl::Status told = RunSafely("telling of progress", [&] {
-    if (stored.ok()) {
-      dependencies_.hub->Publish(lease_.job_id, *stored);
-    } else {
-      dependencies_.on_error(stored.status());
-    }
-    return absl::OkStatus();
-  });
-  told.IgnoreError();  // a watcher that was not told reads the log when the next event comes
+void ProgressRecorder::Report(const absl::Status& written) {
+  if (!written.ok()) {
+    RunSafely("telling of progress", [&] {
+      dependencies_.on_error(written);
+      return absl::OkStatus();
+    }).IgnoreError();
+  }
 }
 
 void ProgressRecorder::OnEvents(const absl::StatusOr<std::vector<EventRecord>>& stored) {
-  Tell(stored);
+  Report(stored.status());
   absl::MutexLock lock(&mutex_);
   failed_ = !stored.ok() && !absl::IsAborted(stored.status());
   if (failed_) {

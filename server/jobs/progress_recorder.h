@@ -1,5 +1,4 @@
-// Writes the progress of one attempt to the event log, at a bounded rate, and shows it to watchers
-// once it is durable.
+// Writes the progress of one attempt to the event log, at a bounded rate.
 //
 // Urgent are the first event, the first of each stage, and what WriteNow is given. They are written
 // without delay, but for the first moments of the attempt: what comes in these waits for their end,
@@ -25,7 +24,7 @@
 
 #include "core/training/run/run_training.h"
 #include "server/jobs/clock.h"
-#include "server/jobs/progress_hub.h"
+#include "server/jobs/job_event.h"
 #include "server/storage/storage.h"
 
 namespace mercer::server {
@@ -35,7 +34,6 @@ class ProgressRecorder {
  public:
   struct Dependencies {
     EventLog* log = nullptr;
-    ProgressHub* hub = nullptr;
     Clock* clock = nullptr;
     std::function<void(const absl::Status&)> on_error;  // called on a thread of the storage
     JobStore* jobs = nullptr;                           // for BeginVerifying
@@ -80,9 +78,9 @@ class ProgressRecorder {
   // Takes what is due and marks a write as under way; empty when there is nothing to write now.
   Due TakeDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Write(Due due) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Tells watchers of what was written, or keeps the events of a write that failed.
+  // Keeps the events of a write that failed.
   void OnEvents(const absl::StatusOr<std::vector<EventRecord>>& stored) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Tell(const absl::StatusOr<std::vector<EventRecord>>& stored);
+  void Report(const absl::Status& written);
   // Ends a part of the write that was under way; behind the last one the next write begins when there is something urgent.
   // Afterwards the recorder may be gone.
   void EndPart() ABSL_LOCKS_EXCLUDED(mutex_);

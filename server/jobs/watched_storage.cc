@@ -1,5 +1,6 @@
 #include "server/jobs/watched_storage.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
@@ -9,33 +10,52 @@
 namespace mercer::server {
 namespace {
 
-using SlotPointer = std::shared_ptr<JobListenerSlot>;
+using Listeners = std::shared_ptr<JobListeners>;
+
+// What a change has written, by what it answers.
+absl::Span<const EventRecord> EventsOf(const std::vector<EventRecord>& events) { return events; }
+absl::Span<const EventRecord> EventsOf(const EventRecord& event) { return {&event, 1}; }
+absl::Span<const EventRecord> EventsOf(const EndedAttempt& ended) { return ended.events; }
+absl::Span<const EventRecord> EventsOf(const JobRecord& job) {
+  return job.last_event.has_value() ? EventsOf(*job.last_event) : absl::Span<const EventRecord>();
+}
+
+template <typename T>
+Done<T> Telling(Listeners listeners, std::string id, JobChange change, Done<T> done) {
+  return [listeners = std::move(listeners), id = std::move(id), change,
+          done = std::move(done)](absl::StatusOr<T> answer) mutable {
+    if (answer.ok()) {
+      listeners->Tell({id, change, EventsOf(*answer)});
+    }
+    done(std::move(answer));
+  };
+}
 
 // Every change of a job is a method without a body here until somebody writes one: a new one that is not told
 // of does not compile.
 class WatchedJobStore final : public ForwardingJobReader {
  public:
-  WatchedJobStore(JobStore* store, SlotPointer slot, JobObserver* observer)
-      : ForwardingJobReader(store), slot_(std::move(slot)), observer_(observer) {}
+  WatchedJobStore(JobStore* store, Listeners listeners, JobObserver* observer)
+      : ForwardingJobReader(store), listeners_(std::move(listeners)), observer_(observer) {}
 
   void CreateJob(NewJob job, Done<CreatedJob> done) override {
-    jobs_->CreateJob(std::move(job), [slot = slot_, done = std::move(done)](
+    jobs_->CreateJob(std::move(job), [listeners = listeners_, done = std::move(done)](
                                          absl::StatusOr<CreatedJob> created) mutable {
       if (created.ok() && created->created) {
-        slot->Tell(created->job.id, JobChange::kState);
+        listeners->Tell({created->job.id, JobChange::kState, EventsOf(created->job)});
       }
       done(std::move(created));
     });
   }
   void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override {
     jobs_->ClaimJob(std::move(request),
-                    [slot = slot_, observer = observer_, done = std::move(done)](
+                    [listeners = listeners_, observer = observer_, done = std::move(done)](
                         absl::StatusOr<std::optional<JobRecord>> claimed) mutable {
                       if (claimed.ok() && claimed->has_value()) {
                         if (observer != nullptr) {
                           observer->OnClaimed(**claimed);
                         }
-                        slot->Tell((*claimed)->id, JobChange::kState);
+                        listeners->Tell({(*claimed)->id, JobChange::kState, EventsOf(**claimed)});
                       }
                       done(std::move(claimed));
                     });
@@ -44,7 +64,7 @@ class WatchedJobStore final : public ForwardingJobReader {
                       Done<EventRecord> done) override {
     const std::string id = lease.job_id;
     jobs_->BeginVerifying(std::move(lease), std::move(event), now,
-                          Telling(id, JobChange::kState, std::move(done)));
+                          Telling(listeners_, id, JobChange::kState, std::move(done)));
   }
   void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
     jobs_->EndAttempt(std::move(end), TellingOfEnd(std::move(done)));
@@ -59,14 +79,14 @@ class WatchedJobStore final : public ForwardingJobReader {
   void UpdateJob(std::string id, Labels labels, OwnerCheck check, Done<JobRecord> done) override {
     const std::string job_id = id;
     jobs_->UpdateJob(std::move(id), std::move(labels), std::move(check),
-                     Telling(job_id, JobChange::kLabels, std::move(done)));
+                     Telling(listeners_, job_id, JobChange::kLabels, std::move(done)));
   }
   void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) override {
     jobs_->DeleteJob(
         std::move(id), std::move(check),
-        [slot = slot_, done = std::move(done)](absl::StatusOr<DeletedJob> deleted) mutable {
+        [listeners = listeners_, done = std::move(done)](absl::StatusOr<DeletedJob> deleted) mutable {
           if (deleted.ok()) {
-            slot->Tell(deleted->job.id, JobChange::kDeleted, &deleted->job);
+            listeners->Tell({deleted->job.id, JobChange::kDeleted, {}, &deleted->job});
           }
           done(std::move(deleted));
         });
@@ -86,50 +106,33 @@ class WatchedJobStore final : public ForwardingJobReader {
   }
 
  private:
-  template <typename T>
-  Done<T> Telling(std::string id, JobChange change, Done<T> done) const {
-    return [slot = slot_, id = std::move(id), change,
-            done = std::move(done)](absl::StatusOr<T> answer) mutable {
-      if (answer.ok()) {
-        slot->Tell(id, change);
-      }
-      done(std::move(answer));
-    };
-  }
-
   // For a change that may have ended the job.
   Done<EndedAttempt> TellingOfEnd(Done<EndedAttempt> done) const {
-    return [slot = slot_, observer = observer_,
+    return [listeners = listeners_, observer = observer_,
             done = std::move(done)](absl::StatusOr<EndedAttempt> answer) mutable {
       if (answer.ok()) {
         if (observer != nullptr && IsFinal(answer->job.state)) {
           observer->OnEnded(answer->job);
         }
-        slot->Tell(answer->job.id, JobChange::kState);
+        listeners->Tell({answer->job.id, JobChange::kState, answer->events});
       }
       done(std::move(answer));
     };
   }
 
-  const SlotPointer slot_;
+  const Listeners listeners_;
   JobObserver* const observer_;  // may be null
 };
 
 class WatchedEventLog final : public EventLog {
  public:
-  WatchedEventLog(EventLog* log, SlotPointer slot) : log_(log), slot_(std::move(slot)) {}
+  WatchedEventLog(EventLog* log, Listeners listeners) : log_(log), listeners_(std::move(listeners)) {}
 
   void Append(Lease lease, std::vector<EventDraft> events, absl::Time now,
               Done<std::vector<EventRecord>> done) override {
-    std::string id = lease.job_id;
+    const std::string id = lease.job_id;
     log_->Append(std::move(lease), std::move(events), now,
-                 [slot = slot_, id = std::move(id),
-                  done = std::move(done)](absl::StatusOr<std::vector<EventRecord>> stored) mutable {
-                   if (stored.ok()) {
-                     slot->Tell(id, JobChange::kProgress);
-                   }
-                   done(std::move(stored));
-                 });
+                 Telling(listeners_, id, JobChange::kProgress, std::move(done)));
   }
   absl::StatusOr<std::vector<EventRecord>> Read(const std::string& job_id, int64_t after_sequence,
                                                 int limit) override {
@@ -138,32 +141,35 @@ class WatchedEventLog final : public EventLog {
 
  private:
   EventLog* const log_;
-  const SlotPointer slot_;
+  const Listeners listeners_;
 };
 
 }  // namespace
 
-void JobListenerSlot::Set(JobListener listener) {
+void JobListeners::Add(JobListener* listener) {
   absl::MutexLock lock(&mutex_);
-  listener_ = std::move(listener);
+  listeners_.push_back(listener);
 }
 
-void JobListenerSlot::Tell(const std::string& job_id, JobChange change, const JobRecord* deleted) {
+void JobListeners::Remove(JobListener* listener) {
   absl::MutexLock lock(&mutex_);
-  if (listener_) {
+  listeners_.erase(std::remove(listeners_.begin(), listeners_.end(), listener), listeners_.end());
+}
+
+void JobListeners::Tell(const JobCommit& commit) {
+  absl::MutexLock lock(&mutex_);
+  for (JobListener* const listener : listeners_) {
     // The change stands, and whoever made it is to be answered, whatever comes of this.
-    RunNeeded("telling of a job", [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-      listener_(job_id, change, deleted);
-    }).IgnoreError();
+    RunNeeded("telling of a job", [&] { listener->OnCommit(commit); }).IgnoreError();
   }
 }
 
 WatchedStorage::WatchedStorage(std::unique_ptr<Storage> storage, JobObserver* observer)
     : ForwardingStorage(storage.get()),
-      slot_(std::make_shared<JobListenerSlot>()),
+      listeners_(std::make_shared<JobListeners>()),
       storage_(std::move(storage)),
-      jobs_(std::make_unique<WatchedJobStore>(&storage_->jobs(), slot_, observer)),
-      events_(std::make_unique<WatchedEventLog>(&storage_->events(), slot_)) {}
+      jobs_(std::make_unique<WatchedJobStore>(&storage_->jobs(), listeners_, observer)),
+      events_(std::make_unique<WatchedEventLog>(&storage_->events(), listeners_)) {}
 
 WatchedStorage::~WatchedStorage() = default;
 

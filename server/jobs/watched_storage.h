@@ -3,13 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
 
 #include "server/jobs/job_observer.h"
 #include "server/storage/forwarding_storage.h"
@@ -23,22 +23,34 @@ enum class JobChange : uint8_t {
   kDeleted,   // somebody has deleted it
 };
 
-// Called on a thread of the storage once the change is durable, before whoever made it is answered. Must be
-// quick and may not wait for a change of the storage. `deleted`, null but for kDeleted: the job as it last was.
-using JobListener =
-    std::function<void(const std::string& job_id, JobChange change, const JobRecord* deleted)>;
+// What the storage has committed.
+struct JobCommit {
+  const std::string& job_id;
+  JobChange change = JobChange::kState;
+  absl::Span<const EventRecord> events = {};  // the last ones of the job, in order: among them all that it has written
+  const JobRecord* deleted = nullptr;         // kDeleted: the job as it last was
+};
 
-// One listener, which can be taken away. Thread-safe.
-class JobListenerSlot {
+// Must be thread-safe.
+class JobListener {
  public:
-  // Waits for a call of the one before.
-  void Set(JobListener listener) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Tell(const std::string& job_id, JobChange change, const JobRecord* deleted = nullptr)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  virtual ~JobListener() = default;
+  // Called on a thread of the storage once the change is durable, before whoever made it is answered, and for each job in the order
+  // of its changes. Must be quick and may not wait for a change of the storage.
+  virtual void OnCommit(const JobCommit& commit) = 0;
+};
+
+// Those who listen. Thread-safe.
+class JobListeners {
+ public:
+  void Add(JobListener* listener) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits for a call of it.
+  void Remove(JobListener* listener) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Tell(const JobCommit& commit) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  absl::Mutex mutex_;  // held while the listener runs
-  JobListener listener_ ABSL_GUARDED_BY(mutex_);
+  absl::Mutex mutex_;  // held while listeners run
+  std::vector<JobListener*> listeners_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Thread-safe. Tells of changes made through it alone.
@@ -51,11 +63,11 @@ class WatchedStorage final : public ForwardingStorage {
   JobStore& jobs() override { return *jobs_; }
   EventLog& events() override { return *events_; }
 
-  // Empty: nobody listens.
-  void SetListener(JobListener listener) { slot_->Set(std::move(listener)); }
+  // Each is taken away before it goes.
+  JobListeners& listeners() { return *listeners_; }
 
  private:
-  const std::shared_ptr<JobListenerSlot> slot_;  // shared with the changes on their way
+  const std::shared_ptr<JobListeners> listeners_;  // shared with the changes on their way
   const std::unique_ptr<Storage> storage_;
   const std::unique_ptr<JobStore> jobs_;
   const std::unique_ptr<EventLog> events_;

@@ -281,7 +281,6 @@ class ApiTest : public testing::Test {
     dependencies.blobs = real_blobs_.get();
     dependencies.planner = planner_.get();
     dependencies.find_learner = find_learner;
-    dependencies.hub = hub_.get();
     dependencies.clock = &RealClock();
     jobs_ = std::make_unique<JobManager>(options, dependencies);
     EXPECT_TRUE(jobs_->Start().ok());

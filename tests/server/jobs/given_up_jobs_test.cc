@@ -53,7 +53,6 @@ TEST_F(GivenUpJobsTest, CancellationThatComesFirstEndsTheJob) {
 TEST_F(GivenUpJobsTest, LostLeaseLeavesNothingToEnd) {
   AttemptEnvironment environment;
   environment.dependencies.storage = storage_.get();
-  environment.dependencies.hub = hub_.get();
   environment.dependencies.clock = &clock_;
   environment.options = options_;
   GivenUpJobs given_up(&environment);

@@ -221,7 +221,6 @@ TEST_F(JobFailuresTest, LogKeepsUsersDataToItself) {
 TEST_F(JobFailuresTest, RenewalThatIsNotAnsweredDoesNotHoldTheAttempt) {
   AttemptEnvironment environment;
   environment.dependencies.storage = storage_.get();
-  environment.dependencies.hub = hub_.get();
   environment.dependencies.clock = &clock_;
   JobRecord job;
   job.id = "job";

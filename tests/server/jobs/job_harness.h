@@ -162,14 +162,16 @@ class JobManagerFixture : public ::testing::Test {
   void OpenStores() {
     auto storage = OpenStorage();
     ASSERT_TRUE(storage.ok()) << storage.status();
-    storage_ = std::make_unique<FailingStorage>(*std::move(storage), &failures_);
+    auto watched = std::make_unique<WatchedStorage>(
+        std::make_unique<FailingStorage>(*std::move(storage), &failures_));
+    hub_ = std::make_unique<ProgressHub>(watched.get(), &executor_);
+    storage_ = std::move(watched);
     auto blobs = OpenBlobStore(folder_ + "/blobs", files_);
     ASSERT_TRUE(blobs.ok()) << blobs.status();
     blobs_ = *std::move(blobs);
     auto notes = CrashNotes::Open(folder_ + "/crashes");
     ASSERT_TRUE(notes.ok()) << notes.status();
     crash_notes_ = *std::move(notes);
-    hub_ = std::make_unique<ProgressHub>(storage_.get(), &executor_);
   }
   void CloseAll() {
     manager_.reset();
@@ -186,7 +188,6 @@ class JobManagerFixture : public ::testing::Test {
     dependencies.find_learner = [this](std::string_view name) {
       return name == entry_.name ? &entry_ : nullptr;
     };
-    dependencies.hub = hub_.get();
     dependencies.clock = &clock_;
     dependencies.crash_notes = crash_notes_.get();
     dependencies.observer = job_observer_;

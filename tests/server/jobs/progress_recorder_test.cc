@@ -72,7 +72,7 @@ class ProgressRecorderTest : public ::testing::Test {
   }
   void MakeRecorder(absl::Duration quiet) {
     const ProgressRecorder::Dependencies dependencies = {
-        &events_, &hub_, &clock_, [this](const absl::Status& status) { errors_.push_back(status); },
+        &events_, &clock_, [this](const absl::Status& status) { errors_.push_back(status); },
         &jobs_};
     recorder_ = std::make_unique<ProgressRecorder>(dependencies, Lease{"job", "w", epoch_},
                                                    kInterval, quiet);
@@ -105,8 +105,6 @@ class ProgressRecorderTest : public ::testing::Test {
   FailingStorage storage_{MakeTestStorage(), &failures_};
   PromptJobStore jobs_{&storage_.jobs()};
   PromptEventLog events_{&storage_.events()};
-  ThreadPool executor_{1};
-  ProgressHub hub_{&storage_, &executor_};
   FakeClock clock_;
   int64_t epoch_ = 0;
   std::vector<absl::Status> errors_;

@@ -19,7 +19,6 @@ class RunningJobsTest : public JobManagerFixture {
   void SetUp() override {
     JobManagerFixture::SetUp();
     environment_.dependencies.storage = storage_.get();
-    environment_.dependencies.hub = hub_.get();
     environment_.dependencies.clock = &clock_;
   }
   AttemptPointer MakeAttempt(const std::string& job_id, int32_t number) {
