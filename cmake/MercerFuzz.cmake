@@ -33,7 +33,8 @@ endfunction()
 set(mercer_fuzz_rules
     tests/fuzz/support/server=mercer_fuzz_messages server/app=mercer_app client/cpp/cli=mercer_cli client/cpp=mercer_client
     server/maintenance=mercer_maintenance server/gateway=mercer_gateway server/api=mercer_api server/prediction=mercer_prediction
-    server/uploads=mercer_uploads server/rpc=mercer_rpc server/translation=mercer_translation server/jobs=mercer_jobs server/access=mercer_access
+    server/uploads=mercer_uploads server/rpc=mercer_rpc server/translation=mercer_translation
+    server/watching=mercer_watching server/jobs=mercer_jobs server/access=mercer_access
     server/backup=mercer_backup server/blobs=mercer_blobs server/digest=mercer_digest server/budget=mercer_budget
     server/storage/sqlite=mercer_storage_sqlite server/storage=mercer_storage
     mercer/v1=mercer_proto tests/fuzz/support/training=mercer_fuzz_training core/learners=mercer_learners

@@ -6,7 +6,7 @@ set(CMAKE_GTEST_DISCOVER_TESTS_DISCOVERY_MODE PRE_TEST)
 
 set(MERCER_TESTS_WITHOUT "" CACHE STRING "Folders under tests/ to leave out, as a regular expression")
 set(test_folders_without_gtest e2e lint web bench fuzz support fixtures data)
-set(concurrency_folders server/jobs server/storage server/blobs server/access)  # label 'concurrency': what the tsan preset runs
+set(concurrency_folders server/jobs server/watching server/storage server/blobs server/access)  # label 'concurrency': what the tsan preset runs
 set(slow_folders integration network hostile fault e2e)           # label 'slow': what the fast preset leaves out
 
 # Tests of about ten seconds and more begin before all others, so that no processor waits for one of them in the end. (ctest knows how
@@ -48,8 +48,8 @@ function(mercer_test_libraries variable folder)
     set(libraries mercer_blobs)
   elseif(folder MATCHES "^server/(access|digest|net)")
     set(libraries mercer_${CMAKE_MATCH_1})
-  elseif(folder MATCHES "^server/jobs")
-    set(libraries mercer_jobs mercer_storage_sqlite)
+  elseif(folder MATCHES "^server/(jobs|watching)")
+    set(libraries mercer_watching mercer_storage_sqlite)
   elseif(folder MATCHES "^server/(api|prediction|rpc|translation|uploads)")
     set(libraries mercer_test_support_server mercer_${CMAKE_MATCH_1} mercer_storage_sqlite mercer_learners)
   elseif(folder MATCHES "^server/(backup|maintenance)")

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "core/training/contract/learner.h"
-#include "server/jobs/job_feed.h"
+#include "server/watching/job_feed.h"
 #include "server/jobs/job_manager.h"
-#include "server/jobs/progress_hub.h"
+#include "server/watching/progress_hub.h"
 #include "server/uploads/dataset_context.h"
 
 namespace mercer::server {

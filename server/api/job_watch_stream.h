@@ -11,7 +11,7 @@
 
 #include "mercer/v1/training_service.pb.h"
 #include "server/api/api_context.h"
-#include "server/jobs/job_feed.h"
+#include "server/watching/job_feed.h"
 #include "server/rpc/request_call.h"
 
 namespace mercer::server {

@@ -11,7 +11,7 @@
 #include "mercer/v1/training_service.pb.h"
 #include "server/api/api_context.h"
 #include "server/jobs/executor.h"
-#include "server/jobs/progress_hub.h"
+#include "server/watching/progress_hub.h"
 #include "server/rpc/request_call.h"
 
 namespace mercer::server {

@@ -12,7 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
-#include "server/jobs/wake_slot.h"
+#include "server/watching/wake_slot.h"
 
 namespace mercer::server {
 

@@ -71,11 +71,12 @@ OTHERS = {
     "server/digest": ("core/base",),
     "server/blobs": ("server/digest",),
     "server/jobs": ("server/storage", "server/blobs", "core/training", "core/io"),
+    "server/watching": ("server/jobs",),  # its events and executors; jobs know nothing of who watches them
     "server/access": ("server/digest",),
     "server/net": ("core/base",),
     "server/backup": ("server/storage", "server/blobs"),
     "server/translation": ("server/jobs", "proto"),
-    "server/rpc": ("server/translation", "server/access", "server/budget"),
+    "server/rpc": ("server/translation", "server/watching", "server/access", "server/budget"),
     "server/uploads": ("server/rpc",),
     "server/prediction": ("server/rpc",),
     "server/api": ("server/uploads", "server/prediction", "server/backup"),

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/jobs/watched_storage.h"
+#include "server/watching/watched_storage.h"
 #include "tests/server/jobs/job_harness.h"
 
 namespace mercer::server {

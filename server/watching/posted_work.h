@@ -11,7 +11,7 @@
 
 #include "core/base/process/run_safely.h"
 #include "server/jobs/executor.h"
-#include "server/jobs/wake_slot.h"
+#include "server/watching/wake_slot.h"
 
 namespace mercer::server {
 

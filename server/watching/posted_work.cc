@@ -1,4 +1,4 @@
-#include "server/jobs/posted_work.h"
+#include "server/watching/posted_work.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "server/jobs/watched_storage.h"
+#include "server/watching/watched_storage.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "server/jobs/job_feed.h"
+#include "server/watching/job_feed.h"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include <gmock/gmock.h>
 
-#include "tests/server/jobs/job_feed_fixture.h"
+#include "tests/server/watching/job_feed_fixture.h"
 
 namespace mercer::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/jobs/progress_hub.h"
+#include "server/watching/progress_hub.h"
 
 #include <algorithm>
 #include <functional>
@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/jobs/wake_slot.h"
+#include "server/watching/wake_slot.h"
 #include "tests/support/server/failing_executor.h"
 #include "tests/support/server/test_storage.h"
 

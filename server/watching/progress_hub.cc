@@ -1,4 +1,4 @@
-#include "server/jobs/progress_hub.h"
+#include "server/watching/progress_hub.h"
 
 #include <algorithm>
 #include <optional>
@@ -9,8 +9,8 @@
 #include "core/base/numeric/hash_table.h"
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
-#include "server/jobs/posted_work.h"
-#include "server/jobs/wake_slot.h"
+#include "server/watching/posted_work.h"
+#include "server/watching/wake_slot.h"
 
 namespace mercer::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/jobs/job_feed.h"
+#include "server/watching/job_feed.h"
 
 #include <algorithm>
 #include <deque>
@@ -17,8 +17,8 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/jobs/posted_work.h"
-#include "server/jobs/wake_slot.h"
+#include "server/watching/posted_work.h"
+#include "server/watching/wake_slot.h"
 
 namespace mercer::server {
 namespace {

@@ -1,7 +1,7 @@
 // What watchers hear of jobs that somebody deletes or labels.
 #include <gmock/gmock.h>
 
-#include "tests/server/jobs/job_feed_fixture.h"
+#include "tests/server/watching/job_feed_fixture.h"
 
 namespace mercer::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/jobs/watched_job.h"
+#include "server/watching/watched_job.h"
 
 #include <atomic>
 #include <thread>

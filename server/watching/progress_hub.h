@@ -33,7 +33,7 @@
 #include "core/base/numeric/hash_table.h"
 #include "server/jobs/executor.h"
 #include "server/jobs/job_event.h"
-#include "server/jobs/watched_storage.h"
+#include "server/watching/watched_storage.h"
 #include "server/storage/storage.h"
 
 namespace mercer::server {

@@ -16,8 +16,8 @@
 
 #include "core/base/status/errors.h"
 #include "server/jobs/job_event.h"
-#include "server/jobs/job_feed.h"
-#include "tests/server/jobs/hooked_jobs.h"
+#include "server/watching/job_feed.h"
+#include "tests/server/watching/hooked_jobs.h"
 #include "tests/support/server/failing_executor.h"
 #include "tests/support/server/test_storage.h"
 

@@ -30,8 +30,8 @@
 #include "absl/status/status.h"
 
 #include "server/jobs/executor.h"
-#include "server/jobs/watched_job.h"
-#include "server/jobs/watched_storage.h"
+#include "server/watching/watched_job.h"
+#include "server/watching/watched_storage.h"
 #include "server/storage/records.h"
 
 namespace mercer::server {
