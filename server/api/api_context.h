@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "core/training/contract/learner.h"
-#include "server/watching/job_feed.h"
 #include "server/jobs/job_manager.h"
-#include "server/watching/progress_hub.h"
 #include "server/uploads/dataset_context.h"
+#include "server/watching/job_feed.h"
+#include "server/watching/progress_hub.h"
 
 namespace mercer::server {
 

@@ -146,12 +146,11 @@ void ProgressRecorder::Write(Due due) {
     return;
   }
   const absl::Status begun = RunSafely("showing the verification", [&] {
-    dependencies_.jobs->BeginVerifying(
-        lease_, std::move(due.verifying->event), due.verifying->time,
-        [this](const absl::StatusOr<EventRecord>& stored) {
-          Report(stored.status());
-          EndPart();
-        });
+    dependencies_.jobs->BeginVerifying(lease_, std::move(due.verifying->event), due.verifying->time,
+                                       [this](const absl::StatusOr<EventRecord>& stored) {
+                                         Report(stored.status());
+                                         EndPart();
+                                       });
     return absl::OkStatus();
   });
   if (!begun.ok()) {

@@ -1,61 +1,21 @@
 #include "server/watching/job_feed.h"
 
 #include <algorithm>
-#include <deque>
-#include <functional>
-#include <map>
-#include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
-
-#include "core/base/numeric/hash_table.h"
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/watching/posted_work.h"
-#include "server/watching/wake_slot.h"
 
 namespace mercer::server {
 namespace {
-
-using JobPointer = std::shared_ptr<const WatchedJob>;
 
 // Of the jobs that a watcher has read and not taken, unless it is one.
 constexpr size_t kPageBytes = size_t{1} << 20;
 // Of a job beside its request, which is there twice, read and written: the record, its entry and its numbers.
 constexpr size_t kRecordBytes = 1024;
-
-// One watcher; guarded by the feed's mutex, `filter` and `wake` excepted.
-struct Watcher {
-  Watcher(JobFilter wanted, int64_t revision, std::function<void()> callback)
-      : filter(std::move(wanted)), cursor(revision), wake(std::move(callback)) {}
-
-  const JobFilter filter;
-  int64_t cursor;               // the number of the last change that it has seen
-  std::deque<JobPointer> page;  // existing jobs, not yet taken
-  std::string page_token;
-  bool all_read = false;  // the last page
-  bool all_told = false;  // kExistingSent
-  bool fetching = false;
-  bool waiting = false;  // Next() said kWait, and nobody has been told to wake it
-  bool gone = false;
-  std::optional<absl::Status> end;
-  WakeSlot wake;
-};
-using WatcherPointer = std::shared_ptr<Watcher>;
-
-// A job that was changed lately, as it is now.
-struct Entry {
-  JobPointer job;
-  int64_t state_revision = 0;     // of the newest change of its state; 0: none is kept
-  int64_t progress_revision = 0;  // of the newest later one
-  bool relabelled = false;        // its labels may have been those of a filter that it has not now
-};
 
 bool HasLabels(const JobFilter& filter, const JobRecord& job) {
   return std::all_of(filter.labels.begin(), filter.labels.end(), [&job](const auto& wanted) {
@@ -106,90 +66,31 @@ absl::Status TooSlow() {
 
 }  // namespace
 
-class JobFeed::Impl final : public JobListener, public std::enable_shared_from_this<JobFeed::Impl> {
- public:
-  Impl(JobStore* jobs, Executor* executor, Options options)
-      : jobs_(jobs), options_(options), posted_(std::make_shared<PostedWork>(executor)) {}
-
-  WatcherPointer Subscribe(JobFilter filter, std::function<void()> wake);
-  void Unsubscribe(const WatcherPointer& watcher);
-  NextJob Next(const WatcherPointer& watcher);
-  void OnCommit(const JobCommit& commit) override;
-  void Tick(size_t part, size_t parts);
-  void WaitForWork() { posted_->Wait(); }
-  int64_t num_watches() const;
-
- private:
-  NextJob NextChange(Watcher& watcher) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void FetchPage(const WatcherPointer& watcher) ABSL_LOCKS_EXCLUDED(mutex_);
-  void ReadChanged() ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status Read(const std::string& job_id) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Put(JobRecord job, bool deleted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void MoveTo(int64_t& revision, const std::string& job_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Clear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void WakeWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Posts ReadChanged, where there is something to read and nobody reads.
-  void BeginReading() ABSL_LOCKS_EXCLUDED(mutex_);
-
-  JobStore* const jobs_;
-  const Options options_;
-  mutable absl::Mutex mutex_;
-  std::vector<WatcherPointer> watchers_ ABSL_GUARDED_BY(mutex_);
-  HashMap<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
-  std::map<int64_t, std::string> order_
-      ABSL_GUARDED_BY(mutex_);                                // the jobs of the changes, by number
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;                  // of entries_
-  int64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;              // the last number given
-  int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;               // the last number no longer kept
-  std::set<std::string> changed_ ABSL_GUARDED_BY(mutex_);     // jobs to be read
-  std::set<std::string> relabelled_ ABSL_GUARDED_BY(mutex_);  // of these, those with other labels
-  // Of those to be read, the ones that are not there any more, as they last were.
-  std::map<std::string, JobRecord> deleted_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::string> held_ ABSL_GUARDED_BY(mutex_);  // to be read at the next tick
-  int64_t audience_ ABSL_GUARDED_BY(mutex_) = 0;        // how often the last watcher has left
-  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
-  const std::shared_ptr<PostedWork> posted_;
-};
-
-namespace {
-
-class Subscription final : public JobWatch {
- public:
-  Subscription(std::shared_ptr<JobFeed::Impl> feed, WatcherPointer watcher)
-      : feed_(std::move(feed)), watcher_(std::move(watcher)) {}
-  ~Subscription() override {
-    feed_->Unsubscribe(watcher_);
-    watcher_->wake.Close();
-  }
-  Subscription(const Subscription&) = delete;
-  Subscription& operator=(const Subscription&) = delete;
-
-  NextJob Next() override { return feed_->Next(watcher_); }
-
- private:
-  const std::shared_ptr<JobFeed::Impl> feed_;
-  const WatcherPointer watcher_;
-};
-
-}  // namespace
-
-WatcherPointer JobFeed::Impl::Subscribe(JobFilter filter, std::function<void()> wake) {
-  absl::MutexLock lock(&mutex_);
-  watchers_.push_back(std::make_shared<Watcher>(std::move(filter), revision_, std::move(wake)));
-  return watchers_.back();
+JobFeed::JobFeed(WatchedStorage* storage, Executor* executor, Options options)
+    : Watchers(executor), storage_(storage), options_(options) {
+  storage_->listeners().Add(this);
 }
 
-void JobFeed::Impl::Unsubscribe(const WatcherPointer& watcher) {
+JobFeed::~JobFeed() {
+  storage_->listeners().Remove(this);
+  WaitForWork();
+}
+
+std::unique_ptr<JobWatch> JobFeed::Watch(JobFilter filter, std::function<void()> wake) {
   absl::MutexLock lock(&mutex_);
-  watcher->gone = true;
-  watchers_.erase(std::find(watchers_.begin(), watchers_.end(), watcher));
+  watchers_.push_back(
+      std::make_shared<Watcher<WatchedJob>>("", std::move(filter), revision_, std::move(wake)));
+  return std::make_unique<JobWatch>(this, watchers_.back());
+}
+
+void JobFeed::Forget(const WatcherPointer& watcher) {
+  Erase(watcher, watchers_);
   if (watchers_.empty()) {
     Clear();
   }
 }
 
-void JobFeed::Impl::Clear() {
+void JobFeed::Clear() {
   ++audience_;
   entries_.clear();
   order_.clear();
@@ -201,39 +102,15 @@ void JobFeed::Impl::Clear() {
   dropped_ = revision_;
 }
 
-NextJob JobFeed::Impl::Next(const WatcherPointer& watcher) {
-  bool fetch = false;
-  {
-    absl::MutexLock lock(&mutex_);
-    watcher->waiting = false;
-    if (!watcher->page.empty()) {
-      NextJob next{NextJob::kJob, std::move(watcher->page.front()), true, false, absl::OkStatus()};
-      watcher->page.pop_front();
-      return next;
-    }
-    if (watcher->end.has_value()) {
-      return {NextJob::kEnd, nullptr, false, false, *watcher->end};
-    }
-    if (watcher->all_read && !std::exchange(watcher->all_told, true)) {
-      return {NextJob::kExistingSent, nullptr, false, false, absl::OkStatus()};
-    }
-    if (watcher->all_read) {
-      return NextChange(*watcher);
-    }
-    watcher->waiting = true;
-    fetch = !std::exchange(watcher->fetching, true);
+NextJob JobFeed::Follow(Watcher<WatchedJob>& watcher) {
+  if (!watcher.complete) {
+    return {};
   }
-  if (fetch && !posted_->Post([self = shared_from_this(), watcher] { self->FetchPage(watcher); })) {
-    absl::MutexLock lock(&mutex_);
-    watcher->fetching = false;  // a heartbeat asks again
+  if (!std::exchange(watcher.told, true)) {
+    return {NextJob::kExistingSent};
   }
-  return {};
-}
-
-NextJob JobFeed::Impl::NextChange(Watcher& watcher) {
   if (watcher.cursor < dropped_) {
-    watcher.end = TooSlow();
-    return {NextJob::kEnd, nullptr, false, false, *watcher.end};
+    return {NextJob::kEnd, nullptr, false, false, TooSlow()};
   }
   for (auto change = order_.upper_bound(watcher.cursor); change != order_.end(); ++change) {
     watcher.cursor = change->first;
@@ -247,51 +124,27 @@ NextJob JobFeed::Impl::NextChange(Watcher& watcher) {
     const bool left = !matches && change->first == entry.state_revision &&
                       (has_state || MayHaveMatched(watcher.filter, entry.job->record));
     if (matches || left) {
-      return {NextJob::kJob, entry.job, false, left, absl::OkStatus()};
+      return {NextJob::kItem, entry.job, false, left};
     }
   }
-  watcher.waiting = true;
   return {};
 }
 
-void JobFeed::Impl::FetchPage(const WatcherPointer& watcher) {
-  PageRequest request{options_.page_jobs, ""};
-  {
-    absl::MutexLock lock(&mutex_);
-    if (watcher->gone) {
-      return;
-    }
-    request.token = watcher->page_token;
+absl::StatusOr<JobFeed::Page> JobFeed::Read(const Watcher<WatchedJob>& watcher, int64_t /*cursor*/,
+                                            const std::string& token) {
+  MERCER_ASSIGN_OR_RETURN(
+      server::Page<JobRecord> jobs,
+      ReadPage(storage_->jobs(), watcher.filter, PageRequest{options_.page_jobs, token}));
+  Page page;
+  page.complete = jobs.next_token.empty();
+  page.next_token = std::move(jobs.next_token);
+  for (JobRecord& job : jobs.items) {
+    page.items.push_back(std::make_shared<const WatchedJob>(std::move(job)));
   }
-  std::deque<JobPointer> jobs;
-  std::string next_token;
-  absl::Status read = RunSafely("listing jobs", [&]() -> absl::Status {
-    MERCER_ASSIGN_OR_RETURN(Page<JobRecord> page, ReadPage(*jobs_, watcher->filter, request));
-    next_token = std::move(page.next_token);
-    for (JobRecord& job : page.items) {
-      jobs.push_back(std::make_shared<const WatchedJob>(std::move(job)));
-    }
-    return absl::OkStatus();
-  });
-  bool wake = false;
-  {
-    absl::MutexLock lock(&mutex_);
-    watcher->fetching = false;
-    if (read.ok()) {
-      watcher->page = std::move(jobs);
-      watcher->all_read = next_token.empty();
-      watcher->page_token = std::move(next_token);
-    } else {
-      watcher->end = std::move(read);
-    }
-    wake = std::exchange(watcher->waiting, false) && !watcher->gone;
-  }
-  if (wake) {
-    watcher->wake.Run();
-  }
+  return page;
 }
 
-void JobFeed::Impl::OnCommit(const JobCommit& commit) {
+void JobFeed::OnCommit(const JobCommit& commit) {
   {
     absl::MutexLock lock(&mutex_);
     if (watchers_.empty()) {
@@ -313,7 +166,7 @@ void JobFeed::Impl::OnCommit(const JobCommit& commit) {
   BeginReading();
 }
 
-void JobFeed::Impl::Tick(size_t part, size_t parts) {
+void JobFeed::Tick(size_t part, size_t parts) {
   {
     absl::MutexLock lock(&mutex_);
     for (auto next = held_.begin(); next != held_.end();) {
@@ -326,14 +179,14 @@ void JobFeed::Impl::Tick(size_t part, size_t parts) {
   BeginReading();
 }
 
-void JobFeed::Impl::BeginReading() {
+void JobFeed::BeginReading() {
   {
     absl::MutexLock lock(&mutex_);
     if (changed_.empty() || std::exchange(reading_, true)) {
       return;
     }
   }
-  if (!posted_->Post([self = shared_from_this()] { self->ReadChanged(); })) {
+  if (!posted_->Post([this] { ReadChanged(); })) {
     absl::MutexLock lock(&mutex_);
     reading_ = false;  // the next change or tick begins again
   }
@@ -341,7 +194,7 @@ void JobFeed::Impl::BeginReading() {
 
 // At most one runs, so that what is read of a job is never older than what was read before. A job that is
 // changed after it was read is in changed_ again.
-void JobFeed::Impl::ReadChanged() {
+void JobFeed::ReadChanged() {
   while (true) {
     std::set<std::string> ids;
     {
@@ -354,7 +207,7 @@ void JobFeed::Impl::ReadChanged() {
     }
     while (!ids.empty()) {
       auto id = ids.extract(ids.begin());
-      if (const absl::Status read = Read(id.value()); !read.ok() && !absl::IsNotFound(read)) {
+      if (const absl::Status read = ReadJob(id.value()); !read.ok() && !absl::IsNotFound(read)) {
         absl::MutexLock lock(&mutex_);
         held_.insert(std::move(id));
       }
@@ -366,14 +219,14 @@ void JobFeed::Impl::ReadChanged() {
   }
 }
 
-absl::Status JobFeed::Impl::Read(const std::string& job_id) {
+absl::Status JobFeed::ReadJob(const std::string& job_id) {
   int64_t audience = 0;
   {
     absl::MutexLock lock(&mutex_);
     audience = audience_;
   }
   return RunSafely("reading a changed job", [&]() -> absl::Status {
-    absl::StatusOr<JobRecord> job = jobs_->GetJob(job_id);
+    absl::StatusOr<JobRecord> job = storage_->jobs().GetJob(job_id);
     absl::MutexLock lock(&mutex_);
     if (watchers_.empty()) {
       return absl::OkStatus();
@@ -396,7 +249,7 @@ absl::Status JobFeed::Impl::Read(const std::string& job_id) {
   });
 }
 
-void JobFeed::Impl::Put(JobRecord job, bool deleted) {
+void JobFeed::Put(JobRecord job, bool deleted) {
   const ScopedAllocations scope(Allocations::kNeeded);  // half a change would last
   const std::string id = job.id;
   Entry& entry = entries_[id];
@@ -421,13 +274,13 @@ void JobFeed::Impl::Put(JobRecord job, bool deleted) {
   }
 }
 
-void JobFeed::Impl::MoveTo(int64_t& revision, const std::string& job_id) {
+void JobFeed::MoveTo(int64_t& revision, const std::string& job_id) {
   order_.erase(revision);
   revision = ++revision_;
   order_.emplace(revision, job_id);
 }
 
-void JobFeed::Impl::DropOldest() {
+void JobFeed::DropOldest() {
   const auto oldest = order_.begin();
   const auto entry = entries_.find(oldest->second);
   dropped_ = oldest->first;
@@ -441,42 +294,18 @@ void JobFeed::Impl::DropOldest() {
   order_.erase(oldest);
 }
 
-void JobFeed::Impl::WakeWaiting() {
+void JobFeed::WakeWaiting() {
   std::vector<std::shared_ptr<WakeSlot>> waiting;
   {
     absl::MutexLock lock(&mutex_);
-    for (const WatcherPointer& watcher : watchers_) {
-      // One that waits for a page is woken by it.
-      if (!watcher->fetching && std::exchange(watcher->waiting, false)) {
-        waiting.emplace_back(watcher, &watcher->wake);
-      }
-    }
+    waiting = TakeWaiting(watchers_);
   }
   posted_->Wake(waiting);  // those that are not told ask again at their heartbeats
 }
 
-int64_t JobFeed::Impl::num_watches() const {
+int64_t JobFeed::num_watches() const {
   absl::MutexLock lock(&mutex_);
   return static_cast<int64_t>(watchers_.size());
 }
-
-JobFeed::JobFeed(WatchedStorage* storage, Executor* executor, Options options)
-    : storage_(storage), impl_(std::make_shared<Impl>(&storage->jobs(), executor, options)) {
-  storage_->listeners().Add(impl_.get());
-}
-
-JobFeed::~JobFeed() {
-  storage_->listeners().Remove(impl_.get());
-  impl_->WaitForWork();
-}
-
-std::unique_ptr<JobWatch> JobFeed::Watch(JobFilter filter, std::function<void()> wake) {
-  return std::make_unique<Subscription>(impl_,
-                                        impl_->Subscribe(std::move(filter), std::move(wake)));
-}
-
-void JobFeed::Tick(size_t part, size_t parts) { impl_->Tick(part, parts); }
-
-int64_t JobFeed::num_watches() const { return impl_->num_watches(); }
 
 }  // namespace mercer::server

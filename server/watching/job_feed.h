@@ -1,20 +1,5 @@
 // The jobs and their changes, for any number of watchers.
 //
-//   watch = feed.Watch(filter, [this] { Pump(); });
-//   void Pump() {                    // one at a time, under the caller's own mutex
-//     switch (NextJob next = watch->Next(); next.kind) {
-//       case NextJob::kJob:          // call Next() again when the write is done
-//       case NextJob::kExistingSent:
-//         write(next);
-//         break;
-//       case NextJob::kWait:         // the callback comes once, when there is more to get
-//         break;
-//       case NextJob::kEnd:
-//         finish(next.status);
-//         break;
-//     }
-//   }
-//
 // First come all jobs that match, read in pages when they are asked for; then every job that has changed since
 // the watch began, as it is now. Changes get numbers, and of one job only the newest are kept: at most one of
 // its state and one of its progress. So a watch is a cursor, and one that lags behind skips what is obsolete.
@@ -25,54 +10,40 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
+#include <string>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 
-#include "server/jobs/executor.h"
-#include "server/watching/watched_job.h"
-#include "server/watching/watched_storage.h"
+#include "core/base/numeric/hash_table.h"
 #include "server/storage/records.h"
+#include "server/watching/watched_storage.h"
+#include "server/watching/watchers.h"
 
 namespace mercer::server {
 
-struct NextJob {
-  enum Kind : uint8_t { kJob, kExistingSent, kWait, kEnd };
-  Kind kind = kWait;
-  std::shared_ptr<const WatchedJob> job;  // kJob
-  bool existing = false;                  // kJob: it was there when the watch began
-  // kJob: it matches no longer, or is deleted. May come for jobs that did not come before: whether they did is not remembered.
-  bool left = false;
-  absl::Status status;  // kEnd
-};
-
-// Next() is called by one thread at a time. The destructor waits for a callback that is running on another
-// thread and prevents later ones; it may run inside the callback. Must be destroyed before its feed.
-class JobWatch {
- public:
-  virtual ~JobWatch() = default;
-
-  // Never blocks. After kWait the callback is called once, from a thread of the executor, and Next() may be
-  // called again (it may be called earlier too). kEnd is final: kAborted with reason WATCH_TOO_SLOW when more
-  // was changed since the last call than is kept; or an error of the storage.
-  virtual NextJob Next() = 0;
-};
+using NextJob = NextItem<WatchedJob>;
+// The status of its kEnd: kAborted with reason WATCH_TOO_SLOW when more was changed since the last call than is kept; or an error
+// of the storage.
+using JobWatch = Watch<WatchedJob>;
 
 // Thread-safe.
-class JobFeed {
+class JobFeed final : public Watchers<WatchedJob>, private JobListener {
  public:
   struct Options {
     int page_jobs = 32;                    // read at once for a watch that begins
     size_t kept_bytes = size_t{64} << 20;  // of changed jobs
   };
 
-  // Listens to the storage, which it must not outlive. Reads and callbacks run on the executor.
+  // Listens to the storage, which it must not outlive.
   JobFeed(WatchedStorage* storage, Executor* executor, Options options);
   JobFeed(WatchedStorage* storage, Executor* executor) : JobFeed(storage, executor, Options()) {}
   // All watches must be gone; waits for the feed's own work on the executor.
-  ~JobFeed();
-  JobFeed(const JobFeed&) = delete;
-  JobFeed& operator=(const JobFeed&) = delete;
+  ~JobFeed() override;
 
   // `wake` must be cheap or hand work over; it is not called before the first Next().
   std::unique_ptr<JobWatch> Watch(JobFilter filter, std::function<void()> wake);
@@ -84,11 +55,46 @@ class JobFeed {
 
   int64_t num_watches() const;
 
-  class Impl;
-
  private:
+  // A job that was changed lately, as it is now.
+  struct Entry {
+    ItemPointer job;
+    int64_t state_revision = 0;     // of the newest change of its state; 0: none is kept
+    int64_t progress_revision = 0;  // of the newest later one
+    bool relabelled = false;  // its labels may have been those of a filter that it has not now
+  };
+
+  NextJob Follow(Watcher<WatchedJob>& watcher) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<Page> Read(const Watcher<WatchedJob>& watcher, int64_t cursor,
+                            const std::string& token) override;
+  void Forget(const WatcherPointer& watcher) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnCommit(const JobCommit& commit) override ABSL_LOCKS_EXCLUDED(mutex_);
+  // Posts ReadChanged, where there is something to read and nobody reads.
+  void BeginReading() ABSL_LOCKS_EXCLUDED(mutex_);
+  void ReadChanged() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status ReadJob(const std::string& job_id) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Put(JobRecord job, bool deleted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MoveTo(int64_t& revision, const std::string& job_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Clear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WakeWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
+
   WatchedStorage* const storage_;
-  const std::shared_ptr<Impl> impl_;
+  const Options options_;
+  std::vector<WatcherPointer> watchers_ ABSL_GUARDED_BY(mutex_);
+  HashMap<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  std::map<int64_t, std::string> order_
+      ABSL_GUARDED_BY(mutex_);                                // the jobs of the changes, by number
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;                  // of entries_
+  int64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;              // the last number given
+  int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;               // the last number no longer kept
+  std::set<std::string> changed_ ABSL_GUARDED_BY(mutex_);     // jobs to be read
+  std::set<std::string> relabelled_ ABSL_GUARDED_BY(mutex_);  // of these, those with other labels
+  // Of those to be read, the ones that are not there any more, as they last were.
+  std::map<std::string, JobRecord> deleted_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> held_ ABSL_GUARDED_BY(mutex_);  // to be read at the next tick
+  int64_t audience_ ABSL_GUARDED_BY(mutex_) = 0;        // how often the last watcher has left
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace mercer::server

@@ -15,7 +15,6 @@ using Listeners = std::shared_ptr<JobListeners>;
 // What a change has written, by what it answers.
 absl::Span<const EventRecord> EventsOf(const std::vector<EventRecord>& events) { return events; }
 absl::Span<const EventRecord> EventsOf(const EventRecord& event) { return {&event, 1}; }
-absl::Span<const EventRecord> EventsOf(const EndedAttempt& ended) { return ended.events; }
 absl::Span<const EventRecord> EventsOf(const JobRecord& job) {
   return job.last_event.has_value() ? EventsOf(*job.last_event) : absl::Span<const EventRecord>();
 }
@@ -82,14 +81,14 @@ class WatchedJobStore final : public ForwardingJobReader {
                      Telling(listeners_, job_id, JobChange::kLabels, std::move(done)));
   }
   void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) override {
-    jobs_->DeleteJob(
-        std::move(id), std::move(check),
-        [listeners = listeners_, done = std::move(done)](absl::StatusOr<DeletedJob> deleted) mutable {
-          if (deleted.ok()) {
-            listeners->Tell({deleted->job.id, JobChange::kDeleted, {}, &deleted->job});
-          }
-          done(std::move(deleted));
-        });
+    jobs_->DeleteJob(std::move(id), std::move(check),
+                     [listeners = listeners_,
+                      done = std::move(done)](absl::StatusOr<DeletedJob> deleted) mutable {
+                       if (deleted.ok()) {
+                         listeners->Tell({deleted->job.id, JobChange::kDeleted, {}, &deleted->job});
+                       }
+                       done(std::move(deleted));
+                     });
   }
 
   // Watchers hear of what somebody has done to a job, not of jobs that are forgotten, many at a time.
@@ -126,7 +125,8 @@ class WatchedJobStore final : public ForwardingJobReader {
 
 class WatchedEventLog final : public EventLog {
  public:
-  WatchedEventLog(EventLog* log, Listeners listeners) : log_(log), listeners_(std::move(listeners)) {}
+  WatchedEventLog(EventLog* log, Listeners listeners)
+      : log_(log), listeners_(std::move(listeners)) {}
 
   void Append(Lease lease, std::vector<EventDraft> events, absl::Time now,
               Done<std::vector<EventRecord>> done) override {

@@ -27,8 +27,9 @@ enum class JobChange : uint8_t {
 struct JobCommit {
   const std::string& job_id;
   JobChange change = JobChange::kState;
-  absl::Span<const EventRecord> events = {};  // the last ones of the job, in order: among them all that it has written
-  const JobRecord* deleted = nullptr;         // kDeleted: the job as it last was
+  absl::Span<const EventRecord> events =
+      {};  // the last ones of the job, in order: among them all that it has written
+  const JobRecord* deleted = nullptr;  // kDeleted: the job as it last was
 };
 
 // Must be thread-safe.

@@ -252,7 +252,7 @@ TEST_F(JobRecoveryTest, WatcherFollowsAJobOverARestart) {
       }
       ended = next.kind == NextEvent::kEnd;
       if (!ended) {
-        sequences.push_back(next.event->sequence);
+        sequences.push_back(next.item->record.sequence);
       }
     }
   };

@@ -135,10 +135,10 @@ class JobFeedTest : public ::testing::Test {
     }
   }
   static std::string Describe(const NextJob& next) {
-    const int64_t iteration = next.job->record.last_event->iteration;
-    return absl::StrCat(next.existing ? "+" : "", next.left ? "-" : "", next.job->record.id, " ",
-                        next.job->deleted ? "deleted " : "",
-                        std::string(JobStateName(next.job->record.state)),
+    const int64_t iteration = next.item->record.last_event->iteration;
+    return absl::StrCat(next.existing ? "+" : "", next.left ? "-" : "", next.item->record.id, " ",
+                        next.item->deleted ? "deleted " : "",
+                        std::string(JobStateName(next.item->record.state)),
                         iteration > 0 ? absl::StrCat(" ", iteration) : "");
   }
 

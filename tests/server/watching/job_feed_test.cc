@@ -127,8 +127,8 @@ TEST_F(JobFeedTest, PageOfLargeJobsIsReadInParts) {
     if (next.kind == NextJob::kWait) {
       ASSERT_TRUE(executor_.RunOne());
       ++pages;
-    } else if (next.job != nullptr) {
-      told.push_back(next.job->record.id);
+    } else if (next.item != nullptr) {
+      told.push_back(next.item->record.id);
     }
   }
   EXPECT_THAT(told, ElementsAre("d", "c", "b", "a"));
@@ -274,8 +274,8 @@ TEST_F(JobFeedTest, HoldsNoPagesThatNobodyAsksFor) {
   EXPECT_EQ(watch_->Next().kind, NextJob::kWait);
   executor_.RunAll();
   EXPECT_EQ(hooks_.lists, 1);
-  EXPECT_EQ(watch_->Next().kind, NextJob::kJob);
-  EXPECT_EQ(watch_->Next().kind, NextJob::kJob);
+  EXPECT_EQ(watch_->Next().kind, NextJob::kItem);
+  EXPECT_EQ(watch_->Next().kind, NextJob::kItem);
   EXPECT_EQ(hooks_.lists, 1);
   Take();
   EXPECT_EQ(hooks_.lists, 5);
@@ -298,8 +298,8 @@ TEST(JobFeedThreadsTest, EndsWithTheStateOfTheStorage) {
   const auto pump = [&] {
     absl::MutexLock lock(&mutex);
     for (NextJob next = watch->Next(); next.kind != NextJob::kWait; next = watch->Next()) {
-      if (next.kind == NextJob::kJob) {
-        known[next.job->record.id] = next.job->record.state;
+      if (next.kind == NextJob::kItem) {
+        known[next.item->record.id] = next.item->record.state;
       }
     }
   };

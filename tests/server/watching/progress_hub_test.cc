@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,7 +42,7 @@ class PullingWatcher {
         ended_ = true;
         status_ = next.status;
       } else {
-        sequences_.push_back(next.event->sequence);
+        sequences_.push_back(next.item->record.sequence);
       }
     }
   }
@@ -230,7 +231,7 @@ TEST_F(ProgressHubTest, SlowWatcherGetsEverythingWhenItComesBack) {
 TEST_F(ProgressHubTest, SlowWatcherCostsACursorAndAPage) {
   auto slow = hub_.Subscribe("job", 0, [] {});
   EXPECT_EQ(slow->Next().kind, NextEvent::kWait);  // has a page fetched, and takes none of it
-  std::vector<std::weak_ptr<const JobEvent>> events;
+  std::vector<std::weak_ptr<const WatchedEvent>> events;
   absl::Mutex mutex;
   absl::Notification done;
   std::unique_ptr<ProgressSubscription> collector;
@@ -242,7 +243,7 @@ TEST_F(ProgressHubTest, SlowWatcherCostsACursorAndAPage) {
         done.Notify();
         return;
       }
-      events.push_back(next.event);
+      events.push_back(next.item);
     }
   };
   {
@@ -327,6 +328,40 @@ TEST_F(ProgressHubTest, EventsPublishedOutOfOrderComeInOrder) {
   EXPECT_EQ(watcher.sequences(), Range(1, 5));
 }
 
+TEST_F(ProgressHubTest, WatchersOfAnEventShareIt) {
+  const auto one = hub_.Subscribe("job", 2, [] {});
+  const auto other = hub_.Subscribe("job", 2, [] {});
+  Emit(1);
+  const NextEvent next = one->Next();
+  ASSERT_EQ(next.kind, NextEvent::kItem);
+  EXPECT_EQ(other->Next().item, next.item);
+  const auto write = [](const JobEvent& event) { return absl::StrCat(event.sequence); };
+  EXPECT_EQ(&next.item->Written(write), &next.item->Written(write)) << "written once for both";
+}
+
+TEST_F(ProgressHubTest, HearsOfEventsFromTheStorageThatCommitsThem) {
+  WatchedStorage watched(std::move(storage_));
+  ProgressHub hub(&watched, &executor_);
+  {
+    PullingWatcher watcher(hub, "job", 0);
+    watcher.Pump();
+    watcher.WaitFor(2);
+    ASSERT_TRUE(watched.events().Append(lease_, {Progress(1)}, absl::FromUnixSeconds(1)).ok());
+    watcher.WaitFor(3);
+    ASSERT_TRUE(
+        watched.jobs()
+            .BeginVerifying(lease_, StateEvent(JobState::kVerifying), absl::FromUnixSeconds(2))
+            .ok());
+    AttemptEnd end;
+    end.lease = lease_;
+    end.state = JobState::kFailed;
+    end.events = {StateEvent(JobState::kFailed)};
+    ASSERT_TRUE(watched.jobs().EndAttempt(end).ok());
+    EXPECT_TRUE(watcher.WaitForEnd().ok());
+    EXPECT_EQ(watcher.sequences(), Range(1, 5));
+  }
+}
+
 // As where there was no memory to tell of them.
 TEST_F(ProgressHubTest, EventsThatNobodyToldOfAreFoundByWhoLooksAgain) {
   PullingWatcher watcher(hub_, "job", 0);
@@ -379,7 +414,7 @@ TEST_F(ProgressHubTest, SubscriptionMayEndInsideItsOwnCallback) {
     absl::MutexLock lock(&mutex);
     subscription = hub_.Subscribe("job", 2, [&] {
       absl::MutexLock inner(&mutex);
-      if (subscription->Next().kind == NextEvent::kEvent) {
+      if (subscription->Next().kind == NextEvent::kItem) {
         subscription.reset();
         done.Notify();
       }

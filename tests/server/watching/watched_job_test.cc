@@ -1,11 +1,11 @@
-#include "server/watching/watched_job.h"
-
 #include <atomic>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
+
+#include "server/watching/watched.h"
 
 namespace mercer::server {
 namespace {
