@@ -1,5 +1,7 @@
 #include "core/linalg/vector_math.h"
 
+#include <algorithm>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/linalg/vector_math.cc"
 #include "hwy/foreach_target.h"
@@ -232,6 +234,62 @@ void StripProductsStrip(const Strip& strip, RowLengths lengths, const double* b,
   }
 }
 
+// sums[r] += sum_k columns[k][r] weights[k] for four columns. The rest of the rows goes through a
+// full register, for the bits.
+void AddFourColumns(const double* const columns[4], const double weights[4], Index rows,
+                    double* sums) {
+  const Tag d;
+  const auto lanes = static_cast<Index>(hn::Lanes(d));
+  const auto add = [&](Register sum, const double* const at[4], Index r) HWY_ATTR {
+    for (int k = 0; k < 4; ++k) {
+      sum = hn::MulAdd(hn::LoadU(d, at[k] + r), hn::Set(d, weights[k]), sum);
+    }
+    return sum;
+  };
+  Index r = 0;
+  for (; r + lanes <= rows; r += lanes) {
+    hn::StoreU(add(hn::LoadU(d, sums + r), columns, r), d, sums + r);
+  }
+  if (r < rows) {
+    HWY_ALIGN double rests[5][kStripPadding] = {};
+    for (int k = 0; k < 4; ++k) {
+      std::copy(columns[k] + r, columns[k] + rows, rests[k]);
+    }
+    std::copy(sums + r, sums + rows, rests[4]);
+    const double* const at[4] = {rests[0], rests[1], rests[2], rests[3]};
+    hn::Store(add(hn::Load(d, rests[4]), at, 0), d, rests[4]);
+    std::copy_n(rests[4], rows - r, sums + r);
+  }
+}
+
+// A register of RowProduct sums every lanes-th value of a row. Here each of its lanes has an array,
+// an element for each row, to which the columns are added whose values that lane would sum.
+void ColumnProductsStrip(const double* const* columns, Index count, Index rows, const double* b,
+                         double* sums, double* products) {
+  const Tag d;
+  const auto lanes = static_cast<Index>(hn::Lanes(d));
+  std::fill_n(sums, rows * lanes, 0.0);
+  for (Index lane = 0; lane < lanes; ++lane) {
+    for (Index c = lane; c < count; c += 4 * lanes) {
+      const double* four[4];
+      double weights[4];
+      for (Index k = 0; k < 4; ++k) {
+        const bool in_range = c + k * lanes < count;
+        four[k] = columns[in_range ? c + k * lanes : c];
+        weights[k] = in_range ? b[c + k * lanes] : 0.0;
+      }
+      AddFourColumns(four, weights, rows, sums + lane * rows);
+    }
+  }
+  HWY_ALIGN double row[kStripPadding];
+  for (Index r = 0; r < rows; ++r) {
+    for (Index lane = 0; lane < lanes; ++lane) {
+      row[lane] = sums[lane * rows + r];
+    }
+    products[r] = hn::GetLane(hn::SumOfLanes(d, hn::Load(d, row)));
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace mercer
 HWY_AFTER_NAMESPACE();
@@ -251,6 +309,7 @@ HWY_EXPORT(AddScaledStrip);
 HWY_EXPORT(ScaleStrip);
 HWY_EXPORT(ExponentialProductsStrip);
 HWY_EXPORT(StripProductsStrip);
+HWY_EXPORT(ColumnProductsStrip);
 
 void Exp(absl::Span<const double> x, absl::Span<double> y) {
   HWY_DYNAMIC_DISPATCH(ExpDoubleArray)(x.data(), y.data(), x.size());
@@ -305,6 +364,13 @@ void ExponentialProducts(const Strip& strip, RowLengths lengths, absl::Span<cons
 void StripProducts(const Strip& strip, RowLengths lengths, const double* b, Index b_stride,
                    Index columns, double* products) {
   HWY_DYNAMIC_DISPATCH(StripProductsStrip)(strip, lengths, b, b_stride, columns, products);
+}
+
+void ColumnProducts(absl::Span<const double* const> columns, Index rows, const double* b,
+                    std::vector<double>& scratch, double* products) {
+  scratch.resize(static_cast<size_t>(rows * kStripPadding));
+  HWY_DYNAMIC_DISPATCH(ColumnProductsStrip)
+  (columns.data(), static_cast<Index>(columns.size()), rows, b, scratch.data(), products);
 }
 
 }  // namespace mercer

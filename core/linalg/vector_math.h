@@ -5,6 +5,8 @@
 // length.
 #pragma once
 
+#include <vector>
+
 #include "absl/types/span.h"
 
 #include "core/base/numeric/types.h"
@@ -75,5 +77,9 @@ void ExponentialProducts(const Strip& strip, RowLengths lengths, absl::Span<cons
 // with zeros.
 void StripProducts(const Strip& strip, RowLengths lengths, const double* b, Index b_stride,
                    Index columns, double* products);
+// products[r] = sum_c columns[c][r] b[c] over the rows r < rows: the bits of StripProducts for the
+// strip whose columns these are.
+void ColumnProducts(absl::Span<const double* const> columns, Index rows, const double* b,
+                    std::vector<double>& scratch, double* products);
 
 }  // namespace mercer

@@ -172,32 +172,30 @@ absl::StatusOr<std::unique_ptr<KernelOperator>> CombineSelections(
   return std::unique_ptr<KernelOperator>(std::make_unique<DenseKernelOperator>(std::move(gram)));
 }
 
-// Writes the entries of a matrix at some pairs: rows.size() x PaddedLength(columns.size()), row by
-// row, with zeros behind the columns.
-using TileMaker = std::function<void(const TilePairs& pairs, std::vector<double>& tile)>;
+// products[r * a.cols() + c] = sum_k K(r, k) a(k, c) over the rows r of one block and the rows k of
+// the support in another; `gathered` is `a` at the latter.
+using BlockProduct =
+    std::function<void(const TilePairs& pairs, const double* gathered, double* products)>;
 
-// out = K a: sums over the blocks of the support of `a` in their order. Each task has its own maker
-// of the entries of K.
-absl::Status ProductOfTiles(ConstMatrixRef a, MatrixRef out,
-                            const std::function<TileMaker()>& new_maker, RunContext& context) {
+// out = K a: sums over the blocks of the support of `a` in their order. Each task has its own
+// function, with scratch memory of its own.
+absl::Status ProductOfBlocks(ConstMatrixRef a, MatrixRef out,
+                             const std::function<BlockProduct()>& new_product,
+                             RunContext& context) {
   const TileGrid grid{a.rows()};
   const SupportColumns input = GatherSupport(grid, a);
   out.setZero();
   context.parallel().ForBlocks(grid.num_blocks(), 1, [&](Index i, Index) {
-    const TileMaker make_tile = new_maker();
+    const BlockProduct multiply = new_product();
     const RowOffsets rows = AllRows(grid, i);
-    std::vector<double> tile;
     std::vector<double> products(rows.size() * static_cast<size_t>(a.cols()));
     for (Index j = 0; j < grid.num_blocks() && !context.cancelled(); ++j) {
       const RowOffsets& columns = input.support[static_cast<size_t>(j)];
       if (columns.empty()) {
         continue;
       }
-      make_tile({i, j, &rows, &columns}, tile);
-      StripProducts(
-          {tile.data(), grid.Height(i), static_cast<Index>(columns.size()), input.Stride(j)}, {},
-          input.gathered[static_cast<size_t>(j)].data(), input.Stride(j), a.cols(),
-          products.data());
+      multiply({i, j, &rows, &columns}, input.gathered[static_cast<size_t>(j)].data(),
+               products.data());
       for (Index r = 0; r < grid.Height(i); ++r) {
         for (Index c = 0; c < a.cols(); ++c) {
           out(grid.Begin(i) + r, c) += products[static_cast<size_t>(r * a.cols() + c)];
@@ -263,33 +261,41 @@ absl::Status ExactKernelFamily::Products(ConstVectorRef a, absl::Span<const Inde
 absl::Status ExactKernelFamily::CombinedProduct(ConstVectorRef weights, ConstMatrixRef a,
                                                 MatrixRef out, RunContext& context) const {
   const std::vector<Selection> selections = SelectWeighted(parts_, weights);
-  const auto new_maker = [&]() -> TileMaker {
-    return [&, reader = std::make_shared<StripReader>(parts_, context)](const TilePairs& pairs,
-                                                                        std::vector<double>& tile) {
-      CombinedTile(selections, pairs, *reader, tile);
-    };
+  const auto new_product = [&]() -> BlockProduct {
+    return
+        [&, reader = std::make_shared<StripReader>(parts_, context), tile = std::vector<double>()](
+            const TilePairs& pairs, const double* gathered, double* products) mutable {
+          CombinedTile(selections, pairs, *reader, tile);
+          const auto columns = static_cast<Index>(pairs.columns->size());
+          const Index stride = PaddedLength(columns);
+          StripProducts({tile.data(), static_cast<Index>(pairs.rows->size()), columns, stride}, {},
+                        gathered, stride, a.cols(), products);
+        };
   };
-  return ProductOfTiles(a, out, new_maker, context);
+  return ProductOfBlocks(a, out, new_product, context);
 }
 
 absl::Status GramProduct(const Matrix& gram, ConstMatrixRef a, MatrixRef out, RunContext& context) {
   const TileGrid grid{gram.rows()};
-  const TileMaker copy = [&](const TilePairs& pairs, std::vector<double>& tile) {
-    const RowOffsets& columns = *pairs.columns;
-    const Index stride = PaddedLength(static_cast<Index>(columns.size()));
-    tile.assign(pairs.rows->size() * static_cast<size_t>(stride), 0.0);
-    double* to = tile.data();
-    for (const Index row : *pairs.rows) {
-      // The matrix is symmetric to the bit, and its columns lie in one piece each.
-      const double* from = gram.col(grid.Begin(pairs.i) + row).data() + grid.Begin(pairs.j);
-      for (size_t c = 0; c < columns.size(); ++c) {
-        to[c] = from[columns[c]];
+  const auto new_product = [&]() -> BlockProduct {
+    return [&, columns = std::vector<const double*>(), sums = std::vector<double>()](
+               const TilePairs& pairs, const double* gathered, double* products) mutable {
+      columns.clear();
+      for (const Index column : *pairs.columns) {
+        columns.push_back(gram.col(grid.Begin(pairs.j) + column).data() + grid.Begin(pairs.i));
       }
-      to += stride;
-    }
+      const auto rows = static_cast<Index>(pairs.rows->size());
+      const Index stride = PaddedLength(static_cast<Index>(columns.size()));
+      Vector of_column(rows);
+      for (Index c = 0; c < a.cols(); ++c) {
+        ColumnProducts(columns, rows, gathered + c * stride, sums, of_column.data());
+        for (Index r = 0; r < rows; ++r) {
+          products[r * a.cols() + c] = of_column(r);
+        }
+      }
+    };
   };
-  return ProductOfTiles(
-      a, out, [&] { return copy; }, context);
+  return ProductOfBlocks(a, out, new_product, context);
 }
 
 absl::StatusOr<std::unique_ptr<KernelOperator>> ExactKernelFamily::Combine(

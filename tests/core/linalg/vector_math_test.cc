@@ -111,5 +111,34 @@ TEST(VectorMathTest, DotProductsOfAllLengths) {
   }
 }
 
+// Whether a matrix is read by its rows or by its columns changes no bit.
+TEST(VectorMathTest, ProductsOfColumnsHaveTheBitsOfThoseOfAStrip) {
+  RandomStream stream(4, "columns");
+  for (const Index rows : {1, 7, 8, 37}) {
+    for (const Index cols : {1, 5, 8, 31, 32, 33, 75}) {
+      const Index stride = PaddedLength(cols);
+      std::vector<double> strip(static_cast<size_t>(rows * stride), 0.0);
+      std::vector<std::vector<double>> columns(static_cast<size_t>(cols));
+      std::vector<const double*> places;
+      std::vector<double> b(static_cast<size_t>(stride), 0.0);
+      for (Index c = 0; c < cols; ++c) {
+        std::vector<double>& column = columns[static_cast<size_t>(c)];
+        for (Index r = 0; r < rows; ++r) {
+          column.push_back(stream.Normal());
+          strip[static_cast<size_t>(r * stride + c)] = column.back();
+        }
+        places.push_back(column.data());
+        b[static_cast<size_t>(c)] = stream.Normal();
+      }
+      std::vector<double> expected(static_cast<size_t>(rows));
+      StripProducts({strip.data(), rows, cols, stride}, {}, b.data(), stride, 1, expected.data());
+      std::vector<double> products(expected.size(), -1.0);
+      std::vector<double> scratch;
+      ColumnProducts(places, rows, b.data(), scratch, products.data());
+      EXPECT_EQ(products, expected) << rows << " x " << cols;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace mercer
