@@ -67,7 +67,8 @@ Client::Stubs::Stubs(const std::shared_ptr<grpc::Channel>& server)
       training(v1::TrainingService::NewStub(channel)),
       models(v1::ModelService::NewStub(channel)),
       predictions(v1::PredictionService::NewStub(channel)),
-      admin(v1::AdminService::NewStub(channel)) {}
+      admin(v1::AdminService::NewStub(channel)),
+      about(v1::ServerService::NewStub(channel)) {}
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Security& security) {
   grpc::ChannelArguments arguments;

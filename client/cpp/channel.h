@@ -11,6 +11,7 @@
 #include "mercer/v1/dataset_service.grpc.pb.h"
 #include "mercer/v1/model_service.grpc.pb.h"
 #include "mercer/v1/prediction_service.grpc.pb.h"
+#include "mercer/v1/server_service.grpc.pb.h"
 #include "mercer/v1/training_service.grpc.pb.h"
 
 namespace mercer::client {
@@ -24,6 +25,7 @@ struct Client::Stubs {
   std::unique_ptr<v1::ModelService::Stub> models;
   std::unique_ptr<v1::PredictionService::Stub> predictions;
   std::unique_ptr<v1::AdminService::Stub> admin;
+  std::unique_ptr<v1::ServerService::Stub> about;
 };
 
 // Connects on first use; a dead peer is noticed within 30 seconds. The channel

@@ -222,6 +222,10 @@ absl::StatusOr<v1::EstimateCostResponse> Client::EstimateCost(v1::TrainRequest r
   return Call(*stubs_->training, &v1::TrainingService::Stub::EstimateCost, wrapped);
 }
 
+absl::StatusOr<v1::ServerInfo> Client::GetServerInfo() {
+  return Call(*stubs_->about, &v1::ServerService::Stub::GetServerInfo, v1::GetServerInfoRequest());
+}
+
 absl::StatusOr<v1::ListLearnersResponse> Client::ListLearners() {
   return Call(*stubs_->training, &v1::TrainingService::Stub::ListLearners,
               v1::ListLearnersRequest());

@@ -28,6 +28,7 @@
 #include "mercer/v1/dataset_service.pb.h"
 #include "mercer/v1/model_service.pb.h"
 #include "mercer/v1/prediction_service.pb.h"
+#include "mercer/v1/server_service.pb.h"
 #include "mercer/v1/training_service.pb.h"
 
 namespace mercer::client {
@@ -81,6 +82,8 @@ class Client {
   // Whether the server takes calls now, by gRPC's health protocol; asks once and needs no token. Errors: kUnavailable (nobody
   // answers, or it is starting or draining).
   absl::Status CheckHealth();
+  // What the server is, can and takes.
+  absl::StatusOr<v1::ServerInfo> GetServerInfo();
 
   // One source for each part of the header. `on_progress` (may be empty) hears how many bytes are there. Uploads of 4 MiB and
   // more are resumed where a stream broke, also over a restart of the server; with an upload_id in the header (upload.h makes

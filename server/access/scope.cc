@@ -25,6 +25,8 @@ std::string_view ScopeName(Scope scope) {
       return "train";
     case Scope::kAdmin:
       return "admin";
+    case Scope::kAny:
+      return "any";
   }
   return "";
 }

@@ -15,6 +15,7 @@ enum class Scope : uint8_t {
   kPredict = 2,  // predict and evaluate
   kTrain = 4,    // upload, train, cancel, change and delete
   kAdmin = 8,    // back up; everything else
+  kAny = 15,     // what each of them lets do
 };
 
 // "read", "predict", "train", "admin"

@@ -74,7 +74,7 @@ class BackupCall final : public RequestCall {
     BackupSources sources;
     sources.storage = api_.storage;
     sources.blobs = api_.blobs;
-    sources.code_version = api_.code_version;
+    sources.code_version = api_.about.code_version();
     sources.database_copy = absl::StrCat(api_.backup_folder, "/", RandomId(16), ".db");
     const auto is_cancelled = [this] {
       return context_->IsCancelled() || environment_.calls->draining();

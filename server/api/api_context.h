@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/training/contract/learner.h"
+#include "mercer/v1/server_service.pb.h"
 #include "server/jobs/job_manager.h"
 #include "server/uploads/dataset_context.h"
 #include "server/watching/job_feed.h"
@@ -18,7 +19,7 @@ struct ApiContext : DatasetContext {
   ProgressHub* hub = nullptr;
   JobFeed* feed = nullptr;
   std::vector<const LearnerEntry*> learners;
-  std::string code_version;   // of this server
+  v1::ServerInfo about;       // what stays as long as the server runs
   std::string backup_folder;  // for the copy of the database while a backup is made; exists
 };
 

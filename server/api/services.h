@@ -24,5 +24,7 @@ std::unique_ptr<grpc::Service> MakePredictionService(const RpcEnvironment& envir
                                                      const ApiContext& context, ModelCache& cache);
 std::unique_ptr<grpc::Service> MakeAdminService(const RpcEnvironment& environment,
                                                 const ApiContext& context);
+std::unique_ptr<grpc::Service> MakeServerService(const RpcEnvironment& environment,
+                                                 const ApiContext& context);
 
 }  // namespace mercer::server

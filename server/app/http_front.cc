@@ -42,7 +42,7 @@ absl::StatusOr<std::unique_ptr<HttpFront>> HttpFront::Open(const ServerOptions& 
   parts.channel = std::move(dependencies.channel);
   parts.peer_key = std::move(dependencies.peer_key);
   parts.gate = access.gate();
-  parts.facts = {kCodeVersion, absl::Now(), !access.gate()->open(), dependencies.num_learners};
+  parts.about = std::move(dependencies.about);
   parts.metrics = dependencies.metrics;
   parts.log = std::move(dependencies.log);
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<gateway::Gateway> gateway,

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "mercer/v1/server_service.pb.h"
 #include "server/app/access_control.h"
 #include "server/app/server_options.h"
 
@@ -30,7 +31,7 @@ struct HttpDependencies {
   AccessControl* access = nullptr;         // outlives the front
   std::shared_ptr<grpc::Channel> channel;  // within the process
   std::string peer_key;                    // of PeerOf
-  int num_learners = 0;
+  v1::ServerInfo about;
   gateway::MetricsSource* metrics = nullptr;  // outlives the front
   std::shared_ptr<spdlog::logger> log;
 };

@@ -29,6 +29,7 @@
 #include "server/app/job_metrics.h"
 #include "server/app/port_file.h"
 #include "server/app/reload.h"
+#include "server/app/server_info.h"
 #include "server/app/server_metrics.h"
 #include "server/app/transport.h"
 #include "server/gateway/rpc_messages.h"
@@ -360,7 +361,7 @@ class Server::Impl {
     context_.hub = hub_.get();
     context_.feed = feed_.get();
     context_.learners = AllLearners();
-    context_.code_version = kCodeVersion;
+    context_.about = MakeServerInfo(options_, context_.learners);
     context_.limits.message_bytes = options_.max_message_bytes;
     SetUploadLimits(options_);
     context_.limits.default_threads = options_.threads;
@@ -390,6 +391,7 @@ class Server::Impl {
     services_.push_back(MakeModelService(environment_, context_, *cache_));
     services_.push_back(MakePredictionService(environment_, context_, *cache_));
     services_.push_back(MakeAdminService(environment_, context_));
+    services_.push_back(MakeServerService(environment_, context_));
   }
 
   absl::Status Listen() {
@@ -410,9 +412,8 @@ class Server::Impl {
     arguments.SetMaxReceiveMessageSize(-1);  // the server sends none beyond its own limit
     MERCER_ASSIGN_OR_RETURN(
         http_,
-        HttpFront::Open(options_,
-                        {access_.get(), grpc_->InProcessChannel(arguments), environment_.peer_key,
-                         static_cast<int>(context_.learners.size()), metrics_.get(), log_}));
+        HttpFront::Open(options_, {access_.get(), grpc_->InProcessChannel(arguments),
+                                   environment_.peer_key, context_.about, metrics_.get(), log_}));
     WarnOfOpenDoor(*log_, options_.access, options_.http, http_->url());
     log_->info("dashboard url={}/", http_->url());
     return WritePortFile(PosixFileSystem(), HttpPortFile(), http_->port());

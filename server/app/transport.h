@@ -11,9 +11,9 @@
 namespace mercer::server {
 
 // The names that health checks may ask for, besides the empty one of the whole server.
-inline constexpr const char* kServices[] = {"mercer.v1.DatasetService", "mercer.v1.TrainingService",
-                                            "mercer.v1.ModelService", "mercer.v1.PredictionService",
-                                            "mercer.v1.AdminService"};
+inline constexpr const char* kServices[] = {
+    "mercer.v1.DatasetService",    "mercer.v1.TrainingService", "mercer.v1.ModelService",
+    "mercer.v1.PredictionService", "mercer.v1.AdminService",    "mercer.v1.ServerService"};
 
 // Bytes for what clients have sent and no call has taken yet, with answers on their way; and as many for requests that have
 // been parsed.

@@ -15,6 +15,7 @@
 #include "server/gateway/error_answer.h"
 #include "server/gateway/event_sources.h"
 #include "server/gateway/export_call.h"
+#include "server/gateway/message_json.h"
 #include "server/gateway/request_guard.h"
 #include "server/gateway/routes.h"
 #include "server/gateway/unary_call.h"
@@ -29,6 +30,18 @@ constexpr int kWorkers = 2;
 constexpr uint64_t kSmallBody = uint64_t{16} << 10;
 
 bool Reads(const RequestHead& head) { return head.method == "GET" || head.method == "HEAD"; }
+
+constexpr std::string_view kServerInfo = "ServerService/GetServerInfo";
+
+// What strangers are told.
+v1::ServerInfo PublicPart(const v1::ServerInfo& info) {
+  v1::ServerInfo part;
+  part.set_version(info.version());
+  *part.mutable_started() = info.started();
+  part.set_tokens(info.tokens());
+  part.set_learners(info.learners());
+  return part;
+}
 
 Answer TextAnswer(int status, std::string text) {
   Answer answer;
@@ -87,7 +100,7 @@ class Gateway::Impl {
             })) {
     context_.workers = workers_.get();
     context_.gate = std::move(dependencies.gate);
-    context_.facts = std::move(dependencies.facts);
+    context_.about = PublicPart(dependencies.about);
     context_.find_asset = std::move(dependencies.find_asset);
     context_.metrics = dependencies.metrics;
     context_.max_body_bytes = options.max_body_bytes;
@@ -149,7 +162,7 @@ class Gateway::Impl {
                      "TOO_MANY_CONNECTIONS")));
       return;
     }
-    const GuardRules rules{context_.loopback, context_.facts.tokens};
+    const GuardRules rules{context_.loopback, context_.about.tokens()};
     if (const absl::Status refused = CheckSite(head, rules); !refused.ok()) {
       exchange->Send(ErrorAnswer(refused));
       return;
@@ -167,11 +180,9 @@ class Gateway::Impl {
 
   void DispatchApi(const std::shared_ptr<Exchange>& exchange, std::string_view path) {
     const RequestHead& head = exchange->head();
-    if (path == "/v1/server" || path == "/v1/events") {
+    if (path == "/v1/events") {
       if (head.method != "GET") {
         exchange->Send(OnlyReads());
-      } else if (path == "/v1/server") {
-        exchange->Send(ServerAnswer());
       } else {
         Remember(StreamPage(context_, exchange));
       }
@@ -183,7 +194,11 @@ class Gateway::Impl {
       return;
     }
     if (!IsAdmitted(head, match->route->method)) {
-      Refuse(exchange, match->route->method);
+      if (match->route->method == kServerInfo) {
+        SendBehindBody(exchange, StrangersAnswer());
+      } else {
+        Refuse(exchange, match->route->method);
+      }
       return;
     }
     switch (match->route->kind) {
@@ -258,15 +273,15 @@ class Gateway::Impl {
     return answer;
   }
 
-  Answer ServerAnswer() const {
-    const ServerFacts& facts = context_.facts;
+  // A page must know that it is to ask for a token.
+  Answer StrangersAnswer() const {
+    absl::StatusOr<std::string> json = WriteJson(context_.about);
+    if (!json.ok()) {
+      return ErrorAnswer(json.status());
+    }
     Answer answer;
     answer.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
-    answer.body =
-        absl::StrCat("{\"version\":\"", facts.version, "\",\"started\":\"",
-                     absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", facts.started, absl::UTCTimeZone()),
-                     "\",\"tokens\":", facts.tokens ? "true" : "false",
-                     ",\"learners\":", facts.num_learners, "}\n");
+    answer.body = *std::move(json);
     return answer;
   }
 

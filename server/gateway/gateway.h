@@ -2,7 +2,7 @@
 // handlers as over gRPC, which it calls over a channel within the process; so validation, limits, tokens and
 // errors are the same.
 //
-//   MERCER_ASSIGN_OR_RETURN(auto gateway, Gateway::Open(options, {channel, peer_key, facts}));
+//   MERCER_ASSIGN_OR_RETURN(auto gateway, Gateway::Open(options, {channel, peer_key, gate, about}));
 //   gateway->Start();  ...  gateway->BeginDrain();  ...  gateway->Stop(grace);
 #pragma once
 
@@ -36,7 +36,7 @@ struct GatewayDependencies {
   std::shared_ptr<grpc::Channel> channel;  // within the process
   std::string peer_key;                    // as in server::PeerOf
   std::shared_ptr<const server::Gate> gate = std::make_shared<const server::Gate>();
-  ServerFacts facts;
+  v1::ServerInfo about;  // of which everybody is told a part
   AssetFinder find_asset = FindBuiltInAsset;
   MetricsSource* metrics = nullptr;     // null: /metrics is not there
   std::shared_ptr<spdlog::logger> log;  // may be null

@@ -5,8 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "absl/time/time.h"
-
+#include "mercer/v1/server_service.pb.h"
 #include "server/access/gate.h"
 #include "server/budget/budget.h"
 #include "server/gateway/assets.h"
@@ -20,14 +19,6 @@ class logger;
 
 namespace mercer::gateway {
 
-// What the server says of itself to everybody, so that a page knows whether to ask for a token.
-struct ServerFacts {
-  std::string version;
-  absl::Time started;
-  bool tokens = false;  // callers need one
-  int num_learners = 0;
-};
-
 // Outlives all exchanges.
 struct GatewayContext {
   GatewayContext(std::shared_ptr<grpc::Channel> to_server, std::string peer_key,
@@ -39,7 +30,7 @@ struct GatewayContext {
   RpcChannel channel;
   std::shared_ptr<const server::Gate> gate;
   server::Executor* workers = nullptr;  // for JSON that takes its time
-  ServerFacts facts;
+  v1::ServerInfo about;                 // for those who may not ask the server
   AssetFinder find_asset;
   MetricsSource* metrics = nullptr;  // null: there are none to show
   int64_t max_body_bytes = 0;

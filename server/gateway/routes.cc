@@ -82,6 +82,8 @@ constexpr std::array kRoutes = {
     Route{"GET", "/v1/models/{model}/retention", "ModelService/GetRetention", "name", kModel},
     Route{"PUT", "/v1/models/{model}/retention", "ModelService/SetRetention", "name", kModel},
 
+    Route{"GET", "/v1/server", "ServerService/GetServerInfo", "", ""},
+
     Route{"GET", "/v1/predictionStatistics", "PredictionService/ListPredictionStatistics", "", ""},
 };
 

@@ -45,6 +45,8 @@ constexpr std::array kRules = {
     MethodRule{"PredictionService/Predict", Scope::kPredict, kLooks, kAny},
     MethodRule{"PredictionService/PredictStream", Scope::kPredict, kLooks, kAny},
 
+    MethodRule{"ServerService/GetServerInfo", Scope::kAny, kLooks},
+
     MethodRule{"TrainingService/CancelJob", Scope::kTrain, kChanges, kSmall, kEndsWork},
     MethodRule{"TrainingService/DeleteJob", Scope::kTrain, kChanges},
     // Reads whole data sets, as Train does.

@@ -16,6 +16,7 @@
 #include "mercer/v1/dataset_service.pb.h"
 #include "mercer/v1/model_service.pb.h"
 #include "mercer/v1/prediction_service.pb.h"
+#include "mercer/v1/server_service.pb.h"
 #include "mercer/v1/training_service.pb.h"
 #include "tests/support/source_folder.h"
 
@@ -92,9 +93,9 @@ std::set<std::string> Today() {
   for (const FileDescriptor* file :
        {v1::TrainRequest::descriptor()->file(), v1::UploadHeader::descriptor()->file(),
         v1::GetModelRequest::descriptor()->file(), v1::PredictRequest::descriptor()->file(),
-        v1::BackupRequest::descriptor()->file(), v1::GetJobRequest::descriptor()->file(),
-        google::rpc::Status::descriptor()->file(), google::rpc::ErrorInfo::descriptor()->file(),
-        google::rpc::Code_descriptor()->file()}) {
+        v1::BackupRequest::descriptor()->file(), v1::GetServerInfoRequest::descriptor()->file(),
+        v1::GetJobRequest::descriptor()->file(), google::rpc::Status::descriptor()->file(),
+        google::rpc::ErrorInfo::descriptor()->file(), google::rpc::Code_descriptor()->file()}) {
     AddFile(*file, seen, lines);
   }
   return lines;

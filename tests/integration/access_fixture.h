@@ -26,8 +26,8 @@ inline std::vector<std::string> AllMethods() {
   // Referred to by name alone, the file would not be linked.
   v1::BackupRequest::descriptor();
   std::vector<std::string> methods;
-  for (const char* service :
-       {"AdminService", "DatasetService", "ModelService", "PredictionService", "TrainingService"}) {
+  for (const char* service : {"AdminService", "DatasetService", "ModelService", "PredictionService",
+                              "ServerService", "TrainingService"}) {
     const google::protobuf::ServiceDescriptor* descriptor =
         google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(
             absl::StrCat("mercer.v1.", service));

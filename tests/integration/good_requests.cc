@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "mercer/v1/admin_service.pb.h"
+#include "mercer/v1/server_service.pb.h"
 #include "tests/integration/field_walk_fixture.h"
 #include "tests/integration/good_uploads.h"
 
@@ -416,6 +417,8 @@ const std::map<std::string, std::vector<GoodRequest>>& GoodRequests() {
       {"PredictionService/PredictStream",
        {{.make = StreamOfRows}, {.make = StreamOfDataset, .only_present = true}}},
       {"PredictionService/ListPredictionStatistics", {{.make = Statistics}}},
+
+      {"ServerService/GetServerInfo", {{.make = NothingToSay<v1::GetServerInfoRequest>}}},
 
       {"TrainingService/Train",
        {{.make = QueuedTraining(Training()), .after_success = CancelAccepted},

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "mercer/v1/server_service.grpc.pb.h"
+#include "server/app/server_options.h"
 #include "server/gateway/routes.h"
 #include "tests/integration/access_fixture.h"
 #include "tests/support/server/http_client.h"
@@ -389,6 +391,57 @@ TEST_F(HttpTest, TokensAreThoseOfGrpc) {
   EXPECT_EQ(ReasonOfReply(other.Get("/v1/jobs", {{"Authorization", "Bearer \xe2\x82\xac"}})),
             "TOKEN_UNKNOWN");
   EXPECT_EQ(ReasonOfReply(other.Get("/v1/jobs", {token[0], token[0]})), "TOKEN_MALFORMED");
+}
+
+TEST_F(HttpTest, AServerSaysWhatItIsAndTakes) {
+  AddToken("ada", "predict");  // any token will do
+  options_.workers = 2;
+  options_.threads = 3;
+  options_.max_message_bytes = 5'000'000;
+  options_.max_upload_bytes = 6'000'000;
+  options_.memory_budget_bytes = 700'000'000;
+  StartBoth();
+  v1::ServerInfo info;
+  const auto service = v1::ServerService::NewStub(channel_);
+  const grpc::Status status = CallAs("ada", *service, &v1::ServerService::Stub::GetServerInfo,
+                                     v1::GetServerInfoRequest(), &info);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(info.version(), kCodeVersion);
+  EXPECT_EQ(info.code_version(), kCodeVersion);
+  EXPECT_TRUE(info.tokens());
+  EXPECT_EQ(info.learners(), info.learner_names_size());
+  EXPECT_THAT(info.learner_names(), testing::Contains("lp_mkl"));
+  EXPECT_EQ(info.workers(), 2);
+  EXPECT_EQ(info.threads_per_job(), 3);
+  EXPECT_GE(info.processors(), 1);
+  EXPECT_EQ(info.limits().message_bytes(), 5'000'000);
+  EXPECT_EQ(info.limits().dataset_bytes(), 6'000'000);
+  EXPECT_EQ(info.limits().upload_space_bytes(), 24'000'000);
+  EXPECT_EQ(info.limits().memory_budget_bytes(), 700'000'000);
+
+  const HttpReply known = client_->Get("/v1/server", {{"Authorization", "Bearer secret-ada"}});
+  EXPECT_EQ(known.status, 200);
+  const json all = json::parse(known.body);
+  EXPECT_EQ(all["limits"]["messageBytes"], "5000000");
+  EXPECT_EQ(all["learnerNames"].size(), info.learners());
+  // A stranger is told what it takes to ask for a token, under the same names.
+  const json part = GetJson("/v1/server");
+  EXPECT_EQ(part.size(), 4u) << part;
+  for (const char* name : {"version", "started", "tokens", "learners"}) {
+    EXPECT_EQ(part[name], all[name]) << name;
+  }
+  options_.max_upload_bytes = 8'000'000;
+  server_->Reload(options_);
+  CallAs("ada", *service, &v1::ServerService::Stub::GetServerInfo, v1::GetServerInfoRequest(),
+         &info);
+  EXPECT_EQ(info.limits().dataset_bytes(), 8'000'000);
+}
+
+TEST_F(HttpTest, WithoutTokensTheServerSaysThatItNeedsNone) {
+  StartBoth();
+  const json info = GetJson("/v1/server");
+  EXPECT_EQ(info["tokens"], false);
+  EXPECT_EQ(info["learners"], info["learnerNames"].size());
 }
 
 TEST_F(HttpTest, TheLogSaysWhoCalledAndFromWhere) {

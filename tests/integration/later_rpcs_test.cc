@@ -25,7 +25,7 @@ TEST_F(LaterRpcsTest, NoneIsMissing) {
   std::set<std::string> missing;
   for (const char* name :
        {"mercer.v1.AdminService", "mercer.v1.DatasetService", "mercer.v1.ModelService",
-        "mercer.v1.PredictionService", "mercer.v1.TrainingService"}) {
+        "mercer.v1.PredictionService", "mercer.v1.ServerService", "mercer.v1.TrainingService"}) {
     const google::protobuf::ServiceDescriptor* service = pool.FindServiceByName(name);
     ASSERT_NE(service, nullptr) << name;
     for (int m = 0; m < service->method_count(); ++m) {

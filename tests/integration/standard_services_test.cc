@@ -94,7 +94,7 @@ TEST_F(StandardServicesTest, HealthOfTheServerAndOfEachServiceIsServing) {
   StartServer();
   for (const char* service :
        {"", "mercer.v1.DatasetService", "mercer.v1.TrainingService", "mercer.v1.ModelService",
-        "mercer.v1.PredictionService", "mercer.v1.AdminService"}) {
+        "mercer.v1.PredictionService", "mercer.v1.AdminService", "mercer.v1.ServerService"}) {
     EXPECT_EQ(CheckHealth(service), kServing) << service;
   }
   EXPECT_EQ(CheckHealth("mercer.v1.NoService"), -grpc::StatusCode::NOT_FOUND);
@@ -141,7 +141,8 @@ TEST_F(StandardServicesTest, ReflectionListsTheServices) {
   const std::string services = ask("list_services: ''");
   for (const char* service :
        {"mercer.v1.DatasetService", "mercer.v1.TrainingService", "mercer.v1.ModelService",
-        "mercer.v1.PredictionService", "mercer.v1.AdminService", "grpc.health.v1.Health"}) {
+        "mercer.v1.PredictionService", "mercer.v1.AdminService", "mercer.v1.ServerService",
+        "grpc.health.v1.Health"}) {
     EXPECT_THAT(services, testing::HasSubstr('"' + std::string(service) + '"'));
   }
   EXPECT_THAT(ask("file_containing_symbol: 'mercer.v1.TrainRequest'"),

@@ -20,6 +20,7 @@ void AddAliasCommands(CommandLine& line);      // alias set, rm, list, history, 
 void AddRegistryCommands(CommandLine& line);   // update, retention, evaluate, verify
 void AddLearnersCommand(CommandLine& line);    // learners
 void AddAdminCommands(CommandLine& line);      // admin backup
+void AddServerCommand(CommandLine& line);      // server
 void AddHealthCommand(CommandLine& line);      // health
 void AddVersionCommand(CommandLine& line);     // version
 void AddCompletionCommand(CommandLine& line);  // completion

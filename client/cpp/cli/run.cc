@@ -33,6 +33,7 @@ void AddCommands(CommandLine& line) {
   AddRegistryCommands(line);
   AddLearnersCommand(line);
   AddAdminCommands(line);
+  AddServerCommand(line);
   AddHealthCommand(line);
   AddVersionCommand(line);
   AddCompletionCommand(line);

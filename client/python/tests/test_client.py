@@ -52,6 +52,12 @@ def test_upload_train_watch_predict(client, rings):
     assert job.message.request.stopping.time_limit.seconds == 60
 
 
+def test_server_info(client):
+    info = client.server_info()
+    assert info.learner_names == [learner.name for learner in client.learners()] and not info.tokens
+    assert info.version and info.limits.memory_budget_bytes > 0 and info.started.seconds > 0
+
+
 def test_path_keeps_the_best_value(client, rings):
     features, labels = rings
     dataset = client.upload(features, labels)

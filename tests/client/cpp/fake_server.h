@@ -19,6 +19,7 @@
 #include "mercer/v1/model_service.grpc.pb.h"
 #include "mercer/v1/prediction_service.grpc.pb.h"
 #include "mercer/v1/training_service.grpc.pb.h"
+#include "tests/client/cpp/fake_about.h"
 
 namespace mercer::client {
 
@@ -478,6 +479,7 @@ class FakeServer {
     builder.RegisterService(&training_);
     builder.RegisterService(&models_);
     builder.RegisterService(&predictions_);
+    builder.RegisterService(&about_);
     server_ = builder.BuildAndStart();
     address_ = "127.0.0.1:" + std::to_string(port);
   }
@@ -493,6 +495,7 @@ class FakeServer {
   FakeTraining training_;
   FakeModels models_;
   FakePredictions predictions_;
+  FakeAbout about_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
 };

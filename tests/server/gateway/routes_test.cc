@@ -13,6 +13,7 @@
 #include "mercer/v1/dataset_service.pb.h"
 #include "mercer/v1/model_service.pb.h"
 #include "mercer/v1/prediction_service.pb.h"
+#include "mercer/v1/server_service.pb.h"
 #include "mercer/v1/training_service.pb.h"
 #include "server/gateway/rpc_messages.h"
 
@@ -28,6 +29,7 @@ void LinkServices() {
   v1::GetDatasetRequest::descriptor();
   v1::GetModelRequest::descriptor();
   v1::PredictRequest::descriptor();
+  v1::GetServerInfoRequest::descriptor();
   v1::GetJobRequest::descriptor();
 }
 
@@ -38,8 +40,8 @@ std::string NameOf(const MethodDescriptor& method) {
 std::set<std::string> MethodsOf(bool unary) {
   LinkServices();
   std::set<std::string> methods;
-  for (const char* service :
-       {"AdminService", "DatasetService", "ModelService", "PredictionService", "TrainingService"}) {
+  for (const char* service : {"AdminService", "DatasetService", "ModelService", "PredictionService",
+                              "ServerService", "TrainingService"}) {
     const auto* descriptor = google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(
         absl::StrCat("mercer.v1.", service));
     EXPECT_NE(descriptor, nullptr) << service;

@@ -10,6 +10,7 @@
 #include "mercer/v1/dataset_service.pb.h"
 #include "mercer/v1/model_service.pb.h"
 #include "mercer/v1/prediction_service.pb.h"
+#include "mercer/v1/server_service.pb.h"
 #include "mercer/v1/training_service.pb.h"
 
 namespace mercer::server {
@@ -19,7 +20,7 @@ TEST(MethodRulesTest, EveryRpcHasItsScope) {
   for (const google::protobuf::FileDescriptor* file :
        {v1::BackupRequest::descriptor()->file(), v1::UploadHeader::descriptor()->file(),
         v1::GetModelRequest::descriptor()->file(), v1::PredictRequest::descriptor()->file(),
-        v1::GetJobRequest::descriptor()->file()}) {
+        v1::GetServerInfoRequest::descriptor()->file(), v1::GetJobRequest::descriptor()->file()}) {
     for (int s = 0; s < file->service_count(); ++s) {
       const google::protobuf::ServiceDescriptor& service = *file->service(s);
       for (int m = 0; m < service.method_count(); ++m) {

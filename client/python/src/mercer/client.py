@@ -322,6 +322,10 @@ class Client:
         for message in self.connection.pages("ListJobs", request, "jobs"):
             yield Job(self, message)
 
+    def server_info(self) -> Any:
+        """The message ``ServerInfo``: version, start, learners, limits, processors of the server. Any token will do."""
+        return self.connection.call("GetServerInfo", v1.GetServerInfoRequest())
+
     def learners(self) -> list[Any]:
         """The messages ``LearnerDescription``: all learners of the server with their options."""
         return list(self.connection.call("ListLearners", v1.ListLearnersRequest()).learners)

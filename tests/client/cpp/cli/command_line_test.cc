@@ -23,6 +23,17 @@ TEST_F(CommandLineTest, HealthSaysWhetherTheServerTakesCalls) {
   EXPECT_THAT(err_.str(), ::testing::HasSubstr("not serving"));
 }
 
+TEST_F(CommandLineTest, ServerSaysWhatItIsAndTakes) {
+  EXPECT_EQ(Run({"server"}), 0) << err_.str();
+  for (const char* line :
+       {"version     9.8.7\n", "tokens      not needed\n", "jobs        3 at a time",
+        "message     up to 64.0 MiB\n", "learners    lp_mkl\n"}) {
+    EXPECT_THAT(out_.str(), ::testing::HasSubstr(line));
+  }
+  EXPECT_EQ(Run({"server", "--json"}), 0);
+  EXPECT_THAT(out_.str(), ::testing::HasSubstr("\"version\":\"9.8.7\""));
+}
+
 TEST_F(CommandLineTest, AWordTrainAmongOtherArgumentsIsNoCommand) {
   EXPECT_EQ(Run({"data", "upload", "missing.csv", "--id", "train", "--bogus-flag", "1"}), 2);
   EXPECT_EQ(Run({"data", "upload", "missing.csv", "--id", "other", "--bogus-flag", "1"}), 2);
