@@ -5,7 +5,7 @@ On Debian 12: apt-get install python3-grpcio python3-protobuf protobuf-compiler 
 
     mkdir -p stubs
     protoc -I proto --python_out=stubs --plugin=protoc-gen-grpc=/usr/bin/grpc_python_plugin --grpc_out=stubs \
-        proto/mercer/v1/*.proto proto/google/rpc/*.proto
+        proto/mercer/v1/*.proto proto/google/*/*.proto
     PYTHONPATH=stubs /usr/bin/python3 client/examples/python_grpcio.py 127.0.0.1:7345 demo/data/spambase.csv.gz
 
 (With the package grpcio-tools, `python3 -m grpc_tools.protoc` takes the same arguments without --plugin, and

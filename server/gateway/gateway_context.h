@@ -1,6 +1,7 @@
 // What the parts of the gateway share.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>

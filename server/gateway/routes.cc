@@ -1,91 +1,113 @@
 #include "server/gateway/routes.h"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "google/api/annotations.pb.h"
+#include <google/protobuf/descriptor.h>
 
 #include "core/base/status/errors.h"
+#include "mercer/v1/admin_service.pb.h"
+#include "mercer/v1/dataset_service.pb.h"
+#include "mercer/v1/model_service.pb.h"
+#include "mercer/v1/prediction_service.pb.h"
+#include "mercer/v1/server_service.pb.h"
+#include "mercer/v1/training_service.pb.h"
 #include "server/gateway/url.h"
+#include "server/translation/resource_names.h"
 
 namespace mercer::gateway {
 namespace {
 
-constexpr std::string_view kJob = "jobs/{job}";
-constexpr std::string_view kDataset = "datasets/{dataset}";
-constexpr std::string_view kUpload = "uploads/{upload}";
-constexpr std::string_view kModel = "models/{model}";  // also "spam@production"
-constexpr std::string_view kVersion = "models/{model}/versions/{version}";
-constexpr std::string_view kAlias = "models/{model}@{alias}";
+using google::protobuf::FileDescriptor;
+using google::protobuf::MethodDescriptor;
 
-constexpr std::array kRoutes = {
-    Route{"GET", "/v1/learners", "TrainingService/ListLearners", "", ""},
+// Named by their types, so that they are linked.
+std::vector<const FileDescriptor*> FilesOfServices() {
+  return {
+      v1::GetJobRequest::descriptor()->file(),        v1::GetDatasetRequest::descriptor()->file(),
+      v1::GetModelRequest::descriptor()->file(),      v1::PredictRequest::descriptor()->file(),
+      v1::GetServerInfoRequest::descriptor()->file(), v1::BackupRequest::descriptor()->file()};
+}
 
-    Route{"POST", "/v1/jobs", "TrainingService/Train", "", ""},
-    Route{"GET", "/v1/jobs", "TrainingService/ListJobs", "", ""},
-    Route{"POST", "/v1/jobs:estimate", "TrainingService/EstimateCost", "", ""},
-    Route{"GET", "/v1/jobs/{job}", "TrainingService/GetJob", "name", kJob},
-    Route{"PATCH", "/v1/jobs/{job}", "TrainingService/UpdateJob", "job.name", kJob},
-    Route{"DELETE", "/v1/jobs/{job}", "TrainingService/DeleteJob", "name", kJob},
-    Route{"POST", "/v1/jobs/{job}:cancel", "TrainingService/CancelJob", "name", kJob},
-    Route{"POST", "/v1/jobs/{job}:stop", "TrainingService/StopJob", "name", kJob},
-    Route{"GET", "/v1/jobs/{job}/events", "TrainingService/StreamProgress", "job", kJob,
-          CallKind::kProgress},
+CallKind KindOf(const MethodDescriptor& method) {
+  if (method.client_streaming()) {
+    return CallKind::kUpload;
+  }
+  if (!method.server_streaming()) {
+    return CallKind::kUnary;
+  }
+  const bool is_file = method.output_type()->FindFieldByName("chunk") != nullptr;
+  return is_file ? CallKind::kExport : CallKind::kProgress;
+}
 
-    Route{"GET", "/v1/datasets", "DatasetService/ListDatasets", "", ""},
-    Route{"POST", "/v1/datasets:upload", "DatasetService/UploadDataset", "", "", CallKind::kUpload},
-    Route{"GET", "/v1/datasets/{dataset}", "DatasetService/GetDataset", "name", kDataset},
-    Route{"PATCH", "/v1/datasets/{dataset}", "DatasetService/UpdateDataset", "dataset.name",
-          kDataset},
-    Route{"DELETE", "/v1/datasets/{dataset}", "DatasetService/DeleteDataset", "name", kDataset},
-    Route{"GET", "/v1/uploads", "DatasetService/ListUploads", "", ""},
-    Route{"GET", "/v1/uploads/{upload}", "DatasetService/GetUpload", "name", kUpload},
-    Route{"DELETE", "/v1/uploads/{upload}", "DatasetService/DeleteUpload", "name", kUpload},
+// "job" of "jobs", "alias" of "aliases".
+absl::string_view Singular(absl::string_view collection) {
+  return absl::StripSuffix(collection, absl::EndsWith(collection, "ses") ? "es" : "s");
+}
 
-    Route{"GET", "/v1/models", "ModelService/ListModels", "", ""},
-    Route{"GET", "/v1/models/{model}", "ModelService/GetModel", "name", kModel},
-    Route{"GET", "/v1/models/{model}/versions/{version}", "ModelService/GetModel", "name",
-          kVersion},
-    Route{"PATCH", "/v1/models/{model}", "ModelService/UpdateModel", "model.name", kModel},
-    Route{"PATCH", "/v1/models/{model}/versions/{version}", "ModelService/UpdateModel",
-          "model.name", kVersion},
-    Route{"DELETE", "/v1/models/{model}", "ModelService/DeleteModel", "name", kModel},
-    Route{"DELETE", "/v1/models/{model}/versions/{version}", "ModelService/DeleteModel", "name",
-          kVersion},
-    Route{"POST", "/v1/models/{model}:verify", "ModelService/VerifyModel", "name", kModel},
-    Route{"POST", "/v1/models/{model}/versions/{version}:verify", "ModelService/VerifyModel",
-          "name", kVersion},
-    Route{"POST", "/v1/models/{model}:evaluate", "ModelService/EvaluateModel", "name", kModel},
-    Route{"POST", "/v1/models/{model}/versions/{version}:evaluate", "ModelService/EvaluateModel",
-          "name", kVersion},
-    Route{"POST", "/v1/models/{model}:predict", "PredictionService/Predict", "model", kModel},
-    Route{"POST", "/v1/models/{model}/versions/{version}:predict", "PredictionService/Predict",
-          "model", kVersion},
-    Route{"GET", "/v1/models/{model}:export", "ModelService/ExportModel", "name", kModel,
-          CallKind::kExport},
-    Route{"GET", "/v1/models/{model}/versions/{version}:export", "ModelService/ExportModel", "name",
-          kVersion, CallKind::kExport},
+// "jobs/{job}" of "jobs/*": each thing has the name of its collection.
+std::string NameVariables(absl::string_view pattern) {
+  std::vector<std::string> segments = absl::StrSplit(pattern, '/');
+  for (size_t i = 1; i < segments.size(); ++i) {
+    if (segments[i] == "*") {
+      segments[i] = absl::StrCat("{", Singular(segments[i - 1]), "}");
+    }
+  }
+  return absl::StrJoin(segments, "/");
+}
 
-    Route{"GET", "/v1/models/{model}/aliases", "ModelService/ListAliases", "model", kModel},
-    Route{"GET", "/v1/models/{model}/aliases/{alias}", "ModelService/GetAlias", "name", kAlias},
-    Route{"PUT", "/v1/models/{model}/aliases/{alias}", "ModelService/SetAlias", "name", kAlias},
-    // Without a version it is removed.
-    Route{"DELETE", "/v1/models/{model}/aliases/{alias}", "ModelService/SetAlias", "name", kAlias},
-    Route{"GET", "/v1/models/{model}/aliases/{alias}/history", "ModelService/ListAliasHistory",
-          "name", kAlias},
-    Route{"POST", "/v1/models/{model}/aliases/{alias}:rollback", "ModelService/RollbackAlias",
-          "name", kAlias},
-    Route{"GET", "/v1/models/{model}/retention", "ModelService/GetRetention", "name", kModel},
-    Route{"PUT", "/v1/models/{model}/retention", "ModelService/SetRetention", "name", kModel},
+// `pattern`: "/v1/{name=jobs/*}:cancel".
+void SetPath(absl::string_view pattern, Route& route) {
+  const size_t open = pattern.find('{');
+  const size_t equals = pattern.find('=');
+  const size_t close = pattern.find('}');
+  if (open == absl::string_view::npos) {
+    route.path = std::string(pattern);
+    return;
+  }
+  const std::string named = NameVariables(pattern.substr(equals + 1, close - equals - 1));
+  route.path = absl::StrCat(pattern.substr(0, open), named, pattern.substr(close + 1));
+  route.field = std::string(pattern.substr(open + 1, equals - open - 1));
+  route.value = server::AliasNameOfPath(named);
+}
 
-    Route{"GET", "/v1/server", "ServerService/GetServerInfo", "", ""},
+Route MakeRoute(const MethodDescriptor& method, const google::api::HttpRule& rule) {
+  Route route;
+  route.method = absl::StrCat(method.service()->name(), "/", method.name());
+  route.kind = KindOf(method);
+  route.has_body = !rule.body().empty();
+  const google::protobuf::FieldDescriptor* const verb =
+      rule.GetReflection()->GetOneofFieldDescriptor(
+          rule, rule.GetDescriptor()->FindOneofByName("pattern"));
+  route.verb = absl::AsciiStrToUpper(verb->name());
+  SetPath(rule.GetReflection()->GetString(rule, verb), route);
+  return route;
+}
 
-    Route{"GET", "/v1/predictionStatistics", "PredictionService/ListPredictionStatistics", "", ""},
-};
+std::vector<Route> MakeRoutes() {
+  std::vector<Route> routes;
+  for (const FileDescriptor* file : FilesOfServices()) {
+    for (int i = 0; i < file->service(0)->method_count(); ++i) {
+      const MethodDescriptor& method = *file->service(0)->method(i);
+      if (!method.options().HasExtension(google::api::http)) {
+        continue;
+      }
+      const google::api::HttpRule& rule = method.options().GetExtension(google::api::http);
+      routes.push_back(MakeRoute(method, rule));
+      for (const google::api::HttpRule& further : rule.additional_bindings()) {
+        routes.push_back(MakeRoute(method, further));
+      }
+    }
+  }
+  return routes;
+}
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
@@ -126,8 +148,7 @@ bool MatchSegment(absl::string_view pattern, absl::string_view given, Variables&
 
 bool MatchPath(const Route& route, const std::vector<absl::string_view>& given,
                Variables& variables) {
-  const std::vector<absl::string_view> wanted =
-      absl::StrSplit(absl::string_view(route.path.data(), route.path.size()), '/');
+  const std::vector<absl::string_view> wanted = absl::StrSplit(route.path, '/');
   if (wanted.size() != given.size()) {
     return false;
   }
@@ -140,27 +161,26 @@ bool MatchPath(const Route& route, const std::vector<absl::string_view>& given,
   return true;
 }
 
-std::string Substitute(std::string_view value, const Variables& variables) {
-  return absl::StrReplaceAll(absl::string_view(value.data(), value.size()), variables);
-}
-
 }  // namespace
 
-absl::Span<const Route> AllRoutes() { return kRoutes; }
+absl::Span<const Route> AllRoutes() {
+  static const std::vector<Route> routes = MakeRoutes();
+  return routes;
+}
 
 absl::StatusOr<RouteMatch> FindRoute(std::string_view verb, std::string_view path) {
   const std::vector<absl::string_view> given =
       absl::StrSplit(absl::string_view(path.data(), path.size()), '/');
   std::vector<std::string> others;
   Variables variables;
-  for (const Route& route : kRoutes) {
+  for (const Route& route : AllRoutes()) {
     if (!MatchPath(route, given, variables)) {
       continue;
     }
     if (route.verb == verb) {
-      return RouteMatch{&route, Substitute(route.value, variables)};
+      return RouteMatch{&route, absl::StrReplaceAll(route.value, variables)};
     }
-    others.emplace_back(route.verb);
+    others.push_back(route.verb);
   }
   if (others.empty()) {
     return WithReason(absl::NotFoundError("the API has no such path"), "NO_SUCH_PATH");

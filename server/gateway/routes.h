@@ -1,4 +1,5 @@
-// The paths of the API: the one table that says which RPC each stands for.
+// The paths of the API, and which RPC each stands for, as the options google.api.http of the protos say. What the gateway itself
+// answers, such as /v1/events, has no such option.
 #pragma once
 
 #include <optional>
@@ -13,18 +14,18 @@ namespace mercer::gateway {
 
 enum class CallKind : uint8_t {
   kUnary,
-  kUpload,    // the body is the file
-  kExport,    // the answer is the file
-  kProgress,  // the answer is a stream of events
+  kUpload,    // of a client's stream: the body is the file
+  kExport,    // of a server's stream of chunks: the answer is the file
+  kProgress,  // of another stream of a server: the answer is a stream of events
 };
 
 struct Route {
-  std::string_view verb;  // "POST"
-  std::string_view
-      path;  // "/v1/jobs/{job}:cancel"; a variable stands for one segment or its part before the colon
-  std::string_view method;  // "TrainingService/CancelJob"
-  std::string_view field;  // of the request, which the path says: "name", "model.name"; empty: none
-  std::string_view value;  // what it says: "jobs/{job}"
+  std::string verb;    // "POST"
+  std::string path;    // "/v1/jobs/{job}:cancel"; a variable is a segment, or its part before ':'
+  std::string method;  // "TrainingService/CancelJob"
+  std::string field;   // of the request, which the path says: "name", "model.name"; empty: none
+  std::string value;   // what it says: "jobs/{job}"
+  bool has_body = false;  // else the rest of the request is in the query
   CallKind kind = CallKind::kUnary;
 };
 

@@ -79,7 +79,7 @@ absl::StatusOr<std::unique_ptr<google::protobuf::Message>> MakeRequestMessage(
     return absl::InternalError("a route leads to no RPC");
   }
   std::unique_ptr<google::protobuf::Message> message = NewMessage(*method->input_type());
-  const bool has_body = match.route->verb != "GET" && match.route->verb != "DELETE";
+  const bool has_body = match.route->has_body;
   if (!has_body && !body.empty()) {
     return WithReason(absl::InvalidArgumentError("this method takes no body, but a query"),
                       "BAD_JSON");

@@ -63,6 +63,16 @@ std::string ModelName(std::string_view model) {
 std::string ModelVersionName(std::string_view model, int64_t version) {
   return absl::StrCat("models/", std::string(model), "/versions/", version);
 }
+std::string AliasNameOfPath(std::string_view path) {
+  constexpr std::string_view kModels = "models/";
+  constexpr std::string_view kAliases = "/aliases/";
+  const size_t place = path.rfind(kAliases);
+  if (place == std::string_view::npos || place <= kModels.size()) {
+    return std::string(path);
+  }
+  return absl::StrCat(std::string(path.substr(0, place)), "@",
+                      std::string(path.substr(place + kAliases.size())));
+}
 std::string ModelAliasName(std::string_view model, std::string_view alias) {
   return absl::StrCat("models/", std::string(model), "@", std::string(alias));
 }
@@ -123,7 +133,7 @@ absl::StatusOr<std::string> ParseWholeModelName(std::string_view name, std::stri
 }
 
 absl::StatusOr<ModelReference> ParseAliasName(std::string_view name, std::string_view field) {
-  absl::StatusOr<ModelReference> reference = ParseModelName(name, field);
+  absl::StatusOr<ModelReference> reference = ParseModelName(AliasNameOfPath(name), field);
   if (reference.ok() && reference->alias.empty()) {
     return BadName(field, "models/{model}@{alias}", name);
   }

@@ -16,7 +16,7 @@ EXAMPLE = server_lib.ROOT / "client/examples/python_grpcio.py"
 
 
 def generate_stubs(folder):
-    protos = [*glob.glob("proto/mercer/v1/*.proto", root_dir=server_lib.ROOT), *glob.glob("proto/google/rpc/*.proto", root_dir=server_lib.ROOT)]
+    protos = [*glob.glob("proto/mercer/v1/*.proto", root_dir=server_lib.ROOT), *glob.glob("proto/google/*/*.proto", root_dir=server_lib.ROOT)]
     plugin = "--plugin=protoc-gen-grpc=/usr/bin/grpc_python_plugin"
     command = ["protoc", "-I", "proto", f"--python_out={folder}", plugin, f"--grpc_out={folder}", *protos]
     subprocess.run(command, check=True, cwd=server_lib.ROOT)

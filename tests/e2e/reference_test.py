@@ -43,7 +43,7 @@ class ReferenceTest(unittest.TestCase):
         self.assertEqual({path.name for path in made if path.suffix == ".proto"}, {"kernel.proto", "learner.proto", "mixed_norm_mkl.proto", "sparse_multitask_svm.proto", "svm_rfe.proto", "coordinate_gradients.proto"})
         self.assertEqual({path.name for path in made if path.suffix == ".json"}, {"learners.json"})
         for path, text in made.items():
-            committed = REFERENCE / path if path.suffix == ".md" else server_lib.ROOT / path
+            committed = (REFERENCE if len(path.parts) == 1 else server_lib.ROOT) / path
             lines = committed.read_text(encoding="utf-8").splitlines()
             changes = list(difflib.unified_diff(lines, text.splitlines(), "committed", "made", lineterm="", n=0))
             self.assertFalse(changes, f"{path} is out of date: run ./dev docs\n" + "\n".join(changes[:20]))
@@ -80,7 +80,7 @@ class ReferenceTest(unittest.TestCase):
             source = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
             for call in re.findall(r"\brpc (\w+)", source):
                 self.assertIn(f"\n### {call}\n", text)
-            for name in re.findall(r"(\w+) = \d+;", source):
+            for name in re.findall(r"(\w+) = \d+(?: \[.*\])?;", source):
                 if not name.endswith("_UNSPECIFIED"):
                     self.assertIn(f"\n| `{name}` | ", text, path.name)
 
@@ -97,6 +97,20 @@ class ReferenceTest(unittest.TestCase):
                 self.assertIn(f"`{option['defaultValue']}` |", row, option["name"])
                 for choice in option.get("choices", []):
                     self.assertIn(f"\n| `{choice}` | ", section)
+
+    def test_a_call_without_a_path_of_http_is_refused(self):
+        sys.path.insert(0, str(GENERATOR))
+        import protos  # pylint: disable=import-outside-toplevel
+
+        source = 'syntax = "proto3";\npackage mercer.v1;\nmessage Tide {}\n// Of the sea.\nservice Sea {\n  // How high.\n  rpc Gauge(%sTide) returns (Tide);\n}\n'
+        with tempfile.TemporaryDirectory() as folder:
+            api = pathlib.Path(folder, "proto/mercer/v1")
+            api.mkdir(parents=True)
+            (api / "tide.proto").write_text(source % "stream ", encoding="utf-8")
+            self.assertEqual(protos.read_files(pathlib.Path(folder))[0].services[0].rpcs[0].ways, [])
+            (api / "tide.proto").write_text(source % "", encoding="utf-8")
+            with self.assertRaisesRegex(SystemExit, "Gauge"):
+                protos.read_files(pathlib.Path(folder))
 
     def test_a_field_without_a_comment_is_refused(self):
         sys.path.insert(0, str(GENERATOR))

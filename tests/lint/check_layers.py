@@ -129,7 +129,7 @@ def reachable(layer):
 
 def target_layer(header):
     """The layer that an included header of ours belongs to; None for headers from outside."""
-    if header.startswith(("mercer/v", "google/rpc/", "grpc/health/")):
+    if header.startswith(("mercer/v", "google/rpc/", "google/api/", "grpc/health/")):
         return "proto"
     if header.split("/")[0] in ("core", "server", "client"):
         return layer_of(header) or header.rsplit("/", 1)[0]

@@ -41,7 +41,8 @@ def read_protos(changed):
 def pages(described, files):
     """Text by file name."""
     reasons = markdown.read_reasons((ROOT / "docs/errors.md").read_text(encoding="utf-8"), "../errors.md")
-    api = api_page.ApiPage(files, tables.read_routes(ROOT), tables.read_scopes(ROOT), reasons)
+    routes, scopes = tables.read_routes(files), tables.read_scopes(ROOT)
+    api = api_page.ApiPage(files, routes, scopes, reasons)
     return {
         "api.md": api.page(),
         "learners.md": learners_page.LearnersPage(ROOT, files, described, api.writer).page(),

@@ -151,6 +151,7 @@ class ApiPage:
     def _meaning(self, field):
         paragraphs = [self.writer.text(paragraph) for paragraph in re.split(r"\n\s*\n", field.comment)]
         alternative = f"*One of {code(field.oneof)}.* " if field.oneof else ""
+        alternative += "*Required.* " if "REQUIRED" in field.behavior else ""
         return alternative + "<br>".join(paragraphs)
 
     def _field_type(self, field):

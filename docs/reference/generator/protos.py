@@ -7,6 +7,8 @@ import tempfile
 
 from google.protobuf import descriptor_pb2
 
+import options
+
 FOLDER = "mercer/v1"
 # Numbers of the fields of descriptor.proto, of which the paths of comments are made.
 SYNTAX, MESSAGE, ENUM, SERVICE = 12, 4, 5, 6
@@ -24,6 +26,8 @@ class Field:
     value_type: str = ""  # of a map
     label: str = ""  # "repeated", "optional", "map" or none
     oneof: str = ""
+    json_name: str = ""
+    behavior: tuple = ()  # "REQUIRED", ...
 
 
 @dataclasses.dataclass
@@ -45,6 +49,11 @@ class Rpc:
     response: str
     streams_requests: bool
     streams_responses: bool
+    ways: list  # by HTTP
+
+    @property
+    def streams(self):
+        return self.streams_requests or self.streams_responses
 
 
 @dataclasses.dataclass
@@ -65,8 +74,9 @@ class File:
 class Reader:
     """Of one file."""
 
-    def __init__(self, file):
+    def __init__(self, file, known):
         self.file = file
+        self.options = known
         self.comments = {tuple(place.path): place.leading_comments for place in file.source_code_info.location}
 
     def comment(self, *path):
@@ -102,8 +112,10 @@ class Reader:
             oneof = message.oneof_decl[field.oneof_index].name
         if entry:
             key, value = entry.field
-            return Field(field.name, self.comment(*path), type_of(key), type_of(value), "map", oneof)
-        return Field(field.name, self.comment(*path), type_of(field), "", label, oneof)
+            types = type_of(key), type_of(value), "map"
+        else:
+            types = type_of(field), "", label
+        return Field(field.name, self.comment(*path), *types, oneof, field.json_name, self.options.behavior(field))
 
     def enum(self, enum, path, outer):
         values = [Field(value.name, self.comment(*path, VALUE, i)) for i, value in enumerate(enum.value)]
@@ -118,6 +130,7 @@ class Reader:
                 method.output_type.lstrip("."),
                 method.client_streaming,
                 method.server_streaming,
+                self.options.ways(method),
             )
             for i, method in enumerate(service.method)
         ]
@@ -141,7 +154,11 @@ def read_files(root):
             check=True,
         )
         descriptors = descriptor_pb2.FileDescriptorSet.FromString(pathlib.Path(out.name).read_bytes())
-    files = [Reader(file).read() for file in descriptors.file if file.name.startswith(FOLDER)]
+    known = options.Options(descriptors)
+    files = [Reader(file, known).read() for file in descriptors.file if file.name.startswith(FOLDER)]
+    unreachable = [rpc.name for file in files for s in file.services for rpc in s.rpcs if not (rpc.ways or rpc.streams)]
+    if unreachable:
+        raise SystemExit("calls without google.api.http: " + ", ".join(unreachable))
     missing = list(undocumented(files))
     if missing:
         raise SystemExit("fields, values, services and calls without a comment: " + ", ".join(missing))

@@ -1,21 +1,29 @@
-"""Tables of the server's sources that say how a call is reached, and with which scope."""
+"""How a call is reached over HTTP, and with which scope."""
 
 import re
 
-ROUTE = re.compile(r'Route\{"(\w+)",\s*"([^"]+)",\s*"\w+/(\w+)",\s*"[^"]*",\s*[^,}]+?(?:,\s*CallKind::k(\w+))?\}')
 RULE = re.compile(r'MethodRule\{"\w+/(\w+)", Scope::k(\w+), k\w+(?:, k\w+)*\}')
 EVENTS = ("WatchJobs", "StreamProgress")  # what /v1/events, which is no call of its own, is made of
 
 
-def read_routes(root):
+def read_routes(files):
     """Lists of (verb, path, kind) by call; the kind is "", "Upload", "Export" or "Progress"."""
-    source = (root / "server/gateway/routes.cc").read_text(encoding="utf-8")
     routes = {}
-    for verb, path, call, kind in find_all(ROUTE, source, "Route{"):
-        routes.setdefault(call, []).append((verb, path, kind))
+    for rpc in [rpc for file in files for service in file.services for rpc in service.rpcs]:
+        routes[rpc.name] = [(way.verb, way.path, kind_of(rpc, files)) for way in rpc.ways]
     for call in EVENTS:
-        routes.setdefault(call, []).append(("GET", "/v1/events", "Progress"))
+        routes[call].append(("GET", "/v1/events", "Progress"))
     return routes
+
+
+def kind_of(rpc, files):
+    """As server/gateway/routes.cc has it."""
+    if rpc.streams_requests:
+        return "Upload"
+    if not rpc.streams_responses:
+        return ""
+    response = next(message for file in files for message in file.messages if rpc.response.endswith("." + message.name))
+    return "Export" if any(field.name == "chunk" for field in response.fields) else "Progress"
 
 
 def read_scopes(root):

@@ -46,6 +46,25 @@ TEST_F(AliasesTest, DamagedTargetIsRefusedAndTheAliasStays) {
   EXPECT_EQ(alias_.etag(), before);
 }
 
+// As the paths of google.api.http have it.
+TEST_F(AliasesTest, AnAliasMayBeNamedByItsPath) {
+  ServeClouds(1);
+  ASSERT_TRUE(SetAlias("models/clouds/aliases/live", "models/clouds/versions/1").ok());
+  EXPECT_EQ(alias_.name(), kLive);
+  v1::GetAliasRequest request;
+  for (const char* wrong : {"models/aliases/live", "models/clouds/aliases/",
+                            "models/clouds/aliases/a/b", "models/clouds/aliases/aliases/live"}) {
+    request.set_name(wrong);
+    EXPECT_EQ(Call(&v1::ModelService::Stub::GetAlias, request, &alias_).error_code(),
+              StatusCode::INVALID_ARGUMENT)
+        << wrong;
+  }
+  request.set_name("models/aliases/aliases/live");
+  EXPECT_EQ(Call(&v1::ModelService::Stub::GetAlias, request, &alias_).error_code(),
+            StatusCode::NOT_FOUND)
+      << "a model may have that name";
+}
+
 TEST_F(AliasesTest, AliasNamesAModelEverywhere) {
   ServeClouds(2);
   ASSERT_TRUE(SetAlias(kLive, "models/clouds/versions/1").ok());

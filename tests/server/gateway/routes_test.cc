@@ -98,6 +98,25 @@ TEST(RoutesTest, EachLeadsToAnRpcOfItsKindAndAFieldOfItsRequest) {
   }
 }
 
+TEST(RoutesTest, TheRequestIsTheBodyWhereTheVerbHasOne) {
+  for (const Route& route : AllRoutes()) {
+    EXPECT_EQ(route.has_body, route.verb != "GET" && route.verb != "DELETE") << route.path;
+  }
+}
+
+TEST(RoutesTest, EachThingHasTheNameOfItsCollection) {
+  std::set<std::string> variables;
+  for (const Route& route : AllRoutes()) {
+    EXPECT_EQ(route.path.find('*'), std::string::npos) << route.path;
+    for (size_t open = route.path.find('{'); open != std::string::npos;
+         open = route.path.find('{', open + 1)) {
+      variables.insert(route.path.substr(open, route.path.find('}', open) + 1 - open));
+    }
+  }
+  EXPECT_THAT(variables, testing::UnorderedElementsAre("{job}", "{dataset}", "{upload}", "{model}",
+                                                       "{version}", "{alias}"));
+}
+
 TEST(RoutesTest, NoTwoAreTheSame) {
   std::set<std::string> seen;
   for (const Route& route : AllRoutes()) {
