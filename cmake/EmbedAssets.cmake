@@ -1,14 +1,19 @@
-# Writes OUT/asset_table.cc, which holds the files of the folder ROOT; see MercerAssets.cmake. The assembler takes their bytes from
+# Writes OUT/asset_table.cc, which holds the files of the folder ROOT, and FILE as FILE_PATH; see MercerAssets.cmake. The assembler takes their bytes from
 # files beside it, which is a thousand times faster than to compile them as arrays.
 file(REMOVE_RECURSE ${OUT})
 file(MAKE_DIRECTORY ${OUT})
 file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/*)
 list(SORT files)
+list(TRANSFORM files PREPEND /)
+list(APPEND files ${FILE_PATH})
 set(declarations "")
 set(entries "")
 set(index 0)
 foreach(file IN LISTS files)
-  set(content ${ROOT}/${file})
+  set(content ${ROOT}${file})
+  if(file STREQUAL FILE_PATH)
+    set(content ${FILE})
+  endif()
   set(gzip false)
   execute_process(COMMAND gzip --no-name --best --stdout ${content} OUTPUT_FILE ${OUT}/${index}.gz COMMAND_ERROR_IS_FATAL ANY)
   file(SIZE ${content} plain_bytes)
@@ -26,27 +31,22 @@ asm(\".section .rodata\\n.global mercer_asset_${index}\\n.global mercer_asset_${
     \"mercer_asset_${index}:\\n.incbin \\\"${content}\\\"\\n\"
     \"mercer_asset_${index}_end:\\n.byte 0\\n.previous\\n\");
 ")
-  string(APPEND entries "      {\"/${file}\", Bytes(mercer_asset_${index}, mercer_asset_${index}_end), ${gzip}, \"${digest}\"},\n")
+  string(APPEND entries "      {\"${file}\", Bytes(mercer_asset_${index}, mercer_asset_${index}_end), ${gzip}, \"${digest}\"},\n")
   math(EXPR index "${index} + 1")
 endforeach()
-if(index EQUAL 0)
-  set(body "  return {};\n")
-  set(helper "")
-else()
-  set(body "  static const Asset kAssets[] = {\n${entries}  };\n  return kAssets;\n")
-  set(helper "
-std::string_view Bytes(const char* begin, const char* end) { return {begin, static_cast<size_t>(end - begin)}; }
-")
-endif()
 file(WRITE ${OUT}/asset_table.cc "#include \"server/gateway/asset_table.h\"
 ${declarations}
 namespace mercer::gateway {
 namespace {
-${helper}
+std::string_view Bytes(const char* begin, const char* end) { return {begin, static_cast<size_t>(end - begin)}; }
+
 }  // namespace
 
 absl::Span<const Asset> BuiltInAssets() {
-${body}}
+  static const Asset kAssets[] = {
+${entries}  };
+  return kAssets;
+}
 
 }  // namespace mercer::gateway
 ")

@@ -180,6 +180,10 @@ class Gateway::Impl {
 
   void DispatchApi(const std::shared_ptr<Exchange>& exchange, std::string_view path) {
     const RequestHead& head = exchange->head();
+    if (path == "/v1/openapi.json") {
+      exchange->Send(Reads(head) ? AnswerAsset(context_.find_asset, head, path) : OnlyReads());
+      return;
+    }
     if (path == "/v1/events") {
       if (head.method != "GET") {
         exchange->Send(OnlyReads());

@@ -1,4 +1,4 @@
-"""Writes api.md and learners.md beside this folder, and what else follows from other sources: comments of the protos, and the
+"""Writes api.md, learners.md and openapi.json beside this folder, and what else follows from other sources: comments of the protos, and the
 learners that the dashboard's tests take for a server's.
 
 The pages are made of the protos' comments and of what a server says of its learners.
@@ -18,6 +18,7 @@ import api_page
 import learners_page
 import learners
 import markdown
+import openapi
 import proto_comments
 import protos
 import tables
@@ -43,8 +44,10 @@ def pages(described, files):
     reasons = markdown.read_reasons((ROOT / "docs/errors.md").read_text(encoding="utf-8"), "../errors.md")
     routes, scopes = tables.read_routes(files), tables.read_scopes(ROOT)
     api = api_page.ApiPage(files, routes, scopes, reasons)
+    document = openapi.Document(files, routes, scopes).document()
     return {
         "api.md": api.page(),
+        "openapi.json": json.dumps(document, indent=1, ensure_ascii=False) + "\n",
         "learners.md": learners_page.LearnersPage(ROOT, files, described, api.writer).page(),
     }
 
