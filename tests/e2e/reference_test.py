@@ -33,7 +33,7 @@ def anchors(text):
 
 
 class ReferenceTest(unittest.TestCase):
-    def test_the_pages_the_comments_of_the_protos_and_the_fixture_of_the_dashboard_are_current(self):
+    def test_the_pages_the_comments_of_the_protos_the_types_and_the_fixture_of_the_dashboard_are_current(self):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             subprocess.run([sys.executable, GENERATOR, folder], check=True)
@@ -41,6 +41,7 @@ class ReferenceTest(unittest.TestCase):
         pages = {str(path) for path in made if path.suffix == ".md"}
         self.assertEqual(pages, {path.name for path in REFERENCE.glob("*.md")})
         self.assertEqual({path.name for path in made if path.suffix == ".proto"}, {"kernel.proto", "learner.proto", "mixed_norm_mkl.proto", "sparse_multitask_svm.proto", "svm_rfe.proto", "coordinate_gradients.proto"})
+        self.assertEqual({path.name for path in made if path.suffix == ".ts"}, {"schema.ts"})
         self.assertEqual({path.name for path in made if path.suffix == ".json"}, {"learners.json", "openapi.json"})
         for path, text in made.items():
             committed = (REFERENCE if len(path.parts) == 1 else server_lib.ROOT) / path

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError } from '../src/api/error.ts';
 import type { Model } from '../src/api/model_types.ts';
+import type { CertificateKind } from '../src/api/schema.ts';
 import type { Job } from '../src/api/types.ts';
 import { gapOf } from '../src/lib/jobs.ts';
 import { Certificates } from '../src/live/certificates.ts';
@@ -16,7 +17,7 @@ class Registry {
     return new Promise<Model>((resolve, reject) => this.open.set(name, { resolve, reject }));
   };
 
-  async answer(name: string, accuracy: number, kind = 'CERTIFICATE_KIND_GAP'): Promise<void> {
+  async answer(name: string, accuracy: number, kind: CertificateKind = 'CERTIFICATE_KIND_GAP'): Promise<void> {
     this.open.get(name)?.resolve({ name, certificate: { kind, accuracy } });
     await settle();
   }

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Dataset } from '../src/api/dataset_types.ts';
+import type { ColumnType } from '../src/api/schema.ts';
 import { findingsOf, guessKind } from '../src/lib/datasets.ts';
 
-function withTarget(type: string, values: number): Dataset {
+function withTarget(type: ColumnType, values: number): Dataset {
   const valueCounts = Array.from({ length: values }, (_, index) => ({ value: String(index), count: '1' }));
   return { name: 'datasets/a', roleColumns: [{ name: 'y', role: 'COLUMN_ROLE_TARGET', type, valueCounts }] };
 }

@@ -1,5 +1,5 @@
-"""Writes api.md, learners.md and openapi.json beside this folder, and what else follows from other sources: comments of the protos, and the
-learners that the dashboard's tests take for a server's.
+"""Writes api.md, learners.md and openapi.json beside this folder, and what else follows from other sources: comments of the protos, the types
+of the dashboard, and the learners that its tests take for a server's.
 
 The pages are made of the protos' comments and of what a server says of its learners.
 
@@ -22,11 +22,13 @@ import openapi
 import proto_comments
 import protos
 import tables
+import typescript
 
 REFERENCE = pathlib.Path(__file__).resolve().parents[1]
 ROOT = REFERENCE.parents[1]
 API = pathlib.Path("proto/mercer/v1")
 FIXTURES = pathlib.Path("client/web/tests/fixtures")
+TYPES = pathlib.Path("client/web/src/api")
 
 
 def read_protos(changed):
@@ -39,15 +41,17 @@ def read_protos(changed):
         return protos.read_files(root)
 
 
+def document_of(files):
+    """That of OpenAPI."""
+    return openapi.Document(files, tables.read_routes(files), tables.read_scopes(ROOT)).document()
+
+
 def pages(described, files):
     """Text by file name."""
     reasons = markdown.read_reasons((ROOT / "docs/errors.md").read_text(encoding="utf-8"), "../errors.md")
-    routes, scopes = tables.read_routes(files), tables.read_scopes(ROOT)
-    api = api_page.ApiPage(files, routes, scopes, reasons)
-    document = openapi.Document(files, routes, scopes).document()
+    api = api_page.ApiPage(files, tables.read_routes(files), tables.read_scopes(ROOT), reasons)
     return {
         "api.md": api.page(),
-        "openapi.json": json.dumps(document, indent=1, ensure_ascii=False) + "\n",
         "learners.md": learners_page.LearnersPage(ROOT, files, described, api.writer).page(),
     }
 
@@ -62,7 +66,11 @@ if __name__ == "__main__":
     elsewhere = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else None
     learners_described = learners.ask_server(ROOT)
     comments = proto_comments.updated(ROOT, learners_described)
-    write(elsewhere or REFERENCE, pages(learners_described, read_protos(comments)))
+    read = read_protos(comments)
+    document = document_of(read)
+    write(elsewhere or REFERENCE, pages(learners_described, read))
+    write(elsewhere or REFERENCE, {"openapi.json": json.dumps(document, indent=1, ensure_ascii=False) + "\n"})
+    write((elsewhere or ROOT) / TYPES, {"schema.ts": typescript.text(document)})
     write((elsewhere or ROOT) / API, comments)
     answer = json.dumps({"learners": learners_described}, indent=1, ensure_ascii=False) + "\n"
     write((elsewhere or ROOT) / FIXTURES, {"learners.json": answer})

@@ -1,4 +1,5 @@
 // One family of kernels as the form holds it, to and from its message.
+import type { KernelScaling, KernelType } from '../api/schema.ts';
 import type { KernelGrid } from '../api/types.ts';
 import { textFromReal } from '../lib/numbers.ts';
 import { listFromText, type Reader, withoutEmpty } from './reader.ts';
@@ -102,7 +103,7 @@ export function kernelToMessage(kernel: KernelForm, path: string, reader: Reader
   const polynomial = kernel.type === 'POLYNOMIAL';
   const columns = listFromText(kernel.columns);
   const message: KernelGrid = {
-    type: `KERNEL_TYPE_${kernel.type}`,
+    type: `KERNEL_TYPE_${kernel.type}` as KernelType,
     ...widthsOf(kernel, path, reader),
     degree: polynomial ? reader.integer(`${path}.degree`, kernel.degree) : undefined,
     scale: polynomial ? reader.real(`${path}.scale`, kernel.scale) : undefined,
@@ -114,7 +115,7 @@ export function kernelToMessage(kernel: KernelForm, path: string, reader: Reader
     perColumn: kernel.perColumn && !isSquare(kernel.type),
     normalization: withoutEmpty({
       unitDiagonal: kernel.unitDiagonal,
-      scaling: kernel.scaling ? `KERNEL_SCALING_${kernel.scaling}` : undefined,
+      scaling: kernel.scaling ? (`KERNEL_SCALING_${kernel.scaling}` as KernelScaling) : undefined,
     }),
   };
   return withoutEmpty(message) ?? {};

@@ -1,5 +1,6 @@
 // The form of a training, to and from the request. The learner's part follows from its description alone; texts that are empty
 // leave the default to the server.
+import type { ClassWeighting, Imputation, Scaling, SquareRepair, UnseenCategory } from '../api/schema.ts';
 import type { FieldViolation, LearnerDescription, LearnerOptions, OptionDescription, TrainRequest } from '../api/types.ts';
 import { parseDuration, textFromReal } from '../lib/numbers.ts';
 import { learnerOf } from '../lib/request_words.ts';
@@ -153,7 +154,8 @@ function dataMessages(form: TrainForm, learner: LearnerDescription): TrainReques
   return [form.dataset, ...further].map((dataset) => ({ dataset, role: 'DATA_ROLE_TASK' }));
 }
 
-const withPrefix = (prefix: string, value: string) => (value ? prefix + value : undefined);
+// The value of an enum, by its word.
+const withPrefix = <E extends string>(prefix: string, value: string) => (value ? ((prefix + value) as E) : undefined);
 
 function rankingTestMessage(text: string, reader: Reader) {
   if (text === '') return undefined;
@@ -171,16 +173,16 @@ export function toRequest(form: TrainForm, learner: LearnerDescription): { reque
     coding: form.kind !== 'REGRESSION' ? withPrefix('CODING_CHOICE_', form.coding) : undefined,
     learner: { [learner.needsOther ? 'other' : camelCase(learner.name)]: learnerMessage(form, learner, reader) },
     preprocessing: withoutEmpty({
-      scaling: withPrefix('SCALING_', form.scaling),
-      imputation: withPrefix('IMPUTATION_', form.imputation),
-      unseenCategory: withPrefix('UNSEEN_CATEGORY_', form.unseenCategory),
-      squareRepair: withPrefix('SQUARE_REPAIR_', form.squareRepair),
+      scaling: withPrefix<Scaling>('SCALING_', form.scaling),
+      imputation: withPrefix<Imputation>('IMPUTATION_', form.imputation),
+      unseenCategory: withPrefix<UnseenCategory>('UNSEEN_CATEGORY_', form.unseenCategory),
+      squareRepair: withPrefix<SquareRepair>('SQUARE_REPAIR_', form.squareRepair),
     }),
     validation: validationMessage(form, reader),
     path: form.pathOption && form.validation !== 'none' ? { option: form.pathOption, values: reader.reals('path.values', form.pathValues), keepAll: form.keepPath || undefined } : undefined,
     stability: withoutEmpty({ resamples: reader.integer('stability.resamples', form.stability) }),
     rankingTest: form.validation !== 'none' && form.kind !== 'REGRESSION' && learner.ranksColumns ? rankingTestMessage(form.rankingTest, reader) : undefined,
-    classWeights: form.classWeighting && form.kind !== 'REGRESSION' ? { weighting: `CLASS_WEIGHTING_${form.classWeighting}` } : undefined,
+    classWeights: form.kind !== 'REGRESSION' ? withoutEmpty({ weighting: withPrefix<ClassWeighting>('CLASS_WEIGHTING_', form.classWeighting) }) : undefined,
     stopping: withoutEmpty({
       relativeGap: reader.real('stopping.relative_gap', form.relativeGap),
       maxIterations: reader.int64('stopping.max_iterations', form.maxIterations),

@@ -1,5 +1,6 @@
 // The description of an upload, from what the file's first lines show and the user says.
 import type { UploadHeader } from '../api/dataset_types.ts';
+import type { ColumnRole } from '../api/schema.ts';
 import { guessDelimiter, splitCsvLine } from '../lib/csv.ts';
 
 export interface UploadForm {
@@ -82,7 +83,7 @@ export function uploadHeader(form: UploadForm, file: { name: string; size: numbe
   const common = { displayName: file.name, totalBytes: String(file.size), ...(form.id ? { datasetId: form.id } : {}) };
   if (form.format === 'svmlight') return { ...common, parts: [{ svmlight: form.target ? { targetName: form.target } : {} }] };
   const given = Object.entries(form.roles).filter(([, role]) => role !== 'feature');
-  const roles = Object.fromEntries(given.map(([name, role]) => [name, `COLUMN_ROLE_${role.toUpperCase()}`]));
+  const roles = Object.fromEntries(given.map(([name, role]) => [name, `COLUMN_ROLE_${role.toUpperCase()}` as ColumnRole]));
   return {
     ...common,
     parts: [

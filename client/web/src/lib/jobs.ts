@@ -39,7 +39,7 @@ export function datasetsOf(request: TrainRequest | undefined): string[] {
 /** Share that is done, in [0, 1]. */
 export function fractionOf(job: Job): number {
   if (job.state === 'JOB_STATE_SUCCEEDED') return 1;
-  return job.progress?.progress?.fraction ?? 0;
+  return Number(job.progress?.progress?.fraction ?? 0);
 }
 
 /** Seconds that the job has taken so far, or took. */
@@ -51,7 +51,7 @@ export function secondsOf(job: Job, now: number): number | undefined {
 
 /** What the learner is doing, with the share that is done where it is known. */
 export function stageWords({ stage, stageFraction }: TrainingProgress): string {
-  return stageFraction === undefined ? (stage ?? '') : `${stage ?? ''} ${Math.floor(100 * stageFraction)} %`;
+  return stageFraction === undefined ? (stage ?? '') : `${stage ?? ''} ${Math.floor(100 * Number(stageFraction))} %`;
 }
 
 /** One line on where a job stands. */

@@ -164,7 +164,7 @@ function JobTiles({ job, model }: { job: Job; model: Model | undefined }) {
       <StageList job={job.name} now={now} />
       {running ? (
         <div class="job-progress">
-          <ProgressBar fraction={progress?.fraction ?? fractionOf(job)} label="Progress of the training" />
+          <ProgressBar fraction={Number(progress?.fraction ?? fractionOf(job))} label="Progress of the training" />
           <p class="sub">{standingOf({ ...job, progress: { ...job.progress, progress } })}</p>
         </div>
       ) : null}
