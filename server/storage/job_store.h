@@ -15,6 +15,12 @@
 // submit. Proof: A holds the fewest possible (rule 2), so only a caller B that holds none and was served longer ago goes
 // before A (rule 3); B's claim makes it the last served, after A, and it stays behind A until A is served. And when
 // workers do hold jobs of A, that lasts as long as those jobs: a claim of A's is what is waited for.
+//
+// Kinds. A claim of kAllButTrainings sees the queue as if it had no trainings: all that is said of "the head" and "ready jobs"
+// holds of what it sees, while held jobs and last claims are those of all kinds. The invariant then holds in each of the two
+// queues, between the claims of that queue: in the proof, rules 2 and 3 are about callers, whatever they are served with. A
+// job that is no training may so begin while the head of the whole queue waits, for a worker or for memory; whoever claims for
+// both sees to it that such jobs, one after the other, do not keep that memory for ever (job_manager.cc).
 #pragma once
 
 #include <limits>
@@ -41,6 +47,7 @@ struct QueueLimits {
 
 struct NewJob {
   std::string id;
+  JobKind kind = JobKind::kTraining;
   std::string caller;
   std::string trace_id;
   QueueLimits limits;
@@ -52,11 +59,11 @@ struct NewJob {
   std::string learner;
   std::vector<std::string> dataset_ids;
   Labels labels;
-  std::string model_name;
+  std::string model_name;  // trainings alone
   int64_t memory_bytes = 0;
   absl::Time now;
   EventDraft event;  // "queued", sequence 1
-  // Asked of the model's owner; of one that has no versions yet, of the caller of the first job that is to make one.
+  // Trainings alone. Asked of the model's owner; of one that has no versions yet, of the caller of the first job that is to make one.
   OwnerCheck check = nullptr;
 };
 
@@ -64,6 +71,9 @@ struct CreatedJob {
   JobRecord job;
   bool created = false;  // false: the request_id was known, `job` is the earlier one
 };
+
+// Which queue a worker takes jobs from.
+enum class ClaimedJobs : uint8_t { kAll, kAllButTrainings };
 
 struct ClaimRequest {
   std::string worker;
@@ -81,6 +91,7 @@ struct ClaimRequest {
   // The largest budget of all servers that claim from this storage; 0: there is no other. Jobs that exceed the budget of
   // this server, but not that one, are passed over: they are in nobody's way here.
   int64_t largest_budget_bytes = 0;
+  ClaimedJobs jobs = ClaimedJobs::kAll;
 };
 
 // A not_before further ahead than this is taken for the mistake of a clock.
@@ -115,8 +126,12 @@ struct AttemptEnd {
   JobState state = JobState::kQueued;  // kQueued, or a final state
   AttemptReason reason = AttemptReason::kWorkerLost;
   std::optional<StoredError> error;
-  // kSucceeded only, and then at least one: become the next versions of the job's model, in this order; the last is the job's own.
+  // kSucceeded only, and of a training then at least one: become the next versions of the job's model, in this order; the last is
+  // the job's own.
   std::vector<NewVersion> versions;
+  // kSucceeded only: is stored, and belongs to the job's caller. Its blob must be pinned until then.
+  std::optional<DatasetRecord> dataset;
+  std::string result;                            // becomes the job's
   absl::Time not_before = absl::InfinitePast();  // kQueued only
   absl::Time now;
   std::vector<EventDraft> events;  // the last one tells the new state
@@ -172,9 +187,10 @@ struct DeletedJob {
 };
 
 struct JobFilter {
-  std::vector<JobState> states;  // empty: all
-  Labels labels;                 // all of them must be there with these values
-  ListQuery query = {};          // of ListJobs alone
+  std::vector<JobState> states;     // empty: all
+  Labels labels;                    // all of them must be there with these values
+  ListQuery query = {};             // of ListJobs alone
+  std::vector<JobKind> kinds = {};  // of ListJobs alone; empty: all
 };
 
 // Thread-safe; common errors as in DatasetStore. A method that takes a Lease changes nothing and
@@ -217,9 +233,10 @@ class JobStore {
                               Done<std::optional<BlobDigest>> done) = 0;
   absl::StatusOr<std::optional<BlobDigest>> SaveCheckpoint(Lease lease, NewCheckpoint checkpoint);
 
-  // Ends the attempt: job, attempt, events and (with `version`) the model's new version in one
+  // Ends the attempt: job, attempt, events, the model's new versions and the new data set in one
   // transaction. A final state drops the checkpoint. Errors: kFailedPrecondition (reason
-  // CANCEL_REQUESTED: the job is CANCELLING, so only kCancelled is accepted), kAborted (takes_over; reason LEASE_HELD).
+  // CANCEL_REQUESTED: the job is CANCELLING, so only kCancelled is accepted), kAborted (takes_over; reason LEASE_HELD),
+  // kAlreadyExists (the id of the data set).
   virtual void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) = 0;
   absl::StatusOr<EndedAttempt> EndAttempt(AttemptEnd end);
 

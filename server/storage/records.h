@@ -17,6 +17,14 @@ using Labels = std::map<std::string, std::string>;
 // Names a blob: 64 lower-case hexadecimal digits of the SHA-256 of its content.
 using BlobDigest = std::string;
 
+// What a job does. The numbers are stored: never change or reuse one.
+enum class JobKind : uint8_t {
+  kTraining = 1,      // makes versions of a model
+  kPrediction = 2,    // of a whole data set, into a new one
+  kEvaluation = 3,    // metrics of a model on a data set
+  kVerification = 4,  // recomputes the certificate of a model
+};
+
 // The numbers are stored: never change or reuse one.
 enum class JobState : uint8_t {
   kQueued = 1,
@@ -90,6 +98,7 @@ struct EventRecord {
 
 struct JobRecord {
   std::string id;
+  JobKind kind = JobKind::kTraining;
   int64_t number = 0;  // order of creation
   JobState state = JobState::kQueued;
   int32_t priority = 0;  // larger runs first
@@ -99,10 +108,11 @@ struct JobRecord {
   absl::Time lease_until = absl::InfinitePast();
   std::string request;     // the request, as it was accepted
   std::string request_id;  // empty: none was given
+  std::string result;      // of an attempt that succeeded, for kinds that leave one
   std::string learner;
   std::vector<std::string> dataset_ids;  // in the order of the request
   Labels labels;
-  std::string model_name;
+  std::string model_name;       // trainings: of the model that they make; else empty
   int64_t model_version = 0;    // of model_name; 0 until the job succeeded
   int64_t memory_bytes = 0;     // upper bound of what the run will need
   std::string caller;           // who has submitted it and owns it; empty: nobody in particular

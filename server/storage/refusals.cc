@@ -1,6 +1,6 @@
 #include "server/storage/refusals.h"
 
-#include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -148,13 +148,14 @@ absl::Status MoveIdReused(const std::string& request_id) {
                     "REQUEST_ID_REUSED", {{"request_id", request_id}});
 }
 
-std::string DescribeJobsQuery(const std::vector<JobState>& states, const Labels& labels) {
-  std::vector<JobState> sorted = states;
-  std::sort(sorted.begin(), sorted.end());
-  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+std::string DescribeJobsQuery(const std::vector<JobState>& states,
+                              const std::vector<JobKind>& kinds, const Labels& labels) {
   std::string query = "jobs";
-  for (const JobState state : sorted) {
+  for (const JobState state : std::set<JobState>(states.begin(), states.end())) {
     absl::StrAppend(&query, "|", static_cast<int>(state));
+  }
+  for (const JobKind kind : std::set<JobKind>(kinds.begin(), kinds.end())) {
+    absl::StrAppend(&query, "|kind=", static_cast<int>(kind));
   }
   AppendLabels(labels, query);
   return query;

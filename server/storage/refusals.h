@@ -39,7 +39,8 @@ absl::Status NoEarlierVersion(const std::string& model, const std::string& alias
 absl::Status MoveIdReused(const std::string& request_id);
 
 // Names list and filter for page tokens.
-std::string DescribeJobsQuery(const std::vector<JobState>& states, const Labels& labels);
+std::string DescribeJobsQuery(const std::vector<JobState>& states,
+                              const std::vector<JobKind>& kinds, const Labels& labels);
 std::string DescribeVersionsQuery(const std::string& list, const VersionFilter& filter);
 
 }  // namespace mercer::server

@@ -8,6 +8,7 @@
 #include "core/base/status/status_macros.h"
 #include "server/storage/refusals.h"
 #include "server/storage/sqlite/queue_changes.h"
+#include "server/storage/sqlite/sqlite_dataset_store.h"
 #include "server/storage/sqlite/tables.h"
 #include "server/storage/sqlite/version_changes.h"
 
@@ -36,8 +37,8 @@ absl::StatusOr<int64_t> InsertJobRow(Connection& connection, const NewJob& job) 
       Statement insert,
       connection.Prepare(
           "INSERT INTO jobs(id, state, caller, priority, request_id, request_digest, learner, "
-          "model_name, memory_bytes, create_time, trace_id) "
-          "VALUES (?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+          "model_name, memory_bytes, create_time, trace_id, kind) "
+          "VALUES (?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
           "ON CONFLICT(id) DO NOTHING"));
   insert.Bind(job.id).Bind(job.caller).Bind(job.priority);
   if (job.request_id.empty()) {
@@ -50,7 +51,8 @@ absl::StatusOr<int64_t> InsertJobRow(Connection& connection, const NewJob& job) 
       .Bind(job.model_name)
       .Bind(job.memory_bytes)
       .BindTime(job.now)
-      .Bind(job.trace_id);
+      .Bind(job.trace_id)
+      .Bind(static_cast<int64_t>(job.kind));
   MERCER_RETURN_IF_ERROR(insert.Run());
   if (connection.changes() == 0) {
     return JobExists(job.id);
@@ -173,6 +175,20 @@ absl::StatusOr<DeletedVersions> AddVersions(Connection& connection, const JobRec
   return DeleteOldVersions(connection, job.model_name);
 }
 
+absl::Status StoreResult(Connection& connection, const JobRecord& job, const AttemptEnd& end) {
+  if (end.dataset.has_value()) {
+    DatasetRecord dataset = *end.dataset;
+    dataset.owner = job.caller;
+    MERCER_RETURN_IF_ERROR(InsertDataset(connection, dataset).status());
+  }
+  if (end.result.empty()) {
+    return absl::OkStatus();
+  }
+  MERCER_ASSIGN_OR_RETURN(Statement update,
+                          connection.Prepare("UPDATE jobs SET result = ? WHERE number = ?"));
+  return update.BindBlob(end.result).Bind(job.number).Run();
+}
+
 // A model without versions is to be whose unfinished job was accepted first. If that one fails it is the next one's, so whoever
 // trains under the name must be somebody who may change what each of them makes: he is refused before his training, and not after it.
 absl::Status CheckModelOwner(Connection& connection, const NewJob& job) {
@@ -231,7 +247,9 @@ absl::StatusOr<CreatedJob> InsertJob(Connection& connection, const NewJob& job) 
       return CreatedJob{*std::move(earlier), false};
     }
   }
-  MERCER_RETURN_IF_ERROR(CheckModelOwner(connection, job));
+  if (job.kind == JobKind::kTraining) {
+    MERCER_RETURN_IF_ERROR(CheckModelOwner(connection, job));
+  }
   MERCER_RETURN_IF_ERROR(CheckQuota(connection, job));
   MERCER_ASSIGN_OR_RETURN(const int64_t number, InsertJobRow(connection, job));
   MERCER_RETURN_IF_ERROR(InsertJobDatasets(connection, number, job.dataset_ids));
@@ -300,6 +318,7 @@ absl::StatusOr<EndedAttempt> FinishAttempt(Connection& connection, const Attempt
   if (!end.versions.empty()) {
     MERCER_ASSIGN_OR_RETURN(old, AddVersions(connection, job, end));
   }
+  MERCER_RETURN_IF_ERROR(StoreResult(connection, job, end));
   MERCER_ASSIGN_OR_RETURN(EndedAttempt result,
                           AnswerTransition(connection, job.id, std::move(change)));
   result.deleted_versions = std::move(old.versions);

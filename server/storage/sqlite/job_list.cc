@@ -174,6 +174,7 @@ absl::StatusOr<std::vector<int64_t>> SelectByLabel(Connection& connection, Condi
 constexpr FieldSql kJobFields[] = {
     {"name", FieldSql::Values::kText, "jobs.id"},
     {"state", FieldSql::Values::kNumber, "jobs.state"},
+    {"kind", FieldSql::Values::kNumber, "jobs.kind"},
     {"learner", FieldSql::Values::kText, "jobs.learner"},
     {"owner", FieldSql::Values::kText, "jobs.caller"},
     {"priority", FieldSql::Values::kNumber, "jobs.priority"},
@@ -193,11 +194,22 @@ constexpr FieldSql kJobFields[] = {
      "EXISTS (SELECT 1 FROM job_labels AS l WHERE l.owner = jobs.number AND l.key = ?)"},
 };
 
-FilterNode StateIs(JobState state) {
+FilterNode NumberIs(std::string_view field, int64_t number) {
   FilterNode node;
-  node.field = "state";
-  node.value.number = static_cast<int64_t>(state);
+  node.field = std::string(field);
+  node.value.number = number;
   return node;
+}
+
+// One of `values`, which are enumerators.
+template <typename Enum>
+FilterNode IsAnyOf(std::string_view field, const std::vector<Enum>& values) {
+  FilterNode any;
+  any.kind = FilterNode::Kind::kAny;
+  for (const Enum value : values) {
+    any.children.push_back(NumberIs(field, static_cast<int64_t>(value)));
+  }
+  return any;
 }
 
 // The filter and the typed conditions as one.
@@ -208,12 +220,10 @@ FilterNode WholeFilter(const JobFilter& filter) {
     all.children.push_back(*filter.query.filter);
   }
   if (!filter.states.empty()) {
-    FilterNode any;
-    any.kind = FilterNode::Kind::kAny;
-    for (const JobState state : filter.states) {
-      any.children.push_back(StateIs(state));
-    }
-    all.children.push_back(std::move(any));
+    all.children.push_back(IsAnyOf("state", filter.states));
+  }
+  if (!filter.kinds.empty()) {
+    all.children.push_back(IsAnyOf("kind", filter.kinds));
   }
   for (const auto& [key, value] : filter.labels) {
     all.children.push_back(LabelIs(key, value));

@@ -254,11 +254,19 @@ CREATE UNIQUE INDEX alias_changes_by_request ON alias_changes(caller, request_id
   WHERE request_id IS NOT NULL;
 )sql";
 
+// Jobs that are no trainings, and what they leave; those that are ready, for workers that take no others.
+constexpr char kSchemaJobKinds[] = R"sql(
+ALTER TABLE jobs ADD COLUMN kind INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE jobs ADD COLUMN result BLOB;
+CREATE INDEX jobs_ready_others ON jobs(caller, priority DESC, number)
+  WHERE state = 1 AND not_before = 0 AND kind > 1;
+)sql";
+
 // Step i leads from version i to version i + 1.
 const std::vector<const char*>& Steps() {
   static const std::vector<const char*> steps = {
       kSchema1,         kSchemaRegistry,  kSchemaFairQueue, kSchemaHiddenDatasets,
-      kSchemaJobTraces, kSchemaChecksums, kSchemaOwners};
+      kSchemaJobTraces, kSchemaChecksums, kSchemaOwners,    kSchemaJobKinds};
   return steps;
 }
 

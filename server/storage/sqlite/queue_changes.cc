@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <string>
-#include <string_view>
+
+#include "absl/strings/str_cat.h"
 
 #include "core/base/status/status_macros.h"
 #include "server/storage/job_transitions.h"
@@ -16,26 +17,34 @@ namespace mercer::server {
 namespace {
 
 // The callers that have ready jobs, found by one seek each; of every one its first job that is not left to another server,
-// how many of its jobs are held, and when it was served; of all these the first. The indexes are named, because the planner would rather read all queued jobs.
-constexpr std::string_view kSelectHead =
-    "WITH RECURSIVE callers(caller) AS ("
-    " SELECT MIN(caller) FROM jobs INDEXED BY jobs_ready WHERE state = 1 AND not_before = 0"
-    " UNION ALL"
-    " SELECT (SELECT MIN(caller) FROM jobs INDEXED BY jobs_ready WHERE state = 1 AND not_before = "
-    "0 AND "
-    "  caller > callers.caller) FROM callers WHERE callers.caller IS NOT NULL), "
-    "heads AS ("
-    " SELECT (SELECT number FROM jobs INDEXED BY jobs_ready WHERE state = 1 AND not_before = 0 AND "
-    "   jobs.caller = callers.caller AND NOT (memory_bytes > ?1 AND memory_bytes <= ?2) "
-    "   ORDER BY priority DESC, number LIMIT 1) AS head,"
-    "  (SELECT COUNT(*) FROM jobs INDEXED BY jobs_open WHERE state < 5 AND jobs.caller = "
-    "callers.caller AND "
-    "   state BETWEEN 2 AND 4) AS held,"
-    "  COALESCE((SELECT turn FROM queue_turns WHERE queue_turns.caller = callers.caller), 0) AS "
-    "turn"
-    " FROM callers WHERE callers.caller IS NOT NULL) "
-    "SELECT id FROM heads JOIN jobs ON jobs.number = heads.head "
-    "WHERE held < ?3 ORDER BY priority DESC, held, turn, number LIMIT 1";
+// how many of its jobs are held, and when it was served; of all these the first. The indexes are named, because the planner would
+// rather read all queued jobs. `ready`: "table and index WHERE condition" of the jobs that are looked at.
+std::string SelectHead(const char* ready) {
+  return absl::StrCat(
+      "WITH RECURSIVE callers(caller) AS ("
+      " SELECT MIN(caller) FROM ",
+      ready,
+      " UNION ALL"
+      " SELECT (SELECT MIN(caller) FROM ",
+      ready,
+      " AND caller > callers.caller) FROM callers WHERE callers.caller IS NOT NULL), "
+      "heads AS ("
+      " SELECT (SELECT number FROM ",
+      ready,
+      " AND jobs.caller = callers.caller AND NOT (memory_bytes > ?1 AND memory_bytes <= ?2) "
+      "   ORDER BY priority DESC, number LIMIT 1) AS head,"
+      "  (SELECT COUNT(*) FROM jobs INDEXED BY jobs_open WHERE state < 5 AND jobs.caller = "
+      "callers.caller AND state BETWEEN 2 AND 4) AS held,"
+      "  COALESCE((SELECT turn FROM queue_turns WHERE queue_turns.caller = callers.caller), 0) AS "
+      "turn"
+      " FROM callers WHERE callers.caller IS NOT NULL) "
+      "SELECT id FROM heads JOIN jobs ON jobs.number = heads.head "
+      "WHERE held < ?3 ORDER BY priority DESC, held, turn, number LIMIT 1");
+}
+
+constexpr char kReady[] = "jobs INDEXED BY jobs_ready WHERE state = 1 AND not_before = 0";
+constexpr char kReadyButTrainings[] =
+    "jobs INDEXED BY jobs_ready_others WHERE state = 1 AND not_before = 0 AND kind > 1";
 
 absl::StatusOr<int64_t> Count(Statement& select) {
   MERCER_ASSIGN_OR_RETURN(const bool found, select.Step());
@@ -53,7 +62,9 @@ absl::Status MakeDelayedJobsReady(Connection& connection, absl::Time now) {
 
 // Its id; empty: there is none.
 absl::StatusOr<std::string> FindHead(Connection& connection, const ClaimRequest& request) {
-  MERCER_ASSIGN_OR_RETURN(Statement select, connection.Prepare(kSelectHead));
+  MERCER_ASSIGN_OR_RETURN(Statement select,
+                          connection.Prepare(SelectHead(
+                              request.jobs == ClaimedJobs::kAll ? kReady : kReadyButTrainings)));
   select.Bind(request.memory_budget_bytes).Bind(request.largest_budget_bytes);
   select.Bind(request.max_running_per_caller > 0 ? request.max_running_per_caller
                                                  : std::numeric_limits<int64_t>::max());

@@ -90,27 +90,6 @@ absl::StatusOr<NumberedDataset> ReadDataset(Connection& connection, const std::s
   return ReadRow(connection, select);
 }
 
-absl::StatusOr<DatasetRecord> Insert(Connection& connection, const DatasetRecord& dataset) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement insert,
-      connection.Prepare(
-          "INSERT INTO datasets(id, display_name, blob, size_bytes, row_count, info, create_time, "
-          "owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING"));
-  insert.Bind(dataset.id)
-      .Bind(dataset.display_name)
-      .Bind(dataset.blob)
-      .Bind(dataset.size_bytes)
-      .Bind(dataset.rows);
-  insert.BindBlob(dataset.info).BindTime(dataset.create_time).Bind(dataset.owner);
-  MERCER_RETURN_IF_ERROR(insert.Run());
-  if (connection.changes() == 0) {
-    return DatasetExists(dataset.id);
-  }
-  MERCER_RETURN_IF_ERROR(
-      InsertLabels(connection, LabelTable::kDatasets, connection.last_row_id(), dataset.labels));
-  return dataset;
-}
-
 absl::StatusOr<DatasetRecord> ChangeLabels(Connection& connection, const std::string& id,
                                            const Labels& labels, const OwnerCheck& check) {
   MERCER_ASSIGN_OR_RETURN(NumberedDataset dataset, ReadDataset(connection, id));
@@ -163,11 +142,32 @@ absl::StatusOr<DatasetRecord> Hide(Connection& connection, const std::string& id
 
 }  // namespace
 
+absl::StatusOr<DatasetRecord> InsertDataset(Connection& connection, const DatasetRecord& dataset) {
+  MERCER_ASSIGN_OR_RETURN(
+      Statement insert,
+      connection.Prepare(
+          "INSERT INTO datasets(id, display_name, blob, size_bytes, row_count, info, create_time, "
+          "owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING"));
+  insert.Bind(dataset.id)
+      .Bind(dataset.display_name)
+      .Bind(dataset.blob)
+      .Bind(dataset.size_bytes)
+      .Bind(dataset.rows);
+  insert.BindBlob(dataset.info).BindTime(dataset.create_time).Bind(dataset.owner);
+  MERCER_RETURN_IF_ERROR(insert.Run());
+  if (connection.changes() == 0) {
+    return DatasetExists(dataset.id);
+  }
+  MERCER_RETURN_IF_ERROR(
+      InsertLabels(connection, LabelTable::kDatasets, connection.last_row_id(), dataset.labels));
+  return dataset;
+}
+
 void SqliteDatasetStore::CreateDataset(DatasetRecord dataset, Done<DatasetRecord> done) {
   SubmitChange<DatasetRecord>(
       *writer_,
       [dataset = std::move(dataset)](Connection& connection) {
-        return Insert(connection, dataset);
+        return InsertDataset(connection, dataset);
       },
       std::move(done));
 }

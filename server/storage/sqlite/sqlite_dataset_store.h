@@ -11,6 +11,9 @@
 
 namespace mercer::server {
 
+// A change of the writer's connection. Errors: kAlreadyExists.
+absl::StatusOr<DatasetRecord> InsertDataset(Connection& connection, const DatasetRecord& dataset);
+
 class SqliteDatasetStore final : public DatasetStore {
  public:
   // Both must outlive the store.

@@ -147,11 +147,12 @@ absl::StatusOr<JobRecord> SqliteJobStore::GetJob(const std::string& id) {
 absl::StatusOr<Page<JobRecord>> SqliteJobStore::ListJobs(const JobFilter& filter,
                                                          const PageRequest& page) {
   MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
-  const std::string query = absl::StrCat(DescribeJobsQuery(filter.states, filter.labels),
-                                         DescribeListQuery(filter.query));
+  const std::string query =
+      absl::StrCat(DescribeJobsQuery(filter.states, filter.kinds, filter.labels),
+                   DescribeListQuery(filter.query));
   MERCER_ASSIGN_OR_RETURN(const std::string after, ReadListToken(query, page.token));
   const ReaderPool::Loan reader = readers_->Borrow();
-  MERCER_ASSIGN_OR_RETURN(const FoundRows found, filter.query.IsDefault()
+  MERCER_ASSIGN_OR_RETURN(const FoundRows found, filter.query.IsDefault() && filter.kinds.empty()
                                                      ? SelectJobs(*reader, filter, after, size)
                                                      : FindJobs(*reader, filter, after, size));
   Page<JobRecord> result;

@@ -69,7 +69,7 @@ constexpr char kJobColumns[] =
     "model_name, model_version, memory_bytes, error_code, error_message, error_details, "
     "create_time, start_time, end_time, "
     "last_sequence, last_attempt, last_iteration, last_time, last_payload, caller, stop_requested, "
-    "not_before, trace_id, ";
+    "not_before, trace_id, kind, result, ";
 constexpr char kWholeJob[] =
     "request FROM checked_jobs AS jobs JOIN checked_job_requests AS job_requests ON "
     "job_requests.job = jobs.number ";
@@ -86,7 +86,7 @@ JobRecord JobOfRow(const Statement& row) {
   job.epoch = row.Int64(5);
   job.lease_worker = row.Bytes(6);
   job.lease_until = row.Time(7);
-  job.request = row.Bytes(28);
+  job.request = row.Bytes(30);
   job.request_id = row.Bytes(8);
   job.learner = row.Bytes(9);
   job.model_name = row.Bytes(10);
@@ -108,6 +108,8 @@ JobRecord JobOfRow(const Statement& row) {
     job.not_before = row.Time(26);
   }
   job.trace_id = row.Bytes(27);
+  job.kind = static_cast<JobKind>(row.Int64(28));
+  job.result = row.Bytes(29);
   return job;
 }
 

@@ -27,6 +27,7 @@ struct ModelJob {
   int32_t priority = 0;
   int64_t memory = 0;
   int64_t number = 0;
+  JobKind kind = JobKind::kTraining;
   absl::Time not_before = absl::InfinitePast();
 };
 
@@ -48,7 +49,7 @@ class QueueFairness : public StorageConformance {
       if (!running_.empty()) {
         Finish(false);
       }
-      TakeHead();
+      TakeHead(ClaimedJobs::kAll);
     }
   }
   void SetUp() override {
@@ -72,7 +73,7 @@ class QueueFairness : public StorageConformance {
         }
         break;
       default:
-        TakeHead();
+        TakeHead(Pick(3) == 0 ? ClaimedJobs::kAllButTrainings : ClaimedJobs::kAll);
     }
   }
 
@@ -82,7 +83,9 @@ class QueueFairness : public StorageConformance {
         absl::StrCat("c", std::min(Pick(kCallers), Pick(kCallers)));  // some ask more than others
     job.priority = priorities_ ? Pick(3) : 0;
     job.memory = Pick(10) == 0 ? kBudget : 1 + Pick(40);
+    job.kind = Pick(3) == 0 ? JobKind::kPrediction : JobKind::kTraining;
     NewJob row = MakeJob(absl::StrCat("j", ++last_));
+    row.kind = job.kind;
     row.caller = job.caller;
     row.priority = job.priority;
     row.memory_bytes = job.memory;
@@ -111,11 +114,15 @@ class QueueFairness : public StorageConformance {
     return std::count_if(started_.begin(), started_.end(),
                          [&](const auto& entry) { return entry.second.caller == caller; });
   }
-  bool IsCandidate(const ModelJob& job) const {
-    return job.not_before <= now_ && (max_running_ == 0 || Held(job.caller) < max_running_);
+  static bool IsSeen(const ModelJob& job, ClaimedJobs jobs) {
+    return jobs == ClaimedJobs::kAll || job.kind != JobKind::kTraining;
+  }
+  bool IsCandidate(const ModelJob& job, ClaimedJobs jobs) const {
+    return IsSeen(job, jobs) && job.not_before <= now_ &&
+           (max_running_ == 0 || Held(job.caller) < max_running_);
   }
 
-  std::string ExpectedHead() const {
+  std::string ExpectedHead(ClaimedJobs jobs) const {
     std::string head;
     const auto rank = [this](const ModelJob& job) {
       const auto turn = turns_.find(job.caller);
@@ -123,7 +130,7 @@ class QueueFairness : public StorageConformance {
                         job.number);
     };
     for (const auto& [id, job] : queued_) {
-      if (IsCandidate(job) && (head.empty() || rank(job) < rank(queued_.at(head)))) {
+      if (IsCandidate(job, jobs) && (head.empty() || rank(job) < rank(queued_.at(head)))) {
         head = id;
       }
     }
@@ -138,16 +145,18 @@ class QueueFairness : public StorageConformance {
     return kBudget - used;
   }
 
-  void TakeHead() {
-    ForgetThoseWhoDoNotWait();
+  void TakeHead(ClaimedJobs jobs) {
+    ForgetThoseWhoDoNotWait(ClaimedJobs::kAll);
+    ForgetThoseWhoDoNotWait(ClaimedJobs::kAllButTrainings);
     if (running_.size() == kWorkers) {
       return;
     }
     ClaimRequest request{"w", "host", now_, now_, FreeMemory(), {0, "running"}};
     request.max_running_per_caller = max_running_;
+    request.jobs = jobs;
     const auto claimed = storage_->jobs().ClaimJob(request);
     ASSERT_TRUE(claimed.ok()) << claimed.status();
-    const std::string head = ExpectedHead();
+    const std::string head = ExpectedHead(jobs);
     const bool fits = !head.empty() && queued_.at(head).memory <= FreeMemory();
     ASSERT_EQ(claimed->has_value() ? (*claimed)->id : "", fits ? head : "");
     if (!claimed->has_value()) {
@@ -155,30 +164,33 @@ class QueueFairness : public StorageConformance {
     }
     const ModelJob job = queued_.at(head);
     queued_.erase(head);
-    CountOvertaking(job.caller);
+    CountOvertaking(job.caller, jobs);
     started_[head] = job;
     running_[head] = **claimed;
     turns_[job.caller] = ++last_turn_;
   }
 
-  // Callers who wait with nothing running: how often each other one has begun a job meanwhile.
-  void ForgetThoseWhoDoNotWait() {
+  // Callers who wait in a queue with nothing running: how often each other one has begun a job out of it meanwhile.
+  void ForgetThoseWhoDoNotWait(ClaimedJobs jobs) {
     for (int c = 0; c < kCallers; ++c) {
       const std::string caller = absl::StrCat("c", c);
       const bool waits =
           Held(caller) == 0 && std::any_of(queued_.begin(), queued_.end(), [&](const auto& entry) {
-            return entry.second.caller == caller && entry.second.not_before <= now_;
+            return entry.second.caller == caller && entry.second.not_before <= now_ &&
+                   IsSeen(entry.second, jobs);
           });
       if (!waits) {
-        overtakings_.erase(caller);
+        overtakings_[jobs].erase(caller);
       } else {
-        overtakings_.try_emplace(caller);
+        overtakings_[jobs].try_emplace(caller);
       }
     }
   }
-  void CountOvertaking(const std::string& winner) {
-    overtakings_.erase(winner);
-    for (auto& [caller, by_other] : overtakings_) {
+  void CountOvertaking(const std::string& winner, ClaimedJobs jobs) {
+    for (auto& [queue, callers] : overtakings_) {
+      callers.erase(winner);
+    }
+    for (auto& [caller, by_other] : overtakings_[jobs]) {
       const int times = ++by_other[winner];
       if (!priorities_) {
         EXPECT_LE(times, 1) << caller << " was overtaken by " << winner;
@@ -196,7 +208,7 @@ class QueueFairness : public StorageConformance {
   std::map<std::string, ModelJob> started_;
   std::map<std::string, JobRecord> running_;
   std::map<std::string, int64_t> turns_;
-  std::map<std::string, std::map<std::string, int>> overtakings_;
+  std::map<ClaimedJobs, std::map<std::string, std::map<std::string, int>>> overtakings_;
 };
 
 TEST_F(QueueFairness, FollowsTheStatedOrderAndStarvesNobody) {
