@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 
-#include "server/jobs/job_attempt.h"
+#include "server/jobs/attempt_environment.h"
 #include "server/storage/records.h"
 
 namespace mercer::server {

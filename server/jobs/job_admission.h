@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 
 #include "server/jobs/dataset_cache.h"
-#include "server/jobs/job_attempt.h"
+#include "server/jobs/attempt_environment.h"
 #include "server/jobs/job_manager.h"
 
 namespace mercer::server {

@@ -10,7 +10,7 @@
 #include "core/base/process/cancellation.h"
 #include "core/training/model/model.h"
 #include "core/training/model/witness.h"
-#include "server/jobs/job_attempt.h"
+#include "server/jobs/attempt_environment.h"
 #include "server/storage/records.h"
 
 namespace mercer::server {

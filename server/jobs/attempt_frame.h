@@ -1,0 +1,86 @@
+// What an attempt offers to the work that is done in it: the job, why it is to end, its progress, and patience with disks.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+#include "server/jobs/attempt_environment.h"
+#include "server/jobs/attempt_interruption.h"
+#include "server/jobs/progress_recorder.h"
+#include "server/jobs/retry_policy.h"
+
+namespace mercer::server {
+
+// Between tries of what a disk or a storage refuses: doubled after each.
+inline constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
+inline constexpr absl::Duration kLongestPause = absl::Seconds(30);
+// Of what a job begins with: about 1.5 seconds. What lasts longer is left to the next attempt, so that the worker can do
+// something else. What a job has made is not given up.
+inline constexpr int kReadTries = 5;
+inline constexpr int kEndlessTries = std::numeric_limits<int>::max();
+
+// Thread-safe, but for KeepTrying, which belongs to the thread that works.
+class AttemptFrame {
+ public:
+  // `job` as it was claimed.
+  AttemptFrame(const AttemptEnvironment* environment, JobRecord job);
+
+  const AttemptEnvironment& environment() const { return environment_; }
+  const JobManagerDependencies& dependencies() const { return environment_.dependencies; }
+  const JobRecord& job() const { return job_; }
+  const Lease& lease() const { return lease_; }
+  ProgressRecorder& recorder() { return recorder_; }
+
+  // Held by callbacks that may outlive the attempt.
+  const std::shared_ptr<AttemptInterruption>& interruption() const { return interruption_; }
+  const CancellationToken& token() const { return interruption_->token(); }
+  // Ends without writing anything more.
+  void Abandon() { interruption_->Request(AttemptInterruptionKind::kAbandon); }
+
+  // What `operation` answers, once it succeeds, fails for good, or has failed `tries` times. Disk and database may be
+  // full, busy or out of handles for a while: that must not cost what was done, so it is tried ever more rarely.
+  // kCancelled when the attempt is interrupted meanwhile.
+  template <typename Operation>
+  std::invoke_result_t<Operation> KeepTrying(const char* failure, int tries, Operation operation) {
+    absl::Duration pause = kFirstPause;
+    for (int tried = 1;; ++tried) {
+      auto result = operation();
+      if (result.ok() || IsForGood(result.status()) || absl::IsCancelled(result.status())) {
+        return result;
+      }
+      Log(failure, result.status());
+      if (tried == tries) {
+        server_failed_ = true;
+        return result;
+      }
+      if (interruption_->WaitFor(pause)) {
+        return absl::CancelledError("interrupted before a disk or a storage worked again");
+      }
+      pause = std::min(2 * pause, kLongestPause);
+    }
+  }
+  // Tells watchers where this attempt begins, another than the first, and if from the start, why.
+  void TellResumed(int64_t iteration, std::string why);
+
+  // Disk or storage has failed the work, and not the job. Of the thread that works, and of others once it is done.
+  bool server_failed() const { return server_failed_; }
+
+  void Log(const std::string& what, const absl::Status& status) const;
+
+ private:
+  const AttemptEnvironment& environment_;
+  const JobRecord job_;
+  const Lease lease_;
+  const std::shared_ptr<AttemptInterruption> interruption_ =
+      std::make_shared<AttemptInterruption>();
+  bool server_failed_ = false;
+  ProgressRecorder recorder_;  // last: its destructor waits for callbacks that use the rest
+};
+
+}  // namespace mercer::server

@@ -1,0 +1,30 @@
+// What is done in an attempt, by the kind of its job.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "server/blobs/blob_store.h"
+#include "server/storage/job_store.h"
+
+namespace mercer::server {
+
+// What work that has succeeded leaves for the attempt's end.
+struct WorkOutcome {
+  std::vector<NewVersion> versions;      // of a training; the last is the best
+  std::vector<PinnedBlob> blobs;  // that they name; not collected while they are here
+};
+
+// One object for one attempt.
+class JobWork {
+ public:
+  virtual ~JobWork() = default;
+  // Called once, by a worker. Errors: kCancelled soon after the attempt is interrupted; reason NO_MODEL when a stop came and there
+  // is nothing to keep; all others fail the job, or are a reason to try again (retry_policy.h).
+  virtual absl::StatusOr<WorkOutcome> Run() = 0;
+};
+
+}  // namespace mercer::server

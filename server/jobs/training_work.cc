@@ -1,0 +1,255 @@
+#include "server/jobs/training_work.h"
+
+#include <future>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/process/run_safely.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "server/jobs/blob_collector.h"
+#include "server/jobs/job_errors.h"
+#include "server/jobs/job_event.h"
+
+namespace mercer::server {
+namespace {
+
+// Puts bytes on another thread; on this one where there is no memory to ask another.
+class PutBeside {
+ public:
+  // All must stay until this is gone.
+  PutBeside(Executor& writers, BlobStore& blobs, const std::string& bytes)
+      : task_(std::make_shared<Task>([&blobs, &bytes] {
+          return RunSafely("storing a file", [&] { return blobs.Put(bytes); });
+        })),
+        answer_(task_->get_future()) {
+    const absl::Status posted = RunSafely("storing a file on another thread", [&] {
+      writers.Post([task = task_] { (*task)(); });
+      return absl::OkStatus();
+    });
+    if (!posted.ok()) {
+      (*task_)();
+    }
+  }
+  ~PutBeside() {
+    if (answer_.valid()) {
+      answer_.wait();
+    }
+  }
+  PutBeside(const PutBeside&) = delete;
+  PutBeside& operator=(const PutBeside&) = delete;
+
+  // Once.
+  absl::StatusOr<PinnedBlob> Get() { return answer_.get(); }
+
+ private:
+  using Task = std::packaged_task<absl::StatusOr<PinnedBlob>()>;
+  const std::shared_ptr<Task> task_;
+  std::future<absl::StatusOr<PinnedBlob>> answer_;
+};
+
+}  // namespace
+
+TrainingWork::TrainingWork(AttemptFrame* frame)
+    : frame_(*frame),
+      dependencies_(frame->dependencies()),
+      last_checkpoint_(dependencies_.clock->Monotonic()) {}
+
+absl::StatusOr<WorkOutcome> TrainingWork::Run() {
+  MERCER_ASSIGN_OR_RETURN(const Prepared prepared, Prepare());
+  MERCER_ASSIGN_OR_RETURN(const TrainedModel trained, Train(prepared));
+  return StoreModels(prepared, trained);
+}
+
+absl::StatusOr<TrainingWork::Prepared> TrainingWork::Prepare() {
+  Prepared prepared;
+  MERCER_ASSIGN_OR_RETURN(prepared.plan, dependencies_.planner->Plan(frame_.job().request));
+  prepared.entry = dependencies_.find_learner(prepared.plan.recipe.learner);
+  if (prepared.entry == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat("this version of the server has no learner '",
+                                                      prepared.plan.recipe.learner, "'"));
+  }
+  MERCER_ASSIGN_OR_RETURN(OpenedData opened,
+                          frame_.KeepTrying("cannot open the data set", kReadTries, [&] {
+                            return OpenVerifiedData(*frame_.environment().datasets,
+                                                    prepared.plan.dataset_ids, frame_.token());
+                          }));
+  const RunContext context(frame_.token(), 1, nullptr);
+  MERCER_ASSIGN_OR_RETURN(prepared.data, JoinContents(opened.contents, context));
+  prepared.data.records = std::move(opened.records);
+  const TrainingRecipe& recipe = prepared.plan.recipe;
+  MERCER_ASSIGN_OR_RETURN(
+      const ScratchChoice choice,
+      frame_.environment().scratch->Choose(*prepared.entry, recipe, *prepared.data.rows,
+                                           frame_.job().memory_bytes, context));
+  prepared.scratch = choice.space;
+  return prepared;
+}
+
+absl::StatusOr<std::string> TrainingWork::LoadState() {
+  if (frame_.job().attempt <= 1) {
+    return "";
+  }
+  const absl::StatusOr<std::optional<CheckpointRecord>> checkpoint = frame_.KeepTrying(
+      "cannot look for the checkpoint", kReadTries,
+      [this] { return dependencies_.storage->jobs().GetCheckpoint(frame_.job().id); });
+  if (!checkpoint.ok() && !IsForGood(checkpoint.status())) {
+    return checkpoint.status();
+  }
+  if (!checkpoint.ok()) {
+    frame_.Log("cannot look for the checkpoint", checkpoint.status());
+    frame_.TellResumed(0, "the checkpoint cannot be looked for");
+    return "";
+  }
+  if (!checkpoint->has_value()) {
+    frame_.TellResumed(0, "there is no checkpoint yet");
+    return "";
+  }
+  const CheckpointRecord& found = **checkpoint;
+  if (found.code_version != frame_.environment().options.code_version) {
+    frame_.TellResumed(0, absl::StrCat("the checkpoint is of version ", found.code_version));
+    return "";
+  }
+  const absl::StatusOr<std::unique_ptr<MappedFile>> blob =
+      frame_.KeepTrying("cannot read the checkpoint yet", kReadTries,
+                        [&] { return dependencies_.blobs->Read(found.blob); });
+  if (!blob.ok() && !IsForGood(blob.status())) {
+    return blob.status();
+  }
+  if (!blob.ok()) {
+    frame_.Log("cannot read the checkpoint", blob.status());
+    frame_.TellResumed(0, "the checkpoint cannot be read");
+    return "";
+  }
+  frame_.TellResumed(found.iteration, "");
+  return std::string((*blob)->contents());
+}
+
+absl::StatusOr<TrainedModel> TrainingWork::Train(const Prepared& prepared) {
+  const RecipeRun run{prepared.entry, &prepared.plan.recipe, prepared.data.rows.get(),
+                      prepared.data.digest, frame_.environment().options.code_version};
+  MERCER_ASSIGN_OR_RETURN(const std::string state, LoadState());
+  RunContext context(frame_.token(), prepared.plan.num_threads, frame_.environment().cache);
+  context.set_clock(dependencies_.clock);
+  context.set_scratch(prepared.scratch);
+  absl::StatusOr<TrainedModel> trained = RunRecipe(run, state, context, *this);
+  const bool unusable_state =
+      absl::IsDataLoss(trained.status()) || GetReason(trained.status()) == "OTHER_VERSION";
+  if (!state.empty() && unusable_state) {
+    frame_.Log("cannot continue from the checkpoint", trained.status());
+    frame_.TellResumed(0, "the checkpoint cannot be used");
+    return RunRecipe(run, "", context, *this);
+  }
+  return trained;
+}
+
+bool TrainingWork::WantsCheckpoint() {
+  switch (frame_.interruption()->kind()) {
+    case Interruption::kNone:
+      return dependencies_.clock->Monotonic() - last_checkpoint_ >=
+             frame_.environment().options.checkpoint_interval;
+    case Interruption::kDrain:
+      return true;
+    case Interruption::kCancel:
+    case Interruption::kAbandon:
+      return false;
+  }
+  return false;
+}
+
+// What scratch files leave free on the disk has room for it.
+bool TrainingWork::WantsLastCheckpoint() {
+  const Interruption kind = frame_.interruption()->kind();
+  return kind == Interruption::kNone || kind == Interruption::kDrain;
+}
+
+// A checkpoint that cannot be written costs work after a crash, not the job.
+void TrainingWork::OnCheckpoint(std::string state) {
+  last_checkpoint_ = dependencies_.clock->Monotonic();
+  absl::StatusOr<PinnedBlob> blob = dependencies_.blobs->Put(state);
+  if (!blob.ok()) {
+    frame_.Log("cannot write a checkpoint", blob.status());
+    return;
+  }
+  const BlobDigest digest = blob->digest();
+  const absl::StatusOr<std::optional<BlobDigest>> previous =
+      dependencies_.storage->jobs().SaveCheckpoint(
+          frame_.lease(), {frame_.recorder().iteration(), frame_.environment().options.code_version,
+                           digest, dependencies_.clock->Now()});
+  if (!previous.ok()) {
+    frame_.Log("cannot store a checkpoint", previous.status());
+    // On a full disk, where this fails, nobody shall wait for the next collection.
+    blob = absl::CancelledError();
+    DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, {digest}).IgnoreError();
+    if (absl::IsAborted(previous.status())) {
+      frame_.Abandon();
+    }
+    return;
+  }
+  if (previous->has_value()) {
+    const auto deleted =
+        DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, {**previous});
+    if (!deleted.ok()) {
+      frame_.Log("cannot delete an old checkpoint", deleted.status());
+    }
+  }
+}
+
+void TrainingWork::OnVerifying() {
+  frame_.recorder().BeginVerifying(
+      {frame_.recorder().iteration(), StateEvent(JobState::kVerifying).payload});
+}
+
+absl::StatusOr<WorkOutcome> TrainingWork::StoreModels(const Prepared& prepared,
+                                                      const TrainedModel& trained) {
+  WorkOutcome outcome;
+  for (const PathModel& other : trained.others) {
+    MERCER_ASSIGN_OR_RETURN(const Model model, LoadModel(other.model));
+    MERCER_RETURN_IF_ERROR(StoreModel(prepared, model, other.witness,
+                                      {{kPathValueLabel, FormatOptionValue(other.value)}},
+                                      outcome));
+  }
+  Labels labels;
+  const std::optional<OptionPath>& path = prepared.plan.recipe.path;
+  if (path.has_value() && path->keep_all) {
+    labels = {{kPathValueLabel, FormatOptionValue(trained.model.options.at(path->option))},
+              {kPathBestLabel, "true"}};
+  }
+  MERCER_RETURN_IF_ERROR(StoreModel(prepared, trained.model, SaveWitness(trained.witness),
+                                    std::move(labels), outcome));
+  return outcome;
+}
+
+absl::Status TrainingWork::StoreModel(const Prepared& prepared, const Model& model,
+                                      const std::string& witness, Labels labels,
+                                      WorkOutcome& outcome) {
+  const auto put = [this](const std::string& bytes) {
+    return frame_.KeepTrying("cannot store the model yet", kEndlessTries,
+                             [&] { return dependencies_.blobs->Put(bytes); });
+  };
+  // Both wait for the disk at the same time. What does not succeed at once is tried again afterwards.
+  PutBeside early(*frame_.environment().writers, *dependencies_.blobs, witness);
+  MERCER_ASSIGN_OR_RETURN(PinnedBlob model_blob, put(SaveModel(model)));
+  absl::StatusOr<PinnedBlob> witness_blob = early.Get();
+  if (!witness_blob.ok()) {
+    MERCER_ASSIGN_OR_RETURN(witness_blob, put(witness));
+  }
+  NewVersion& version = outcome.versions.emplace_back();
+  version.learner = prepared.plan.recipe.learner;
+  version.model_blob = model_blob.digest();
+  version.model_bytes = model_blob.size();
+  version.witness_blob = witness_blob->digest();
+  version.witness_bytes = witness_blob->size();
+  version.summary = dependencies_.planner->SummarizeModel(
+      {&frame_.job(), &prepared.plan, prepared.data.records,
+       FindWarnings(prepared.plan.recipe, *prepared.data.rows, model)},
+      model);
+  labels.insert(frame_.job().labels.begin(), frame_.job().labels.end());
+  version.labels = std::move(labels);
+  outcome.blobs.push_back(std::move(model_blob));
+  outcome.blobs.push_back(*std::move(witness_blob));
+  return absl::OkStatus();
+}
+
+}  // namespace mercer::server
