@@ -1,6 +1,8 @@
 #include "server/jobs/job_admission.h"
 
+#include <optional>
 #include <random>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -8,6 +10,8 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/training/recipe/recipe_checks.h"
+#include "server/digest/sha256.h"
+#include "server/jobs/job_errors.h"
 #include "server/jobs/job_event.h"
 #include "server/jobs/training_data.h"
 #include "server/storage/refusals.h"
@@ -104,26 +108,94 @@ absl::StatusOr<absl::Duration> EstimateJobTime(const AttemptEnvironment& environ
   return absl::Seconds(seconds);
 }
 
-NewJob MakeJob(const JobSubmission& submission, const std::string& request_digest,
-               const CompleteRequest& complete, const JobEstimate& estimate, absl::Time now) {
+absl::StatusOr<NewJob> AdmitTraining(const AttemptEnvironment& environment,
+                                     const JobSubmission& submission, const JobPlan& plan,
+                                     const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const CompleteRequest complete,
+                          MakeComplete(environment, submission.request, plan, context));
+  MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate,
+                          EstimateJob(environment, complete.plan, context));
+  if (estimate.memory_bytes > environment.options.memory_budget_bytes) {
+    return JobTooLarge(estimate.memory_bytes, environment.options.memory_budget_bytes);
+  }
+  MERCER_RETURN_IF_ERROR(CheckJobData(environment, complete.plan, context));
   NewJob job;
   job.id = MakeJobId();
-  job.caller = submission.caller;
-  job.trace_id = submission.trace_id;
-  job.priority = submission.priority;
   job.request = complete.request;
-  job.request_id = submission.request_id;
-  job.request_digest = request_digest;
   job.learner = complete.plan.recipe.learner;
   job.dataset_ids = complete.plan.dataset_ids;
-  job.labels = submission.labels;
   job.model_name =
       submission.model_name.empty() ? absl::StrCat("model-", job.id) : submission.model_name;
   job.memory_bytes = estimate.memory_bytes;
-  job.now = now;
+  return job;
+}
+
+absl::StatusOr<NewJob> AdmitOther(const AttemptEnvironment& environment, JobAdmitter admit) {
+  MERCER_ASSIGN_OR_RETURN(AdmittedJob admitted, admit());
+  if (admitted.memory_bytes > environment.options.memory_budget_bytes) {
+    return JobTooLarge(admitted.memory_bytes, environment.options.memory_budget_bytes);
+  }
+  NewJob job;
+  job.id = MakeJobId();
+  job.request = std::move(admitted.request);
+  job.dataset_ids = std::move(admitted.dataset_ids);
+  job.memory_bytes = admitted.memory_bytes;
+  return job;
+}
+
+absl::StatusOr<JobCost> EstimateCost(const AttemptEnvironment& environment, MachineRates& rates,
+                                     std::string_view request, const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const JobPlan asked, environment.dependencies.planner->Plan(request));
+  MERCER_ASSIGN_OR_RETURN(CompleteRequest complete,
+                          MakeComplete(environment, request, asked, context));
+  const JobPlan& plan = complete.plan;
+  MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate, EstimateJob(environment, plan, context));
+  MERCER_RETURN_IF_ERROR(CheckJobData(environment, plan, context));
+  const RunningConditions conditions{rates.Get(), plan.num_threads,
+                                     static_cast<size_t>(environment.options.cache_bytes)};
+  MERCER_ASSIGN_OR_RETURN(const absl::Duration time,
+                          EstimateJobTime(environment, plan, conditions, context));
+  return JobCost{estimate.memory_bytes, time, environment.options.memory_budget_bytes,
+                 std::move(complete.request)};
+}
+
+absl::StatusOr<CreatedJob> SubmitJob(const AttemptEnvironment& environment,
+                                     const JobSubmission& submission,
+                                     absl::FunctionRef<bool()> draining,
+                                     absl::FunctionRef<absl::StatusOr<NewJob>()> admit) {
+  JobStore& jobs = environment.dependencies.storage->jobs();
+  // Requests of other kinds may be the same bytes.
+  const std::string digest =
+      submission.kind == JobKind::kTraining
+          ? Sha256Hex(submission.request)
+          : Sha256Hex(absl::StrCat(static_cast<int>(submission.kind), "\n", submission.request));
+  if (!submission.request_id.empty()) {
+    // A retry gets its job also when the data set is gone by now or the server is draining.
+    MERCER_ASSIGN_OR_RETURN(std::optional<JobRecord> earlier,
+                            jobs.FindRequest(submission.caller, submission.request_id, digest));
+    if (earlier.has_value()) {
+      return CreatedJob{*std::move(earlier), false};
+    }
+  }
+  if (draining()) {
+    return ServerDraining();
+  }
+  if (environment.dependencies.disk != nullptr) {
+    MERCER_RETURN_IF_ERROR(environment.dependencies.disk->CheckRoom());
+  }
+  MERCER_ASSIGN_OR_RETURN(NewJob job, admit());
+  job.kind = submission.kind;
+  job.limits = environment.options.queue_limits;
+  job.caller = submission.caller;
+  job.trace_id = submission.trace_id;
+  job.priority = submission.priority;
+  job.request_id = submission.request_id;
+  job.request_digest = digest;
+  job.labels = submission.labels;
+  job.now = environment.dependencies.clock->Now();
   job.event = QueuedEvent(submission.trace_id);
   job.check = submission.check;
-  return job;
+  return jobs.CreateJob(std::move(job));
 }
 
 std::string MakeJobId() {

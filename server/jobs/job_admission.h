@@ -6,10 +6,12 @@
 #include <string>
 #include <string_view>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 
-#include "server/jobs/dataset_cache.h"
+#include "core/training/run/machine_rates.h"
 #include "server/jobs/attempt_environment.h"
+#include "server/jobs/dataset_cache.h"
 #include "server/jobs/job_manager.h"
 
 namespace mercer::server {
@@ -44,9 +46,24 @@ absl::StatusOr<absl::Duration> EstimateJobTime(const AttemptEnvironment& environ
                                                const RunningConditions& conditions,
                                                const RunContext& context);
 
-// The row, with an id of its own. `request_digest` is that of the submission's request.
-NewJob MakeJob(const JobSubmission& submission, const std::string& request_digest,
-               const CompleteRequest& complete, const JobEstimate& estimate, absl::Time now);
+// The row of a training; `plan` is that of its request. Errors: those of Submit.
+absl::StatusOr<NewJob> AdmitTraining(const AttemptEnvironment& environment,
+                                     const JobSubmission& submission, const JobPlan& plan,
+                                     const RunContext& context);
+
+// That of a job of another kind. Errors: those of SubmitOther.
+absl::StatusOr<NewJob> AdmitOther(const AttemptEnvironment& environment, JobAdmitter admit);
+
+// What a training would cost. Errors: those of Submit that are about the request and its data.
+absl::StatusOr<JobCost> EstimateCost(const AttemptEnvironment& environment, MachineRates& rates,
+                                     std::string_view request, const RunContext& context);
+
+// The earlier job of this submission, or a new one of what `admit` answers, once the server takes jobs: `draining` says whether
+// it does not. Fills in what is the same for all kinds. Errors: those of JobManager::Submit.
+absl::StatusOr<CreatedJob> SubmitJob(const AttemptEnvironment& environment,
+                                     const JobSubmission& submission,
+                                     absl::FunctionRef<bool()> draining,
+                                     absl::FunctionRef<absl::StatusOr<NewJob>()> admit);
 
 // 80 random bits in Crockford's alphabet, lower case: no letters that look alike.
 std::string MakeJobId();

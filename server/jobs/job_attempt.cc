@@ -33,11 +33,21 @@ JobAttempt::JobAttempt(const AttemptEnvironment* environment, JobRecord job)
 }
 
 absl::StatusOr<WorkOutcome> JobAttempt::Work() {
+  const auto maker = dependencies_.other_works.find(job().kind);
+  if (job().kind != JobKind::kTraining && maker == dependencies_.other_works.end()) {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            "this version of the server has no jobs of kind ", static_cast<int>(job().kind))),
+        "UNKNOWN_KIND");
+  }
   // The budget may have been lowered since the job was accepted.
   if (job().memory_bytes > environment_.options.memory_budget_bytes) {
     return JobTooLarge(job().memory_bytes, environment_.options.memory_budget_bytes);
   }
-  return TrainingWork(&frame_).Run();
+  if (job().kind == JobKind::kTraining) {
+    return TrainingWork(&frame_).Run();
+  }
+  return maker->second(frame_)->Run();
 }
 
 void JobAttempt::Run() {
@@ -117,6 +127,8 @@ absl::StatusOr<AttemptEnd> JobAttempt::MakeEnd() {
     end.state = JobState::kSucceeded;
     end.reason = AttemptReason::kSucceeded;
     end.versions = outcome_->versions;
+    end.dataset = outcome_->dataset;
+    end.result = outcome_->result;
     end.events = {StateEvent(JobState::kSucceeded)};
   } else {
     MERCER_ASSIGN_OR_RETURN(end, MakeErrorEnd(outcome_.status()));
@@ -167,6 +179,8 @@ absl::Status JobAttempt::StoreEnd() {
     end_->reason = AttemptReason::kCancelled;
     end_->error.reset();
     end_->versions.clear();
+    end_->dataset.reset();
+    end_->result.clear();
     for (const PinnedBlob& blob : outcome_->blobs) {
       unused.push_back(blob.digest());
     }

@@ -18,9 +18,8 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/training/run/machine_rates.h"
-#include "core/training/run/no_model.h"
-#include "server/digest/sha256.h"
 #include "server/jobs/blob_collector.h"
+#include "server/jobs/end_requests.h"
 #include "server/jobs/given_up_jobs.h"
 #include "server/jobs/job_admission.h"
 #include "server/jobs/job_attempt.h"
@@ -44,16 +43,6 @@ constexpr absl::Duration kClaimPause = absl::Seconds(1);
 // refused. Afterwards the next start recovers the jobs.
 constexpr absl::Duration kSettleLimit = absl::Seconds(3);
 constexpr absl::Duration kSettlePause = absl::Milliseconds(100);
-// Between looks at whether memory is free by now, and whether anybody still wants it.
-constexpr absl::Duration kMemoryPause = absl::Milliseconds(50);
-
-absl::Status PauseForMemory(const CancellationToken& cancellation) {
-  if (cancellation.cancelled()) {
-    return absl::CancelledError("cancelled before there was enough memory");
-  }
-  absl::SleepFor(kMemoryPause);
-  return absl::OkStatus();
-}
 
 }  // namespace
 
@@ -63,7 +52,7 @@ class JobManager::Impl {
       : datasets_(dependencies.storage, dependencies.blobs, kKeptDatasetBytes),
         environment_{std::move(options), std::move(dependencies), &datasets_},
         worker_prefix_(absl::StrCat(environment_.options.host, "/", MakeJobId(), "/")),
-        signal_(environment_.options.num_workers) {
+        signal_(num_workers()) {
     environment_.cache =
         std::make_shared<SharedCache>(static_cast<size_t>(environment_.options.cache_bytes));
     environment_.scratch = std::make_unique<JobScratch>(
@@ -75,10 +64,11 @@ class JobManager::Impl {
 
   absl::Status Recover();
   absl::Status StartWorkers();
-  absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission, const RunContext& context);
+  absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission,
+                                    absl::FunctionRef<absl::StatusOr<NewJob>()> admit);
   absl::StatusOr<JobRecord> Cancel(const std::string& job_id, const OwnerCheck& check);
   absl::StatusOr<JobRecord> StopJob(const std::string& job_id, const OwnerCheck& check);
-  absl::StatusOr<JobCost> EstimateCost(std::string_view request, const RunContext& context);
+  MachineRates& rates() { return rates_; }
   void Drain() { Stop(&JobAttempt::Drain); }
   void SetLimits(const JobLimits& limits) {
     environment_.options.max_lost_attempts = limits.max_lost_attempts;
@@ -95,6 +85,15 @@ class JobManager::Impl {
   const AttemptEnvironment& environment() const { return environment_; }
   DatasetCache& datasets() { return datasets_; }
   const JobPlanner& planner() const { return *environment_.dependencies.planner; }
+  // The last one, if it is beyond those of the options, takes no trainings.
+  int num_workers() const {
+    return environment_.options.num_workers +
+           (environment_.dependencies.other_works.empty() ? 0 : 1);
+  }
+  ClaimedJobs JobsOf(int worker) const {
+    return worker < environment_.options.num_workers ? ClaimedJobs::kAll
+                                                     : ClaimedJobs::kAllButTrainings;
+  }
 
  private:
   Storage& storage() const { return *environment_.dependencies.storage; }
@@ -108,8 +107,11 @@ class JobManager::Impl {
   void Work(int worker);
   // Claims the next job; null when there is none to run now. Errors: those of the storage.
   absl::StatusOr<AttemptPointer> Claim(int worker) ABSL_LOCKS_EXCLUDED(claim_mutex_);
-  // Whether shares of so many bytes are a reason why no job was claimed, as far as one can tell.
-  absl::StatusOr<bool> MayKeepMemoryFromJobs(int64_t shared_bytes) const;
+  // The worker is done with the attempt.
+  void Finish(int worker, const JobAttempt& attempt) ABSL_LOCKS_EXCLUDED(claim_mutex_);
+  // Whether so many bytes beside the jobs of all workers are a reason why none of `jobs` was claimed, as far as one can tell.
+  absl::StatusOr<bool> MayKeepMemoryFromJobs(int64_t bytes, ClaimedJobs jobs) const;
+  void SetWaiting(ClaimedJobs jobs, bool waits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(claim_mutex_);
   // Empty while no shares are granted.
   std::optional<MemoryShares::Share> AskForShare(int64_t bytes) ABSL_LOCKS_EXCLUDED(claim_mutex_);
   AttemptPointer Begin(const JobRecord& job) ABSL_LOCKS_EXCLUDED(stop_mutex_);
@@ -121,9 +123,13 @@ class JobManager::Impl {
   AttemptEnvironment environment_;
   const std::string worker_prefix_;
   absl::Mutex claim_mutex_;  // one claim at a time, so that two do not count on the same memory
-  // The last claim found that shares keep memory from the head of the queue, perhaps: no more are granted until a claim
-  // finds a job or no share, so that verifications which overlap without end starve no job.
-  bool shares_closed_ ABSL_GUARDED_BY(claim_mutex_) = false;
+  // The last claim of all kinds, or of those that are no trainings, found that shares, or the job of the worker that takes no
+  // trainings, keep memory from the head of its queue, perhaps: no more shares are granted, and that worker begins no other
+  // job before the head, until a claim finds a job or nothing that keeps memory from it. So neither verifications that overlap
+  // without end nor predictions one after the other starve a job.
+  bool head_waits_ ABSL_GUARDED_BY(claim_mutex_) = false;
+  bool other_head_waits_ ABSL_GUARDED_BY(claim_mutex_) = false;
+  int64_t bytes_beside_ ABSL_GUARDED_BY(claim_mutex_) = 0;  // of the job of that worker
   RunningJobs running_;
   GivenUpJobs given_up_{&environment_};
   MemoryShares shares_;  // asked for under claim_mutex_
@@ -153,7 +159,7 @@ absl::Status JobManager::Impl::StartWorkers() {
 
 void JobManager::Impl::StartThreads() {
   absl::MutexLock lock(&threads_mutex_);
-  for (int i = 0; i < environment_.options.num_workers; ++i) {
+  for (int i = 0; i < num_workers(); ++i) {
     threads_.emplace_back([this, i] { Work(i); });
   }
   if (environment_.options.housekeeping_thread) {
@@ -161,63 +167,19 @@ void JobManager::Impl::StartThreads() {
   }
 }
 
-absl::StatusOr<CreatedJob> JobManager::Impl::Submit(const JobSubmission& submission,
-                                                    const RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(const JobPlan plan, planner().Plan(submission.request));
-  MERCER_RETURN_IF_ERROR(ValidatePlan(environment_.dependencies.find_learner, plan).status());
-  const std::string digest = Sha256Hex(submission.request);
-  if (!submission.request_id.empty()) {
-    // A retry gets its job also when the data set is gone by now or the server is draining.
-    MERCER_ASSIGN_OR_RETURN(
-        std::optional<JobRecord> earlier,
-        storage().jobs().FindRequest(submission.caller, submission.request_id, digest));
-    if (earlier.has_value()) {
-      return CreatedJob{*std::move(earlier), false};
-    }
-  }
-  if (draining()) {
-    return ServerDraining();
-  }
-  if (environment_.dependencies.disk != nullptr) {
-    MERCER_RETURN_IF_ERROR(environment_.dependencies.disk->CheckRoom());
-  }
-  MERCER_ASSIGN_OR_RETURN(const CompleteRequest complete,
-                          MakeComplete(environment_, submission.request, plan, context));
-  MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate,
-                          EstimateJob(environment_, complete.plan, context));
-  if (estimate.memory_bytes > environment_.options.memory_budget_bytes) {
-    return JobTooLarge(estimate.memory_bytes, environment_.options.memory_budget_bytes);
-  }
-  MERCER_RETURN_IF_ERROR(CheckJobData(environment_, complete.plan, context));
-  NewJob job = MakeJob(submission, digest, complete, estimate, clock().Now());
-  job.limits = environment_.options.queue_limits;
-  MERCER_ASSIGN_OR_RETURN(CreatedJob created, storage().jobs().CreateJob(std::move(job)));
+absl::StatusOr<CreatedJob> JobManager::Impl::Submit(
+    const JobSubmission& submission, absl::FunctionRef<absl::StatusOr<NewJob>()> admit) {
+  MERCER_ASSIGN_OR_RETURN(CreatedJob created,
+                          SubmitJob(
+                              environment_, submission, [this] { return draining(); }, admit));
   signal_.Tell();
   return created;
 }
 
-absl::StatusOr<JobCost> JobManager::Impl::EstimateCost(std::string_view request,
-                                                       const RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(const JobPlan asked, planner().Plan(request));
-  MERCER_ASSIGN_OR_RETURN(CompleteRequest complete,
-                          MakeComplete(environment_, request, asked, context));
-  const JobPlan& plan = complete.plan;
-  MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate, EstimateJob(environment_, plan, context));
-  MERCER_RETURN_IF_ERROR(CheckJobData(environment_, plan, context));
-  const RunningConditions conditions{rates_.Get(), plan.num_threads,
-                                     static_cast<size_t>(environment_.options.cache_bytes)};
-  MERCER_ASSIGN_OR_RETURN(const absl::Duration time,
-                          EstimateJobTime(environment_, plan, conditions, context));
-  return JobCost{estimate.memory_bytes, time, environment_.options.memory_budget_bytes,
-                 std::move(complete.request)};
-}
-
 absl::StatusOr<JobRecord> JobManager::Impl::Cancel(const std::string& job_id,
                                                    const OwnerCheck& check) {
-  MERCER_ASSIGN_OR_RETURN(
-      EndedAttempt ended,
-      storage().jobs().CancelJob({job_id, clock().Now(), StateEvent(JobState::kCancelling),
-                                  StateEvent(JobState::kCancelled), check}));
+  MERCER_ASSIGN_OR_RETURN(EndedAttempt ended, storage().jobs().CancelJob(
+                                                  MakeCancelRequest(job_id, clock().Now(), check)));
   signal_.Tell();  // the head of the queue may be another now
   if (const AttemptPointer attempt = running_.Find(job_id); attempt != nullptr) {
     attempt->Cancel();
@@ -232,18 +194,8 @@ absl::StatusOr<JobRecord> JobManager::Impl::Cancel(const std::string& job_id,
 
 absl::StatusOr<JobRecord> JobManager::Impl::StopJob(const std::string& job_id,
                                                     const OwnerCheck& check) {
-  constexpr char kWhy[] = "STOP_REQUESTED";
-  StopRequest request;
-  request.job_id = job_id;
-  request.now = clock().Now();
-  request.queued = StateEvent(JobState::kQueued, kWhy);
-  request.running = StateEvent(JobState::kRunning, kWhy);
-  request.verifying = StateEvent(JobState::kVerifying, kWhy);
-  const absl::Status no_model = NoModelError(StopReason::kStopRequested);
-  request.cancelled = StateEvent(JobState::kCancelled, GetReason(no_model));
-  request.no_model = EncodeError(no_model);
-  request.check = check;
-  MERCER_ASSIGN_OR_RETURN(EndedAttempt stopped, storage().jobs().StopJob(std::move(request)));
+  MERCER_ASSIGN_OR_RETURN(EndedAttempt stopped,
+                          storage().jobs().StopJob(MakeStopRequest(job_id, clock().Now(), check)));
   if (const AttemptPointer attempt = running_.Find(job_id);
       attempt != nullptr && stopped.job.stop_requested) {
     attempt->Stop();
@@ -262,21 +214,32 @@ void JobManager::Impl::Work(int worker) {
         RunSafely("claiming a job", [this, worker] { return Claim(worker); });
     if (attempt.ok() && *attempt != nullptr) {
       (*attempt)->Run();
-      running_.Finish(**attempt);
-      signal_.Tell();  // memory is free
+      Finish(worker, **attempt);
     } else if (!signal_.Wait(generation, attempt.ok() ? absl::InfiniteDuration() : kClaimPause)) {
       return;
     }
   }
 }
 
+void JobManager::Impl::Finish(int worker, const JobAttempt& attempt) {
+  running_.Finish(attempt);
+  if (JobsOf(worker) != ClaimedJobs::kAll) {
+    absl::MutexLock claim_lock(&claim_mutex_);
+    bytes_beside_ = 0;
+  }
+  signal_.Tell();  // memory is free
+}
+
 absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
   absl::MutexLock claim_lock(&claim_mutex_);
-  if (signal_.stopped()) {
+  const ClaimedJobs jobs = JobsOf(worker);
+  const bool takes_all = jobs == ClaimedJobs::kAll;
+  if (signal_.stopped() || (!takes_all && head_waits_)) {
     return nullptr;
   }
   const int64_t shared_bytes = shares_.bytes();
   ClaimRequest request;
+  request.jobs = jobs;
   request.free_memory_bytes =
       environment_.options.memory_budget_bytes - running_.bytes() - shared_bytes;
   request.memory_budget_bytes = environment_.options.memory_budget_bytes;
@@ -291,31 +254,49 @@ absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
   if (!job.has_value()) {
     MERCER_ASSIGN_OR_RETURN(const absl::Time next, storage().jobs().NextReadyTime());
     signal_.SetNextReady(next);
-    MERCER_ASSIGN_OR_RETURN(shares_closed_, MayKeepMemoryFromJobs(shared_bytes));
+    MERCER_ASSIGN_OR_RETURN(
+        const bool waits,
+        MayKeepMemoryFromJobs(shared_bytes + (takes_all ? bytes_beside_ : 0), jobs));
+    SetWaiting(jobs, waits);
     return nullptr;
   }
-  shares_closed_ = false;
+  SetWaiting(jobs, false);
+  bytes_beside_ = takes_all || job->memory_bytes > request.memory_budget_bytes ? bytes_beside_
+                                                                               : job->memory_bytes;
   absl::StatusOr<AttemptPointer> begun = RunSafely(
       "beginning an attempt", [&]() -> absl::StatusOr<AttemptPointer> { return Begin(*job); });
   if (!begun.ok()) {
+    bytes_beside_ = takes_all ? bytes_beside_ : 0;
     given_up_.GiveUp(*job, begun.status());
   }
   return begun;
 }
 
-absl::StatusOr<bool> JobManager::Impl::MayKeepMemoryFromJobs(int64_t shared_bytes) const {
-  if (shared_bytes == 0) {
+void JobManager::Impl::SetWaiting(ClaimedJobs jobs, bool waits) {
+  if (jobs != ClaimedJobs::kAll) {
+    other_head_waits_ = waits;
+  } else if (std::exchange(head_waits_, waits) && !waits) {
+    signal_.Tell();  // the worker that takes no trainings may claim again
+  }
+}
+
+absl::StatusOr<bool> JobManager::Impl::MayKeepMemoryFromJobs(int64_t bytes,
+                                                             ClaimedJobs jobs_claimed) const {
+  if (bytes == 0) {
     return false;
   }
   JobFilter queued;
   queued.states = {JobState::kQueued};
+  if (jobs_claimed != ClaimedJobs::kAll) {
+    queued.kinds = {JobKind::kPrediction, JobKind::kEvaluation, JobKind::kVerification};
+  }
   MERCER_ASSIGN_OR_RETURN(const Page<JobRecord> jobs, storage().jobs().ListJobs(queued, {1, ""}));
   return !jobs.items.empty();
 }
 
 std::optional<MemoryShares::Share> JobManager::Impl::AskForShare(int64_t bytes) {
   absl::MutexLock claim_lock(&claim_mutex_);
-  if (shares_closed_ && !signal_.stopped()) {
+  if ((head_waits_ || other_head_waits_) && !signal_.stopped()) {
     return std::nullopt;
   }
   return shares_.Ask(bytes);  // every job is running by now, or will count the share
@@ -445,7 +426,18 @@ absl::Status JobManager::StartWorkers() { return impl_->StartWorkers(); }
 
 absl::StatusOr<CreatedJob> JobManager::Submit(const JobSubmission& submission,
                                               const CancellationToken& cancellation) {
-  return impl_->Submit(submission, RunContext(cancellation, 1, nullptr));
+  const AttemptEnvironment& environment = impl_->environment();
+  // A request that is wrong in itself is refused also when it repeats one.
+  MERCER_ASSIGN_OR_RETURN(const JobPlan plan, impl_->planner().Plan(submission.request));
+  MERCER_RETURN_IF_ERROR(ValidatePlan(environment.dependencies.find_learner, plan).status());
+  const RunContext context(cancellation, 1, nullptr);
+  return impl_->Submit(submission,
+                       [&] { return AdmitTraining(environment, submission, plan, context); });
+}
+
+absl::StatusOr<CreatedJob> JobManager::SubmitOther(const JobSubmission& submission,
+                                                   JobAdmitter admit) {
+  return impl_->Submit(submission, [&] { return AdmitOther(impl_->environment(), admit); });
 }
 
 absl::StatusOr<JobRecord> JobManager::Cancel(const std::string& job_id, const OwnerCheck& check) {
@@ -458,7 +450,8 @@ absl::StatusOr<JobRecord> JobManager::Stop(const std::string& job_id, const Owne
 
 absl::StatusOr<JobCost> JobManager::Estimate(std::string_view request,
                                              const CancellationToken& cancellation) {
-  return impl_->EstimateCost(request, RunContext(cancellation, 1, nullptr));
+  return EstimateCost(impl_->environment(), impl_->rates(), request,
+                      RunContext(cancellation, 1, nullptr));
 }
 
 absl::StatusOr<std::shared_ptr<const Dataset>> JobManager::OpenDataset(
@@ -475,6 +468,13 @@ absl::StatusOr<Certificate> JobManager::Verify(const StoredModel& stored,
   return VerifyStoredModel(
       impl_->environment(), stored,
       [&](int64_t bytes) { return impl_->TakeMemory(bytes, cancellation); }, cancellation);
+}
+
+absl::StatusOr<int64_t> JobManager::VerificationBytes(const StoredModel& stored,
+                                                      const CancellationToken& cancellation) {
+  MERCER_ASSIGN_OR_RETURN(const PreparedVerification prepared,
+                          PrepareVerification(impl_->environment(), stored, cancellation));
+  return prepared.choice.memory_bytes;
 }
 
 void JobManager::Drain() { impl_->Drain(); }

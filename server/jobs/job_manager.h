@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -58,6 +60,11 @@ struct JobManagerOptions {
   bool housekeeping_thread = true;
 };
 
+class AttemptFrame;  // attempt_frame.h
+class JobWork;       // job_work.h
+// The frame outlives the work.
+using JobWorkMaker = std::function<std::unique_ptr<JobWork>(AttemptFrame& frame)>;
+
 // All must outlive the manager.
 struct JobManagerDependencies {
   Storage* storage = nullptr;
@@ -65,6 +72,9 @@ struct JobManagerDependencies {
   const JobPlanner* planner = nullptr;
   LearnerLookup find_learner;
   Clock* clock = nullptr;
+  // Of the kinds that are no trainings. With any, one worker more than num_workers takes jobs of these kinds alone, so that
+  // they do not wait for the end of trainings that have all others.
+  std::map<JobKind, JobWorkMaker> other_works = {};
   const DiskGuard* disk = nullptr;      // may be null: jobs are taken however full the disk is
   CrashNotes* crash_notes = nullptr;    // may be null: a crash of the process is blamed on no job
   JobObserver* observer = nullptr;      // may be null; told of the time that attempts take
@@ -82,15 +92,25 @@ struct JobLimits {
 };
 
 struct JobSubmission {
-  std::string request;     // what JobPlanner::Plan reads; equal content must be equal bytes
+  JobKind kind = JobKind::kTraining;
+  std::string request;  // trainings: what JobPlanner::Plan reads; equal content must be equal bytes
   std::string request_id;  // may be empty
-  std::string model_name;  // empty: "model-" and the job's id
+  std::string model_name;  // trainings alone; empty: "model-" and the job's id
   std::string caller;      // who owns it, and whose quota and turn it takes; may be empty
   std::string trace_id;    // of the call; may be empty
   int32_t priority = 0;
   Labels labels;
   OwnerCheck check = nullptr;  // of NewJob
 };
+
+// What a job of another kind than a training is stored with.
+struct AdmittedJob {
+  std::string request;  // that the work reads: names resolved, defaults written out
+  std::vector<std::string> dataset_ids;
+  int64_t memory_bytes = 0;
+};
+// Looks at what the request names, and refuses what the work would fail on.
+using JobAdmitter = absl::FunctionRef<absl::StatusOr<AdmittedJob>()>;
 
 struct JobEstimate {
   int64_t memory_bytes = 0;
@@ -134,6 +154,9 @@ class JobManager {
   absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission,
                                     const CancellationToken& cancellation = CancellationToken());
 
+  // The same of a job of another kind, which `admit` is asked for unless the submission repeats an earlier one.
+  absl::StatusOr<CreatedJob> SubmitOther(const JobSubmission& submission, JobAdmitter admit);
+
   // Errors: kNotFound, kFailedPrecondition (reason JOB_IS_FINAL), those of `check`, which is asked of the job's caller. A
   // running job ends soon after; its state says CANCELLING at once.
   absl::StatusOr<JobRecord> Cancel(const std::string& job_id, const OwnerCheck& check = nullptr);
@@ -156,6 +179,10 @@ class JobManager {
   // later; and while the memory of verifications keeps a queued job from its turn. Errors: those of VerifyStoredModel.
   absl::StatusOr<Certificate> Verify(const StoredModel& stored,
                                      const CancellationToken& cancellation);
+
+  // What Verify would take. Errors: those of VerifyStoredModel.
+  absl::StatusOr<int64_t> VerificationBytes(const StoredModel& stored,
+                                            const CancellationToken& cancellation);
 
   // Refuses new jobs, checkpoints the running ones, sends them back to the queue, stops the
   // workers. Idempotent.

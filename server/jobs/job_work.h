@@ -15,6 +15,8 @@ namespace mercer::server {
 // What work that has succeeded leaves for the attempt's end.
 struct WorkOutcome {
   std::vector<NewVersion> versions;      // of a training; the last is the best
+  std::optional<DatasetRecord> dataset;  // a new one
+  std::string result;
   std::vector<PinnedBlob> blobs;  // that they name; not collected while they are here
 };
 

@@ -3,6 +3,9 @@
 #include <iterator>
 #include <numeric>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
 namespace mercer::server {
 
 MemoryShares::Share MemoryShares::Ask(int64_t bytes) {
@@ -25,6 +28,14 @@ void MemoryShares::GiveBack(Share share) {
 int64_t MemoryShares::bytes() const {
   absl::MutexLock lock(&mutex_);
   return std::accumulate(shares_.begin(), shares_.end(), int64_t{0});
+}
+
+absl::Status PauseForMemory(const CancellationToken& cancellation) {
+  if (cancellation.cancelled()) {
+    return absl::CancelledError("cancelled before there was enough memory");
+  }
+  absl::SleepFor(absl::Milliseconds(50));
+  return absl::OkStatus();
 }
 
 }  // namespace mercer::server

@@ -5,7 +5,10 @@
 #include <list>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+
+#include "core/base/process/cancellation.h"
 
 namespace mercer::server {
 
@@ -28,5 +31,8 @@ class MemoryShares {
   mutable absl::Mutex mutex_;
   std::list<int64_t> shares_ ABSL_GUARDED_BY(mutex_);  // oldest first
 };
+
+// Waits a moment for memory to become free. Errors: kCancelled, when nobody wants it any more.
+absl::Status PauseForMemory(const CancellationToken& cancellation);
 
 }  // namespace mercer::server

@@ -46,20 +46,20 @@ std::shared_ptr<SharedCache> CacheOfVerification(int64_t most_bytes, int64_t est
 
 }  // namespace
 
-absl::StatusOr<Certificate> VerifyStoredModel(const AttemptEnvironment& environment,
-                                              const StoredModel& stored,
-                                              const MemoryKeeper& take_memory,
-                                              const CancellationToken& cancellation) {
+absl::StatusOr<PreparedVerification> PrepareVerification(const AttemptEnvironment& environment,
+                                                         const StoredModel& stored,
+                                                         const CancellationToken& cancellation) {
   const JobManagerDependencies& dependencies = environment.dependencies;
-  MERCER_ASSIGN_OR_RETURN(const JobPlan plan, dependencies.planner->Plan(stored.request));
-  const LearnerEntry* const entry = dependencies.find_learner(plan.recipe.learner);
-  if (entry == nullptr) {
+  PreparedVerification prepared;
+  MERCER_ASSIGN_OR_RETURN(prepared.plan, dependencies.planner->Plan(stored.request));
+  const JobPlan& plan = prepared.plan;
+  prepared.entry = dependencies.find_learner(plan.recipe.learner);
+  if (prepared.entry == nullptr) {
     return WithReason(absl::FailedPreconditionError(absl::StrCat(
                           "this version of the server has no learner '", plan.recipe.learner, "'")),
                       "UNKNOWN_LEARNER", {{"learner", plan.recipe.learner}});
   }
-  RunContext planning(cancellation, plan.num_threads, nullptr);
-  std::vector<NamedContent> contents;
+  const RunContext planning(cancellation, plan.num_threads, nullptr);
   if (stored.dataset_blobs.size() != plan.dataset_ids.size()) {
     return absl::DataLossError("the model's lineage does not name the data of its request");
   }
@@ -67,23 +67,40 @@ absl::StatusOr<Certificate> VerifyStoredModel(const AttemptEnvironment& environm
     const BlobDigest& blob = stored.dataset_blobs[i];
     MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> rows,
                             OpenBlob(environment, blob, cancellation));
-    contents.push_back({plan.dataset_ids[i], blob, std::move(rows)});
+    prepared.contents.push_back({plan.dataset_ids[i], blob, std::move(rows)});
   }
-  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape, ShapeOfContents(contents));
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape,
+                          ShapeOfContents(prepared.contents));
   // A training verifies what it has found, so its estimate holds for that alone.
-  MERCER_ASSIGN_OR_RETURN(
-      const ScratchChoice choice,
-      environment.scratch->Choose(*entry, plan.recipe, *shape,
-                                  environment.options.memory_budget_bytes, planning));
-  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const void> memory,
-                          take_memory(choice.memory_bytes));
-  RunContext context(cancellation, plan.num_threads,
+  MERCER_ASSIGN_OR_RETURN(prepared.choice, environment.scratch->Choose(
+                                               *prepared.entry, plan.recipe, *shape,
+                                               environment.options.memory_budget_bytes, planning));
+  return prepared;
+}
+
+absl::StatusOr<Certificate> RunVerification(const AttemptEnvironment& environment,
+                                            const StoredModel& stored,
+                                            const PreparedVerification& prepared,
+                                            const CancellationToken& cancellation) {
+  const ScratchChoice& choice = prepared.choice;
+  RunContext context(cancellation, prepared.plan.num_threads,
                      CacheOfVerification(environment.options.cache_bytes, choice.memory_bytes));
-  MERCER_ASSIGN_OR_RETURN(const TrainingData data, JoinContents(contents, context));
+  MERCER_ASSIGN_OR_RETURN(const TrainingData data, JoinContents(prepared.contents, context));
   context.set_scratch(choice.space);
-  const RecipeRun run{entry, &plan.recipe, data.rows.get(), data.digest,
+  const RecipeRun run{prepared.entry, &prepared.plan.recipe, data.rows.get(), data.digest,
                       environment.options.code_version};
   return VerifyModel(run, *stored.model, *stored.witness, context);
+}
+
+absl::StatusOr<Certificate> VerifyStoredModel(const AttemptEnvironment& environment,
+                                              const StoredModel& stored,
+                                              const MemoryKeeper& take_memory,
+                                              const CancellationToken& cancellation) {
+  MERCER_ASSIGN_OR_RETURN(const PreparedVerification prepared,
+                          PrepareVerification(environment, stored, cancellation));
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const void> memory,
+                          take_memory(prepared.choice.memory_bytes));
+  return RunVerification(environment, stored, prepared, cancellation);
 }
 
 }  // namespace mercer::server

@@ -11,6 +11,7 @@
 #include "core/training/model/model.h"
 #include "core/training/model/witness.h"
 #include "server/jobs/attempt_environment.h"
+#include "server/jobs/training_data.h"
 #include "server/storage/records.h"
 
 namespace mercer::server {
@@ -27,6 +28,22 @@ struct StoredModel {
 // Waits until so many bytes of the memory budget are free and keeps them while the result lives.
 // Errors: kCancelled, kResourceExhausted (reason JOB_TOO_LARGE).
 using MemoryKeeper = std::function<absl::StatusOr<std::shared_ptr<const void>>(int64_t bytes)>;
+
+// What a verification reads, and the memory that it takes.
+struct PreparedVerification {
+  JobPlan plan;
+  const LearnerEntry* entry = nullptr;
+  std::vector<NamedContent> contents;
+  ScratchChoice choice;
+};
+// Errors: those of VerifyStoredModel.
+absl::StatusOr<PreparedVerification> PrepareVerification(const AttemptEnvironment& environment,
+                                                         const StoredModel& stored,
+                                                         const CancellationToken& cancellation);
+absl::StatusOr<Certificate> RunVerification(const AttemptEnvironment& environment,
+                                            const StoredModel& stored,
+                                            const PreparedVerification& prepared,
+                                            const CancellationToken& cancellation);
 
 // Any data set of the same content does. Everything is computed anew: what trainings left in the
 // cache of `environment` is not read. Errors: kFailedPrecondition (reason DATASET_GONE; those of

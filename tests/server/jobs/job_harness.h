@@ -5,6 +5,7 @@
 #include <atomic>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <memory>
 #include <new>
 #include <optional>
@@ -196,6 +197,7 @@ class JobManagerFixture : public ::testing::Test {
     dependencies.crash_notes = crash_notes_.get();
     dependencies.observer = job_observer_;
     dependencies.log = log_;
+    dependencies.other_works = other_works_;
     manager_ = std::make_unique<JobManager>(options_, dependencies);
     const absl::Status started = manager_->Start();
     ASSERT_TRUE(started.ok()) << started;
@@ -370,6 +372,7 @@ class JobManagerFixture : public ::testing::Test {
   StorageFailures failures_;
   ThreadPool executor_{2};
   JobObserver* job_observer_ = nullptr;
+  std::map<JobKind, JobWorkMaker> other_works_;
   JobManagerOptions options_;
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<BlobStore> blobs_;

@@ -1,0 +1,29 @@
+#include "server/jobs/storage_quota.h"
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+
+namespace mercer::server {
+
+absl::Status CheckStoredBytes(DatasetStore& datasets, const DatasetRecord& record,
+                              int64_t max_stored_bytes) {
+  if (max_stored_bytes == 0) {
+    return absl::OkStatus();
+  }
+  MERCER_ASSIGN_OR_RETURN(const int64_t stored, datasets.StoredBytes(record.blob));
+  if (record.size_bytes <= max_stored_bytes - stored) {
+    return absl::OkStatus();
+  }
+  return WithReason(
+      absl::ResourceExhaustedError(absl::StrCat(
+          "the data set needs ", record.size_bytes, " bytes, the others have ", stored,
+          ", and all together may have ", max_stored_bytes, " (mercer-server --max-stored-bytes)")),
+      "STORAGE_QUOTA_EXCEEDED",
+      {{"needed_bytes", absl::StrCat(record.size_bytes)},
+       {"used_bytes", absl::StrCat(stored)},
+       {"limit_bytes", absl::StrCat(max_stored_bytes)}});
+}
+
+}  // namespace mercer::server

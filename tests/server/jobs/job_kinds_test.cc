@@ -1,0 +1,275 @@
+// Jobs of other kinds than trainings: who runs them, and what becomes of their attempts.
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/jobs/attempt_frame.h"
+#include "server/jobs/job_work.h"
+#include "tests/server/jobs/job_harness.h"
+
+namespace mercer::server {
+namespace {
+
+using ::testing::ElementsAre;
+
+// Lasts until it is let go or interrupted; then a data set and a result.
+class HeldWork final : public JobWork {
+ public:
+  using Hold = std::function<absl::Status(AttemptFrame&)>;
+  HeldWork(AttemptFrame& frame, Hold hold) : frame_(frame), hold_(std::move(hold)) {}
+
+  absl::StatusOr<WorkOutcome> Run() override {
+    if (frame_.job().attempt > 1) {
+      frame_.TellResumed(0, "begun anew");
+    }
+    MERCER_RETURN_IF_ERROR(hold_(frame_));
+    MERCER_ASSIGN_OR_RETURN(PinnedBlob blob,
+                            frame_.dependencies().blobs->Put("rows of " + frame_.job().id));
+    WorkOutcome outcome;
+    outcome.dataset.emplace();
+    outcome.dataset->id = "of-" + frame_.job().id;
+    outcome.dataset->blob = blob.digest();
+    outcome.result = "result of " + frame_.job().request;
+    outcome.blobs.push_back(std::move(blob));
+    return outcome;
+  }
+
+ private:
+  AttemptFrame& frame_;
+  const Hold hold_;
+};
+
+class JobKindsTest : public JobManagerFixture {
+ protected:
+  void SetUp() override {
+    JobManagerFixture::SetUp();
+    other_works_[JobKind::kPrediction] = [this](AttemptFrame& frame) {
+      return std::make_unique<HeldWork>(frame, [this](AttemptFrame& held) { return Hold(held); });
+    };
+  }
+  void TearDown() override {
+    LetGo();
+    JobManagerFixture::TearDown();
+  }
+  absl::Status Hold(AttemptFrame& frame) {
+    absl::MutexLock lock(&mutex_);
+    begun_.insert(frame.job().id);
+    if (!watched_.empty()) {
+      states_then_[frame.job().id] = Job(watched_).state;
+    }
+    while (!let_go_ && !frame.token().cancelled() && !frame.interruption()->stop_requested()) {
+      mutex_.AwaitWithTimeout(absl::Condition(&let_go_), absl::Milliseconds(1));
+    }
+    if (frame.token().cancelled()) {
+      return absl::CancelledError();
+    }
+    if (frame.interruption()->stop_requested()) {
+      return WithReason(absl::FailedPreconditionError("stopped"), "NO_MODEL");
+    }
+    return std::exchange(failure_, absl::OkStatus());
+  }
+  void LetGo() {
+    absl::MutexLock lock(&mutex_);
+    let_go_ = true;
+  }
+  void FailOnce(absl::Status status) {
+    absl::MutexLock lock(&mutex_);
+    failure_ = std::move(status);
+  }
+  bool Begun(const std::string& id) {
+    absl::MutexLock lock(&mutex_);
+    return begun_.contains(id);
+  }
+  void WaitUntilBegun(const std::string& id) {
+    while (!Begun(id)) {
+      std::this_thread::yield();
+    }
+  }
+  JobSubmission Prediction(const std::string& request = "predict") {
+    JobSubmission submission;
+    submission.kind = JobKind::kPrediction;
+    submission.request = request;
+    return submission;
+  }
+  absl::StatusOr<CreatedJob> TryToSubmit(const JobSubmission& submission, int64_t memory = 1000) {
+    return manager_->SubmitOther(submission, [&]() -> absl::StatusOr<AdmittedJob> {
+      ++admissions_;
+      return AdmittedJob{submission.request + ", resolved", {"data"}, memory};
+    });
+  }
+  std::string SubmitPrediction(int64_t memory = 1000) {
+    const auto created = TryToSubmit(Prediction(), memory);
+    EXPECT_TRUE(created.ok()) << created.status();
+    return created.ok() ? created->job.id : "";
+  }
+
+  absl::Mutex mutex_;
+  bool let_go_ ABSL_GUARDED_BY(mutex_) = false;
+  std::set<std::string> begun_ ABSL_GUARDED_BY(mutex_);
+  std::string watched_ ABSL_GUARDED_BY(mutex_);  // a job, whose states when others begin are kept
+  std::map<std::string, JobState> states_then_ ABSL_GUARDED_BY(mutex_);
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  int admissions_ = 0;
+};
+
+TEST_F(JobKindsTest, SuccessStoresDataSetAndResult) {
+  LetGo();
+  StartManager();
+  const std::string id = SubmitPrediction();
+  manager_->WaitUntilIdle();
+  const JobRecord job = Job(id);
+  EXPECT_EQ(job.state, JobState::kSucceeded);
+  EXPECT_EQ(job.kind, JobKind::kPrediction);
+  EXPECT_EQ(job.result, "result of predict, resolved");
+  const auto dataset = storage_->datasets().GetDataset("of-" + id);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_TRUE(blobs_->Read(dataset->blob).ok());
+}
+
+TEST_F(JobKindsTest, RunsBesideTrainingsThatHaveAllWorkers) {
+  options_.num_workers = 1;
+  StartManager();
+  control_.Allow(0);
+  const std::string training = Submit(Steps(2));
+  control_.WaitUntilAsked(1);
+  const std::string waiting = Submit(Steps(2));
+  LetGo();
+  const std::string id = SubmitPrediction();
+  while (Job(id).state != JobState::kSucceeded) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(Job(training).state, JobState::kRunning);
+  EXPECT_EQ(Job(waiting).state, JobState::kQueued);  // the other worker takes no trainings
+  control_.AllowAll();
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(waiting).state, JobState::kSucceeded);
+}
+
+TEST_F(JobKindsTest, ChainOfThemStarvesNoTrainingOfMemory) {
+  options_.num_workers = 1;
+  StartManager();
+  const int64_t training_bytes = Job(Submit(Steps(2))).memory_bytes;
+  manager_->WaitUntilIdle();
+  manager_.reset();
+  options_.memory_budget_bytes = training_bytes;
+  StartManager();
+  control_.Allow(0);
+  const std::string running = Submit(Steps(2));
+  control_.WaitUntilAsked(3);  // two of the first training
+  const std::string big = Submit(Steps(2));
+  {
+    absl::MutexLock lock(&mutex_);
+    watched_ = big;
+  }
+  // One at a time fits. As soon as the first training has ended either `big` begins, or one prediction before it.
+  std::vector<std::string> predictions;
+  for (int i = 0; i < 4; ++i) {
+    predictions.push_back(SubmitPrediction(training_bytes));
+  }
+  LetGo();
+  control_.AllowAll();
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(running).state, JobState::kSucceeded);
+  EXPECT_EQ(Job(big).state, JobState::kSucceeded);
+  int before = 0;
+  absl::MutexLock lock(&mutex_);
+  for (const std::string& id : predictions) {
+    EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+    before += states_then_[id] == JobState::kQueued ? 1 : 0;
+  }
+  EXPECT_LE(before, 1);
+}
+
+TEST_F(JobKindsTest, CancelEndsThemAndKeepsNothing) {
+  StartManager();
+  const std::string id = SubmitPrediction();
+  WaitUntilBegun(id);
+  ASSERT_TRUE(manager_->Cancel(id).ok());
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kCancelled);
+  EXPECT_TRUE(absl::IsNotFound(storage_->datasets().GetDataset("of-" + id).status()));
+}
+
+TEST_F(JobKindsTest, StopCancelsThemForWantOfAnythingToKeep) {
+  StartManager();
+  const std::string id = SubmitPrediction();
+  WaitUntilBegun(id);
+  ASSERT_TRUE(manager_->Stop(id).ok());
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kCancelled);
+  EXPECT_EQ(GetReason(DecodeError(*Job(id).error)), "NO_MODEL");
+}
+
+TEST_F(JobKindsTest, FullDiskSendsThemBackToTheQueue) {
+  FailOnce(WithReason(absl::ResourceExhaustedError("no space"), "DISK_FULL"));
+  LetGo();
+  StartManager();
+  const std::string id = SubmitPrediction();
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kQueued);
+  clock_.Advance(absl::Minutes(1));
+  manager_->RunHousekeeping();
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+  EXPECT_THAT(Reasons(id), ElementsAre(AttemptReason::kRetry, AttemptReason::kSucceeded));
+}
+
+TEST_F(JobKindsTest, CrashAndDrainLeadToAnotherAttempt) {
+  StartManager();
+  const std::string id = SubmitPrediction();
+  WaitUntilBegun(id);
+  CrashAndRestart();
+  while (Job(id).attempt < 2) {
+    std::this_thread::yield();
+  }
+  manager_->Drain();
+  EXPECT_EQ(Job(id).state, JobState::kQueued);
+  LetGo();
+  CloseAll();
+  OpenStores();
+  StartManager();
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+  EXPECT_THAT(Reasons(id), ElementsAre(AttemptReason::kWorkerLost, AttemptReason::kDrained,
+                                       AttemptReason::kSucceeded));
+}
+
+TEST_F(JobKindsTest, RepeatedSubmissionGetsTheSameJob) {
+  LetGo();
+  StartManager();
+  JobSubmission submission = Prediction();
+  submission.request_id = "again";
+  const auto first = TryToSubmit(submission);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_TRUE(first->created);
+  const auto again = TryToSubmit(submission);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_FALSE(again->created);
+  EXPECT_EQ(again->job.id, first->job.id);
+  EXPECT_EQ(admissions_, 1);
+  submission.kind = JobKind::kEvaluation;
+  EXPECT_EQ(GetReason(TryToSubmit(submission).status()), "REQUEST_ID_REUSED");
+}
+
+TEST_F(JobKindsTest, KindsThatTheServerDoesNotKnowFail) {
+  StartManager();
+  JobSubmission submission = Prediction();
+  submission.kind = JobKind::kVerification;
+  const auto created = TryToSubmit(submission);
+  ASSERT_TRUE(created.ok()) << created.status();
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(ErrorReason(created->job.id), "UNKNOWN_KIND");
+}
+
+TEST_F(JobKindsTest, TooLargeOnesAreRefused) {
+  StartManager();
+  const auto created = TryToSubmit(Prediction(), options_.memory_budget_bytes + 1);
+  EXPECT_EQ(GetReason(created.status()), "JOB_TOO_LARGE");
+}
+
+}  // namespace
+}  // namespace mercer::server
