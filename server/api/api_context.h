@@ -7,6 +7,7 @@
 #include "core/training/contract/learner.h"
 #include "mercer/v1/server_service.pb.h"
 #include "server/jobs/job_manager.h"
+#include "server/prediction/model_jobs.h"
 #include "server/uploads/dataset_context.h"
 #include "server/watching/job_feed.h"
 #include "server/watching/progress_hub.h"
@@ -18,6 +19,7 @@ struct ApiContext : DatasetContext {
   JobManager* jobs = nullptr;
   ProgressHub* hub = nullptr;
   JobFeed* feed = nullptr;
+  const ModelJobContext* model_jobs = nullptr;
   std::vector<const LearnerEntry*> learners;
   v1::ServerInfo about;       // what stays as long as the server runs
   std::string backup_folder;  // for the copy of the database while a backup is made; exists

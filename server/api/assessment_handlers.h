@@ -1,4 +1,4 @@
-// How good a stored model is: EvaluateModel and VerifyModel, without gRPC.
+// How good a stored model is: EvaluateModel and VerifyModel, at once or as jobs, without gRPC.
 #pragma once
 
 #include <memory>
@@ -10,6 +10,7 @@
 #include "server/api/api_context.h"
 #include "server/budget/budget.h"
 #include "server/prediction/model_cache.h"
+#include "server/rpc/rpc.h"
 
 namespace mercer::server {
 
@@ -23,12 +24,15 @@ class AssessmentHandlers {
       const v1::EvaluateModelRequest& request, const CancellationToken& cancellation) const;
   absl::StatusOr<v1::VerifyModelResponse> VerifyModel(const v1::VerifyModelRequest& request,
                                                       const CancellationToken& cancellation) const;
+  // The same as jobs.
+  absl::StatusOr<v1::Job> StartEvaluation(const v1::EvaluateModelRequest& request,
+                                          const CallInfo& info,
+                                          const CancellationToken& cancellation) const;
+  absl::StatusOr<v1::Job> StartVerification(const v1::VerifyModelRequest& request,
+                                            const CallInfo& info,
+                                            const CancellationToken& cancellation) const;
 
  private:
-  // The stored bytes, mapped. Errors: kNotFound, kDataLoss.
-  absl::StatusOr<std::unique_ptr<MappedFile>> ReadModelFile(const VersionRecord& record) const;
-  absl::StatusOr<std::unique_ptr<MappedFile>> ReadWitnessFile(const VersionRecord& record) const;
-
   const ApiContext& context_;
   ModelCache& cache_;
   // All evaluations together keep within limits.dataset_bytes.

@@ -138,6 +138,18 @@ class ModelRpcs final : public RpcService {
         [this](const auto& request, const CancellationToken& cancellation) {
           return assessments_.VerifyModel(request, cancellation);
         });
+    LongUnary<v1::EvaluateModelRequest>(
+        "ModelService/StartEvaluation", *environment.submission,
+        [this](const auto& request, const CallInfo& info, const CancellationToken& cancellation) {
+          return assessments_.StartEvaluation(request, info, cancellation);
+        },
+        AtDrain::kGoOn);
+    LongUnary<v1::VerifyModelRequest>(
+        "ModelService/StartVerification", *environment.submission,
+        [this](const auto& request, const CallInfo& info, const CancellationToken& cancellation) {
+          return assessments_.StartVerification(request, info, cancellation);
+        },
+        AtDrain::kGoOn);
     Stream("ModelService/ExportModel",
            [this](CallRecord call, grpc::CallbackServerContext* client) -> ServerCall* {
              return new ExportCall(environment_, handlers_, std::move(call), client);

@@ -7,6 +7,8 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "server/api/job_starter.h"
+#include "server/prediction/model_jobs.h"
 #include "server/prediction/model_lookup.h"
 #include "server/prediction/prediction_work.h"
 #include "server/translation/answer_size.h"
@@ -22,15 +24,6 @@ constexpr size_t kMostBytesOfJoiningCall = size_t{1} << 16;
 
 // Rows of a stored data set that are answered by one message of PredictStream, if it can hold them.
 constexpr Index kBatchRows = 4096;
-
-absl::Status RefuseProbabilities(bool asked, const std::string& model) {
-  if (!asked) {
-    return absl::OkStatus();
-  }
-  return WithReason(
-      absl::FailedPreconditionError("the model is not calibrated, so it has no probabilities"),
-      "NOT_CALIBRATED", {{"resource_type", "model"}, {"resource_name", model}});
-}
 
 absl::Status CheckInput(const v1::PredictRequest& request) {
   FieldViolations violations;
@@ -123,13 +116,8 @@ absl::StatusOr<std::shared_ptr<const LoadedModel>> PredictionHandlers::Open(
 
 absl::StatusOr<std::shared_ptr<const Dataset>> PredictionHandlers::OpenDataset(
     const std::string& name, std::string_view field, const CancellationToken& cancellation) const {
-  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseDatasetName(name, field));
-  absl::StatusOr<std::shared_ptr<const Dataset>> dataset =
-      context_.jobs->OpenDataset(id, cancellation);
-  if (absl::IsNotFound(dataset.status())) {
-    return ResourceNotFound("data set", name);
-  }
-  return dataset;
+  MERCER_RETURN_IF_ERROR(ParseDatasetName(name, field).status());
+  return OpenNamedDataset(*context_.jobs, name, cancellation);
 }
 
 absl::StatusOr<v1::PredictResponse> PredictionHandlers::PredictDataset(
@@ -181,6 +169,20 @@ absl::StatusOr<v1::PredictResponse> PredictionHandlers::Predict(
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
                           OpenDataset(request.dataset(), "dataset", cancellation));
   return PredictDataset(model, header, *dataset, cancellation);
+}
+
+absl::StatusOr<v1::Job> PredictionHandlers::StartPrediction(
+    const v1::PredictDatasetRequest& request, const CallInfo& info,
+    const CancellationToken& cancellation) const {
+  FieldViolations violations;
+  CheckDisplayName(request.display_name(), violations);
+  FieldViolations labels;
+  CheckLabels(request.dataset_labels(), labels);
+  for (const FieldViolation& violation : GetFieldViolations(labels.ToStatus())) {
+    violations.Add("dataset_labels", violation.description);
+  }
+  return StartJob(*context_.jobs, JobKind::kPrediction, request, info, std::move(violations),
+                  [&] { return AdmitPrediction(*context_.model_jobs, request, cancellation); });
 }
 
 absl::StatusOr<v1::ListPredictionStatisticsResponse> PredictionHandlers::ListStatistics(

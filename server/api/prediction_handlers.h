@@ -9,6 +9,7 @@
 #include "mercer/v1/prediction_service.pb.h"
 #include "server/api/api_context.h"
 #include "server/prediction/model_cache.h"
+#include "server/rpc/rpc.h"
 
 namespace mercer::server {
 
@@ -45,6 +46,9 @@ class PredictionHandlers {
                                                      const v1::PredictHeader& header,
                                                      const Dataset& dataset,
                                                      const CancellationToken& cancellation) const;
+  absl::StatusOr<v1::Job> StartPrediction(
+      const v1::PredictDatasetRequest& request, const CallInfo& info,
+      const CancellationToken& cancellation = CancellationToken()) const;
   absl::StatusOr<v1::ListPredictionStatisticsResponse> ListStatistics(
       const v1::ListPredictionStatisticsRequest& request) const;
   absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(

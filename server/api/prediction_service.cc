@@ -327,6 +327,12 @@ class PredictionRpcs final : public RpcService {
            [this](CallRecord call, grpc::CallbackServerContext* client) -> ServerCall* {
              return new PredictStreamCall(environment_, handlers_, std::move(call), client);
            });
+    LongUnary<v1::PredictDatasetRequest>(
+        "PredictionService/PredictDataset", *environment.submission,
+        [this](const auto& request, const CallInfo& info, const CancellationToken& cancellation) {
+          return handlers_.StartPrediction(request, info, cancellation);
+        },
+        AtDrain::kGoOn);
     Unary<v1::ListPredictionStatisticsRequest>(
         "PredictionService/ListPredictionStatistics", *environment.io,
         [this](const auto& request) { return handlers_.ListStatistics(request); });

@@ -82,6 +82,21 @@ absl::StatusOr<JobFilter> ReadJobFilter(
   return filter;
 }
 
+absl::StatusOr<std::vector<JobKind>> ReadJobKinds(
+    const google::protobuf::RepeatedField<int>& kinds) {
+  std::vector<JobKind> result;
+  FieldViolations violations;
+  violations.Check(kinds.size() <= v1::JobKind_ARRAYSIZE, "kinds",
+                   absl::StrCat("must be at most ", v1::JobKind_ARRAYSIZE, ", are ", kinds.size()));
+  for (int i = 0; i < std::min(kinds.size(), v1::JobKind_ARRAYSIZE); ++i) {
+    violations.Check(kinds[i] != v1::JOB_KIND_UNSPECIFIED, absl::StrCat("kinds[", i, "]"),
+                     "must not be JOB_KIND_UNSPECIFIED");
+    result.push_back(static_cast<JobKind>(kinds[i]));
+  }
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  return result;
+}
+
 const LearnerEntry* TrainingHandlers::FindLearner(std::string_view name) const {
   for (const LearnerEntry* entry : context_.learners) {
     if (entry->name == name) {
@@ -185,6 +200,7 @@ absl::StatusOr<v1::ListJobsResponse> TrainingHandlers::ListJobs(
     const v1::ListJobsRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(JobFilter filter, ReadJobFilter(request.states(), request.labels()));
   MERCER_ASSIGN_OR_RETURN(filter.query, ReadJobQuery(request.filter(), request.order_by()));
+  MERCER_ASSIGN_OR_RETURN(filter.kinds, ReadJobKinds(request.kinds()));
   v1::ListJobsResponse response;
   const absl::StatusOr<std::string> next = FillPage<JobRecord, v1::Job>(
       {request.page_size(), request.page_token()}, context_.limits.message_bytes,
@@ -239,10 +255,14 @@ absl::Status TrainingHandlers::CheckLabelsOf(const std::string& id, const v1::Jo
   if (!record.ok()) {
     return AboutJob(record.status(), id);
   }
-  MERCER_ASSIGN_OR_RETURN(v1::TrainRequest asked, DecodeTrainRequest(record->request));
-  *asked.mutable_labels() = job.labels();
   FieldViolations of_job;
-  CheckLabelsOfJob(asked, of_job);
+  if (record->kind == JobKind::kTraining) {
+    MERCER_ASSIGN_OR_RETURN(v1::TrainRequest asked, DecodeTrainRequest(record->request));
+    *asked.mutable_labels() = job.labels();
+    CheckLabelsOfJob(asked, of_job);
+  } else {
+    CheckLabels(job.labels(), of_job);
+  }
   FieldViolations violations;
   violations.AddAll("job", of_job.ToStatus());
   return violations.ToStatus();

@@ -341,6 +341,7 @@ class Server::Impl {
     dependencies.clock = &RealClock();
     dependencies.disk = disk_.get();
     dependencies.crash_notes = crash_notes_.get();
+    dependencies.other_works = WorksOfModels(&model_jobs_);
     dependencies.observer = &job_metrics_;
     dependencies.log = log_;
     dependencies.on_versions_deleted = [this](const std::string& model,
@@ -369,6 +370,15 @@ class Server::Impl {
     ticker_ = std::make_unique<Ticker>(options_.heartbeat, kHeartbeatParts);
     cache_ = std::make_unique<ModelCache>(storage_->models(), *blobs_, options_.cache_bytes,
                                           PredictionThreads());
+    model_jobs_ = {storage_.get(),
+                   blobs_.get(),
+                   cache_.get(),
+                   jobs_.get(),
+                   disk_.get(),
+                   options_.threads,
+                   options_.max_message_bytes,
+                   [this] { return context_.limits.stored_bytes; }};
+    context_.model_jobs = &model_jobs_;
     environment_.io = io_for_calls_.get();
     environment_.watching = watching_.get();
     environment_.compute = compute_.get();
@@ -444,6 +454,7 @@ class Server::Impl {
   std::unique_ptr<RequestPlanner> planner_;
   std::unique_ptr<JobManager> jobs_;
   ApiContext context_;
+  ModelJobContext model_jobs_;  // whole before there are workers
   RpcEnvironment environment_;
   std::unique_ptr<Ticker> ticker_;
   std::unique_ptr<ModelCache> cache_;

@@ -6,9 +6,10 @@
 
 #include "core/base/status/status_macros.h"
 #include "server/jobs/job_event.h"
+#include "server/storage/sqlite/migrations.h"
 #include "server/translation/dataset_translator.h"
+#include "server/translation/job_translator.h"
 #include "server/translation/model_translator.h"
-#include "server/translation/recipe_translator.h"
 
 namespace mercer::server {
 namespace {
@@ -62,15 +63,24 @@ absl::Status CheckEvents(Connection& connection, const FindingSink& sink) {
 }
 
 absl::Status CheckRequests(Connection& connection, const FindingSink& sink) {
+  MERCER_ASSIGN_OR_RETURN(const int64_t version, ReadSchemaVersion(connection));
   MERCER_ASSIGN_OR_RETURN(
-      Statement select, connection.Prepare("SELECT jobs.id, request FROM job_requests JOIN jobs ON "
-                                           "jobs.number = job_requests.job"));
+      Statement select,
+      connection.Prepare(version < kSchemaWithKinds
+                             ? "SELECT jobs.id, request, 1, NULL FROM job_requests JOIN jobs ON "
+                               "jobs.number = job_requests.job"
+                             : "SELECT jobs.id, request, kind, result FROM job_requests JOIN jobs "
+                               "ON jobs.number = job_requests.job"));
   while (true) {
     MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
     if (!more) {
       return absl::OkStatus();
     }
-    const absl::Status read = DecodeTrainRequest(select.Bytes(1)).status();
+    JobRecord job;
+    job.request = select.Bytes(1);
+    job.kind = static_cast<JobKind>(select.Int64(2));
+    job.result = select.Bytes(3);
+    const absl::Status read = WriteJob(job, {}).status();
     if (!read.ok()) {
       Report(sink, "STORED_REQUEST_DAMAGED", absl::StrCat("job ", select.Bytes(0)), read,
              "a job that has not ended will fail: submit it again");

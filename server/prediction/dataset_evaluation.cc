@@ -1,12 +1,9 @@
 #include "server/prediction/dataset_evaluation.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 
 #include "core/base/numeric/index_range.h"
 #include "core/base/status/errors.h"
@@ -14,32 +11,14 @@
 #include "core/data/table/text_kind.h"
 #include "core/data/table/weights.h"
 #include "core/training/run/evaluation.h"
+#include "server/prediction/row_blocks.h"
 
 namespace mercer::server {
 namespace {
 
-constexpr Index kMaxBlockRows = 4096;
-constexpr int64_t kBlockBytes = int64_t{16} << 20;  // of a block's features and outputs
 // What is kept of every row: decision value, class, label and weight with their copies while the metrics
 // are made, and its place in the order by value.
 constexpr int64_t kBytesPerRow = 128;
-
-// Numbers that a row of a block is: raw, preprocessed, and predicted.
-int64_t NumbersPerRow(const Model& model, const Dataset& dataset) {
-  int64_t numbers = 1 + model.preprocessing.num_outputs() + model.function.num_outputs();
-  for (const FeatureBlock& block : dataset.blocks) {
-    numbers += block.num_columns();
-  }
-  for (const SquareBlock& square : dataset.squares) {
-    numbers += 2 * square.values.cols();
-  }
-  return numbers;
-}
-
-Index BlockRows(const Model& model, const Dataset& dataset) {
-  const int64_t bytes = NumbersPerRow(model, dataset) * static_cast<int64_t>(sizeof(double));
-  return std::clamp<Index>(static_cast<Index>(kBlockBytes / bytes), 1, kMaxBlockRows);
-}
 
 absl::StatusOr<const RoleColumn*> FindTarget(const Model& model, const Dataset& dataset) {
   const RoleColumn* const target = dataset.FindColumn(ColumnRole::kTarget, model.target);
@@ -58,51 +37,21 @@ absl::StatusOr<const RoleColumn*> FindTarget(const Model& model, const Dataset& 
   return target;
 }
 
-// Rows are named as those of the data set, not of the block that begins at `begin`.
-absl::Status CountFrom(Index begin, const absl::Status& status) {
-  ErrorMetadata metadata = GetErrorMetadata(status);
-  std::string message(status.message());
-  bool has_row = false;
-  for (auto& [name, value] : metadata) {
-    int64_t row = 0;
-    if (name == "row" && absl::SimpleAtoi(value, &row)) {
-      const std::string shifted = absl::StrCat(row + begin);
-      message = absl::StrReplaceAll(message,
-                                    {{absl::StrCat("row ", value), absl::StrCat("row ", shifted)}});
-      value = shifted;
-      has_row = true;
-    }
-  }
-  if (!has_row) {
-    return status;
-  }
-  return WithReason(absl::Status(status.code(), message), GetReason(status), metadata);
-}
-
 // Of all rows: the classes and the first decision value.
 absl::StatusOr<Prediction> PredictAll(const Predictor& predictor, const Dataset& dataset,
-                                      const PredictOptions& options,
-                                      const CancellationToken& cancellation) {
-  RunContext context(cancellation, 1, nullptr);
+                                      const PredictOptions& options, RunContext& context,
+                                      const RowsDone& on_block) {
   Prediction all;
   all.decision_values.resize(dataset.rows, 1);
   all.classes.reserve(static_cast<size_t>(dataset.rows));
-  const Index block_rows = BlockRows(predictor.model(), dataset);
-  for (Index begin = 0; begin < dataset.rows; begin += block_rows) {
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const std::vector<Index> rows =
-        IndexRange(begin, begin + std::min(block_rows, dataset.rows - begin));
-    const absl::StatusOr<Prediction> block =
-        predictor.Predict(SelectRows(dataset, rows), options, context);
-    if (!block.ok()) {
-      return begin > 0 && absl::IsInvalidArgument(block.status()) ? CountFrom(begin, block.status())
-                                                                  : block.status();
-    }
-    all.decision_values.middleRows(begin, static_cast<Index>(rows.size())) =
-        block->decision_values.leftCols(1);
-    all.classes.insert(all.classes.end(), block->classes.begin(), block->classes.end());
-    all.tasks.insert(all.tasks.end(), block->tasks.begin(), block->tasks.end());
-  }
+  MERCER_RETURN_IF_ERROR(ForEachRowBlock(
+      predictor.model(), dataset, context, [&](Index begin, const Dataset& rows) -> absl::Status {
+        MERCER_ASSIGN_OR_RETURN(const Prediction block, predictor.Predict(rows, options, context));
+        all.decision_values.middleRows(begin, rows.rows) = block.decision_values.leftCols(1);
+        all.classes.insert(all.classes.end(), block.classes.begin(), block.classes.end());
+        all.tasks.insert(all.tasks.end(), block.tasks.begin(), block.tasks.end());
+        return on_block ? on_block(begin + rows.rows) : absl::OkStatus();
+      }));
   return all;
 }
 
@@ -125,15 +74,19 @@ absl::Status CountRows(const Model& model, const RoleColumn& target, const Vecto
 }  // namespace
 
 int64_t EvaluationBytes(const Model& model, const Dataset& dataset) {
-  const int64_t block = BlockRows(model, dataset) * NumbersPerRow(model, dataset) *
-                        static_cast<int64_t>(sizeof(double));
-  // The predictor evaluates the kernels of some rows at a time, within as much.
-  return dataset.rows * kBytesPerRow + 2 * block + 2 * kBlockBytes;
+  return dataset.rows * kBytesPerRow + BytesOfBlock(model, dataset);
+}
+
+absl::Status CheckEvaluation(const Predictor& predictor, const Dataset& dataset,
+                             const PredictOptions& options, RunContext& context) {
+  MERCER_RETURN_IF_ERROR(FindTarget(predictor.model(), dataset).status());
+  return predictor.Predict(SelectRows(dataset, {0}), options, context).status();
 }
 
 absl::StatusOr<Evaluation> EvaluateDataset(const Predictor& predictor, const Dataset& dataset,
                                            const PredictOptions& options,
-                                           const CancellationToken& cancellation) {
+                                           const CancellationToken& cancellation, int threads,
+                                           const RowsDone& on_block) {
   const Model& model = predictor.model();
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(model, dataset));
   Evaluation evaluation;
@@ -144,7 +97,7 @@ absl::StatusOr<Evaluation> EvaluateDataset(const Predictor& predictor, const Dat
     evaluation.weight_column = column->schema.name;
   }
   const Vector* const counts = evaluation.weight_column.empty() ? nullptr : &weights;
-  const RunContext context(cancellation, 1, nullptr);
+  RunContext context(cancellation, threads, nullptr);
   MERCER_RETURN_IF_ERROR(CountRows(model, *target, counts, context, evaluation));
   if (evaluation.rows == 0) {
     return WithReason(
@@ -153,7 +106,7 @@ absl::StatusOr<Evaluation> EvaluateDataset(const Predictor& predictor, const Dat
         "NO_ROWS", {{"column", model.target}});
   }
   MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
-                          PredictAll(predictor, dataset, options, cancellation));
+                          PredictAll(predictor, dataset, options, context, on_block));
   MERCER_ASSIGN_OR_RETURN(evaluation.metrics,
                           EvaluateWeighted(model.coding, prediction, *target, counts, context));
   evaluation.rows_by_mean = prediction.CountByMean();

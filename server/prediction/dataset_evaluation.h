@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,13 @@ struct Evaluation {
   std::string weight_column;       // empty: none
 };
 
+// Told how many rows are predicted, after each block; an error ends the work with it. May be empty.
+using RowsDone = std::function<absl::Status(Index rows)>;
+
+// Refuses what EvaluateDataset would fail on, as far as the columns and the first row show it. Errors: those of EvaluateDataset.
+absl::Status CheckEvaluation(const Predictor& predictor, const Dataset& dataset,
+                             const PredictOptions& options, RunContext& context);
+
 // Upper bound on the memory of EvaluateDataset, the data set and the model not included.
 int64_t EvaluationBytes(const Model& model, const Dataset& dataset);
 
@@ -29,6 +37,7 @@ int64_t EvaluationBytes(const Model& model, const Dataset& dataset);
 // those of Predictor; kCancelled.
 absl::StatusOr<Evaluation> EvaluateDataset(const Predictor& predictor, const Dataset& dataset,
                                            const PredictOptions& options,
-                                           const CancellationToken& cancellation);
+                                           const CancellationToken& cancellation, int threads = 1,
+                                           const RowsDone& on_block = nullptr);
 
 }  // namespace mercer::server

@@ -35,6 +35,23 @@ absl::StatusOr<VersionRecord> FindNamed(ModelStore& models, std::string_view nam
   return record;
 }
 
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenNamedDataset(
+    JobManager& jobs, const std::string& name, const CancellationToken& cancellation) {
+  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseDatasetName(name, "dataset"));
+  absl::StatusOr<std::shared_ptr<const Dataset>> dataset = jobs.OpenDataset(id, cancellation);
+  return absl::IsNotFound(dataset.status()) ? ResourceNotFound("data set", name)
+                                            : std::move(dataset);
+}
+
+absl::Status RefuseProbabilities(bool asked, const std::string& model) {
+  if (!asked) {
+    return absl::OkStatus();
+  }
+  return WithReason(
+      absl::FailedPreconditionError("the model is not calibrated, so it has no probabilities"),
+      "NOT_CALIBRATED", {{"resource_type", "model"}, {"resource_name", model}});
+}
+
 absl::Status AboutModel(const absl::Status& status, std::string_view name) {
   const std::string reason = GetReason(status);
   if (absl::IsNotFound(status)) {

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "server/jobs/job_manager.h"
 #include "server/prediction/model_cache.h"
 #include "server/storage/model_store.h"
 #include "server/translation/resource_names.h"
@@ -45,6 +46,14 @@ absl::StatusOr<std::shared_ptr<const LoadedModel>> LoadNamed(ModelCache& cache, 
                                                              std::string_view field);
 absl::StatusOr<VersionRecord> FindNamed(ModelStore& models, std::string_view name,
                                         std::string_view field);
+
+// The data set `name`, whose form is right, with its values verified. Errors: kNotFound about the name; those of
+// JobManager::OpenDataset.
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenNamedDataset(
+    JobManager& jobs, const std::string& name, const CancellationToken& cancellation);
+
+// Errors: kFailedPrecondition (reason NOT_CALIBRATED), when they are asked for.
+absl::Status RefuseProbabilities(bool asked, const std::string& model);
 
 // A store's error about a model, version or alias, said as that of the resource `name`.
 absl::Status AboutModel(const absl::Status& status, std::string_view name);

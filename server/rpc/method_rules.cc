@@ -38,11 +38,14 @@ constexpr std::array kRules = {
     MethodRule{"ModelService/RollbackAlias", Scope::kTrain, kChanges},
     MethodRule{"ModelService/SetAlias", Scope::kTrain, kChanges},
     MethodRule{"ModelService/SetRetention", Scope::kTrain, kChanges},
+    MethodRule{"ModelService/StartEvaluation", Scope::kTrain, kChanges},
+    MethodRule{"ModelService/StartVerification", Scope::kTrain, kChanges},
     MethodRule{"ModelService/UpdateModel", Scope::kTrain, kChanges},
     MethodRule{"ModelService/VerifyModel", Scope::kPredict, kLooks},
 
     MethodRule{"PredictionService/ListPredictionStatistics", Scope::kRead, kLooks},
     MethodRule{"PredictionService/Predict", Scope::kPredict, kLooks, kAny},
+    MethodRule{"PredictionService/PredictDataset", Scope::kTrain, kChanges},
     MethodRule{"PredictionService/PredictStream", Scope::kPredict, kLooks, kAny},
 
     MethodRule{"ServerService/GetServerInfo", Scope::kAny, kLooks},

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 
 #include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/translation/error_details.h"
 #include "server/translation/recipe_translator.h"
 #include "server/translation/request_paths.h"
@@ -19,6 +20,8 @@ namespace {
 
 static_assert(v1::JOB_STATE_QUEUED == static_cast<int>(JobState::kQueued));
 static_assert(v1::JOB_STATE_CANCELLED == static_cast<int>(JobState::kCancelled));
+static_assert(v1::JOB_KIND_TRAINING == static_cast<int>(JobKind::kTraining));
+static_assert(v1::JOB_KIND_VERIFICATION == static_cast<int>(JobKind::kVerification));
 
 // From 1 % on, where the extrapolation begins to mean something.
 constexpr double kSmallestFraction = 0.01;
@@ -88,6 +91,49 @@ void WriteOutcome(const JobRecord& record, v1::Job* job) {
   }
 }
 
+absl::Status WriteTraining(const JobRecord& record, v1::Job& job) {
+  MERCER_ASSIGN_OR_RETURN(*job.mutable_request(), DecodeTrainRequest(record.request));
+  job.mutable_request()->set_request_id(record.request_id);
+  job.set_display_name(job.request().display_name());
+  return absl::OkStatus();
+}
+
+// Request and result of a job of another kind.
+template <typename Request, typename Result>
+absl::Status WriteOther(const JobRecord& record, Request* (v1::Job::*mutable_request)(),
+                        Result* (v1::Job::*mutable_result)(), v1::Job& job) {
+  Request& request = Choose(job, mutable_request);
+  if (!ParseWhole(record.request, request)) {
+    return WithReason(absl::DataLossError("a stored request cannot be read"),
+                      "STORED_REQUEST_DAMAGED");
+  }
+  request.set_request_id(record.request_id);
+  if (!record.result.empty() && !ParseWhole(record.result, Choose(job, mutable_result))) {
+    return WithReason(absl::DataLossError("a stored result cannot be read"),
+                      "STORED_RESULT_DAMAGED");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteWork(const JobRecord& record, v1::Job& job) {
+  switch (record.kind) {
+    case JobKind::kTraining:
+      return WriteTraining(record, job);
+    case JobKind::kPrediction:
+      MERCER_RETURN_IF_ERROR(WriteOther(record, &v1::Job::mutable_prediction_request,
+                                        &v1::Job::mutable_prediction, job));
+      job.set_display_name(job.prediction_request().display_name());
+      return absl::OkStatus();
+    case JobKind::kEvaluation:
+      return WriteOther(record, &v1::Job::mutable_evaluation_request, &v1::Job::mutable_evaluation,
+                        job);
+    case JobKind::kVerification:
+      return WriteOther(record, &v1::Job::mutable_verification_request,
+                        &v1::Job::mutable_verification, job);
+  }
+  return absl::OkStatus();  // of a later version of the server
+}
+
 }  // namespace
 
 v1::JobState WriteJobState(JobState state) { return static_cast<v1::JobState>(state); }
@@ -124,7 +170,9 @@ void CompleteTerminalEvent(const JobRecord& record, v1::ProgressEvent* event) {
   if (record.error.has_value() && record.state == JobState::kFailed) {
     const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
     const v1::TrainRequest request =
-        DecodeTrainRequest(record.request).value_or(v1::TrainRequest());
+        record.kind == JobKind::kTraining
+            ? DecodeTrainRequest(record.request).value_or(v1::TrainRequest())
+            : v1::TrainRequest();
     *change->mutable_error() = WriteError(*record.error, request.learner());
   }
   if (record.model_version > 0) {
@@ -135,17 +183,12 @@ void CompleteTerminalEvent(const JobRecord& record, v1::ProgressEvent* event) {
 absl::StatusOr<v1::Job> WriteJob(const JobRecord& record,
                                  const std::vector<AttemptRecord>& attempts) {
   const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
-  absl::StatusOr<v1::TrainRequest> request = DecodeTrainRequest(record.request);
-  if (!request.ok()) {
-    return request.status();
-  }
   v1::Job job;
+  MERCER_RETURN_IF_ERROR(WriteWork(record, job));
+  job.set_kind(static_cast<v1::JobKind>(record.kind));
   job.set_name(JobName(record.id));
   job.set_owner(record.caller);
-  job.set_display_name(request->display_name());
   job.set_state(WriteJobState(record.state));
-  *job.mutable_request() = *std::move(request);
-  job.mutable_request()->set_request_id(record.request_id);
   SetTimestamp(record.create_time, job.mutable_create_time());
   if (record.attempt > 0) {
     SetTimestamp(record.start_time, job.mutable_start_time());

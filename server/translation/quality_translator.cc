@@ -1,7 +1,9 @@
 #include "server/translation/quality_translator.h"
 
 #include "core/base/status/shorten.h"
+#include "core/base/status/status_macros.h"
 #include "core/training/targets/label_names.h"
+#include "server/translation/dataset_translator.h"
 
 namespace mercer::server {
 namespace {
@@ -110,6 +112,14 @@ void WriteQuality(const Dataset& dataset, const DataQuality& quality, v1::DataQu
     WriteScale(dataset, quality.scales->first, *message.mutable_smallest_scale());
     WriteScale(dataset, quality.scales->second, *message.mutable_largest_scale());
   }
+}
+
+absl::StatusOr<v1::Dataset> DescribeWithQuality(const Dataset& dataset, quality::Scan& scan,
+                                                const std::function<bool()>& is_cancelled) {
+  MERCER_ASSIGN_OR_RETURN(const DataQuality quality, AssessQuality(dataset, scan, is_cancelled));
+  MERCER_ASSIGN_OR_RETURN(v1::Dataset description, DescribeDataset(dataset, scan, is_cancelled));
+  WriteQuality(dataset, quality, *description.mutable_quality());
+  return description;
 }
 
 }  // namespace mercer::server

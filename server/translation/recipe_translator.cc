@@ -7,8 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include <google/protobuf/descriptor.h>
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "core/base/memory/memory_reserve.h"
 #include "core/base/status/shorten.h"
@@ -281,9 +279,7 @@ void CheckScalars(const v1::TrainRequest& request, FieldViolations& violations) 
     violations.Add("threads",
                    absl::StrCat("must be in [0, ", kMaxThreads, "], is ", request.threads()));
   }
-  if (request.priority() < -kMaxPriority || request.priority() > kMaxPriority) {
-    violations.Add("priority", absl::StrCat("must be in [-100, 100], is ", request.priority()));
-  }
+  CheckPriority(request.priority(), violations);
   CheckLabelsOfJob(request, violations);
   CheckRequestId(request.request_id(), violations);
   CheckDisplayName(request.display_name(), violations);
@@ -316,6 +312,12 @@ void CheckLabels(const google::protobuf::Map<std::string, std::string>& labels,
       violations.Add("labels", absl::StrCat("the value of '", Shorten(key, kQuotedBytes),
                                             "' is longer than ", kMaxTextBytes, " bytes"));
     }
+  }
+}
+
+void CheckPriority(int32_t priority, FieldViolations& violations) {
+  if (priority < -kMaxPriority || priority > kMaxPriority) {
+    violations.Add("priority", absl::StrCat("must be in [-100, 100], is ", priority));
   }
 }
 
@@ -377,14 +379,7 @@ std::string EncodeTrainRequest(const v1::TrainRequest& request) {
   const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
   v1::TrainRequest stored = request;
   stored.clear_request_id();
-  std::string bytes;
-  {
-    google::protobuf::io::StringOutputStream stream(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    stored.SerializeToCodedStream(&coded);
-  }
-  return bytes;
+  return EncodeWhole(stored);
 }
 
 absl::StatusOr<v1::TrainRequest> DecodeTrainRequest(std::string_view bytes) {

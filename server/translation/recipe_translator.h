@@ -39,6 +39,7 @@ void CheckLabels(const google::protobuf::Map<std::string, std::string>& labels,
                  FieldViolations& violations);
 // The rule of a job's labels: those of path.keep_all are the server's.
 void CheckLabelsOfJob(const v1::TrainRequest& request, FieldViolations& violations);
+void CheckPriority(int32_t priority, FieldViolations& violations);
 void CheckRequestId(std::string_view request_id, FieldViolations& violations);
 void CheckDisplayName(std::string_view display_name, FieldViolations& violations);
 

@@ -3,6 +3,7 @@
 // and the process ends when they are destroyed. So they are read, and filled, with memory from the reserve (core/base/memory/memory_reserve.h).
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include <google/protobuf/message_lite.h>
@@ -13,6 +14,9 @@ namespace mercer::server {
 
 // False: `bytes` are no such message. Throws std::bad_alloc before it begins.
 bool ParseWhole(std::string_view bytes, google::protobuf::MessageLite& message);
+
+// Equal messages give equal bytes.
+std::string EncodeWhole(const google::protobuf::MessageLite& message);
 
 template <typename Entries, typename Map>
 void PutAll(const Entries& entries, Map& map) {

@@ -12,7 +12,6 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "core/io/quality/quality.h"
 #include "core/io/quality/quality_scan.h"
 #include "core/io/store/dataset_file.h"
 #include "server/access/ownership.h"
@@ -329,11 +328,8 @@ absl::StatusOr<v1::Dataset> DatasetUpload::Store(const std::string& upload_diges
   MERCER_ASSIGN_OR_RETURN(WrittenDataset written, WriteContent(is_cancelled));
   const Dataset& dataset = written.dataset;
   MERCER_RETURN_IF_ERROR(CheckNameLengths(dataset));
-  MERCER_ASSIGN_OR_RETURN(const DataQuality quality,
-                          AssessQuality(dataset, written.scan, is_cancelled));
   MERCER_ASSIGN_OR_RETURN(v1::Dataset description,
-                          DescribeDataset(dataset, written.scan, is_cancelled));
-  WriteQuality(dataset, quality, *description.mutable_quality());
+                          DescribeWithQuality(dataset, written.scan, is_cancelled));
   DescribeIgnored(description);
   MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, written.blob->Commit());
   DatasetRecord record;

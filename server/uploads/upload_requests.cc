@@ -10,6 +10,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/access/ownership.h"
+#include "server/jobs/storage_quota.h"
 #include "server/translation/dataset_translator.h"
 
 namespace mercer::server {
@@ -42,25 +43,6 @@ std::vector<std::string> KeysOf(const std::string& owner, const DatasetRecord& r
 
 std::vector<std::string> KeysOf(const DatasetRecord& record) {
   return KeysOf(record.owner, record);
-}
-
-absl::Status CheckQuota(DatasetStore& datasets, const DatasetRecord& record,
-                        int64_t max_stored_bytes) {
-  if (max_stored_bytes == 0) {
-    return absl::OkStatus();
-  }
-  MERCER_ASSIGN_OR_RETURN(const int64_t stored, datasets.StoredBytes(record.blob));
-  if (record.size_bytes <= max_stored_bytes - stored) {
-    return absl::OkStatus();
-  }
-  return WithReason(
-      absl::ResourceExhaustedError(absl::StrCat(
-          "the data set needs ", record.size_bytes, " bytes, the others have ", stored,
-          ", and all together may have ", max_stored_bytes, " (mercer-server --max-stored-bytes)")),
-      "STORAGE_QUOTA_EXCEEDED",
-      {{"needed_bytes", absl::StrCat(record.size_bytes)},
-       {"used_bytes", absl::StrCat(stored)},
-       {"limit_bytes", absl::StrCat(max_stored_bytes)}});
 }
 
 }  // namespace
@@ -122,7 +104,7 @@ absl::StatusOr<CreatedDataset> UploadRequests::CreateOnce(DatasetStore& datasets
       return CreatedDataset{*std::move(earlier), false};
     }
   }
-  MERCER_RETURN_IF_ERROR(CheckQuota(datasets, record, max_stored_bytes));
+  MERCER_RETURN_IF_ERROR(CheckStoredBytes(datasets, record, max_stored_bytes));
   MERCER_ASSIGN_OR_RETURN(DatasetRecord stored, datasets.CreateDataset(std::move(record)));
   const ScopedAllocations scope(
       Allocations::kNeeded);  // without its keys it would not be found again

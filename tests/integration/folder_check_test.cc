@@ -172,6 +172,7 @@ TEST_F(FolderCheckTest, RowsThatContradictEachOtherAreFound) {
       {"UPDATE jobs SET state = 6, model_version = 0 WHERE number = 1", "END_BROKEN job "},
       {"UPDATE jobs SET model_version = 0 WHERE number = 1", "MODEL_BROKEN job "},
       {"UPDATE jobs SET model_version = 2 WHERE number = 1", "MODEL_BROKEN job "},
+      {"UPDATE jobs SET result = x'01' WHERE number = 1", "RESULT_BROKEN job "},
       {"UPDATE jobs SET state = 7 WHERE number = 4", "EVENTS_BROKEN job "},
       {"INSERT INTO checkpoints(job, attempt, iteration, code_version, blob, create_time) SELECT "
        "1, 1, 1, '', blob, 1 FROM datasets WHERE id = 'clouds'",

@@ -17,6 +17,8 @@ inline constexpr int64_t kReleasedSchema = 1;
 
 // The schema that this program reads and writes.
 int64_t CurrentSchemaVersion();
+// From this one on jobs have a kind and a result.
+inline constexpr int64_t kSchemaWithKinds = 8;
 
 // The newest step that was applied to the database; 0 when it has none of our tables. Changes nothing.
 absl::StatusOr<int64_t> ReadSchemaVersion(Connection& connection);

@@ -142,7 +142,14 @@ class ApiTest : public testing::Test {
                                           /*threads=*/2);
     context_.storage = &storage_;
     context_.blobs = blobs_.get();
-    context_.jobs = jobs_.get();
+    model_jobs_ = {&storage_,
+                   blobs_.get(),
+                   cache_.get(),
+                   jobs_.get(),
+                   nullptr,
+                   1,
+                   context_.limits.message_bytes};
+    context_.model_jobs = &model_jobs_;
     context_.hub = hub_.get();
     context_.feed = feed_.get();
     context_.learners = AllLearners();
@@ -250,6 +257,7 @@ class ApiTest : public testing::Test {
   std::unique_ptr<ProgressHub> hub_;
   std::unique_ptr<JobFeed> feed_;
   std::unique_ptr<RequestPlanner> planner_;
+  ModelJobContext model_jobs_;
   std::unique_ptr<JobManager> jobs_;
   ApiContext context_;
   std::unique_ptr<ModelCache> cache_;
@@ -269,8 +277,8 @@ class ApiTest : public testing::Test {
   std::unique_ptr<v1::ModelService::Stub> models_;
   std::unique_ptr<v1::PredictionService::Stub> prediction_;
 
- private:
-  void StartJobs() {
+  // Without workers, what is submitted waits for StartWorkers.
+  void StartJobs(bool workers = true) {
     const LearnerLookup find_learner = [](std::string_view name) { return FindLearner(name); };
     planner_ = std::make_unique<RequestPlanner>(find_learner, 1);
     JobManagerOptions options;
@@ -282,8 +290,14 @@ class ApiTest : public testing::Test {
     dependencies.planner = planner_.get();
     dependencies.find_learner = find_learner;
     dependencies.clock = &RealClock();
+    dependencies.other_works = WorksOfModels(&model_jobs_);
     jobs_ = std::make_unique<JobManager>(options, dependencies);
-    EXPECT_TRUE(jobs_->Start().ok());
+    EXPECT_TRUE(jobs_->Recover().ok());
+    if (workers) {
+      EXPECT_TRUE(jobs_->StartWorkers().ok());
+    }
+    context_.jobs = jobs_.get();
+    model_jobs_.jobs = jobs_.get();
   }
 };
 

@@ -1,0 +1,44 @@
+// The calls that make jobs of other kinds than trainings.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "mercer/v1/job.pb.h"
+#include "server/jobs/job_manager.h"
+#include "server/rpc/rpc.h"
+#include "server/translation/job_translator.h"
+#include "server/translation/recipe_translator.h"
+#include "server/translation/whole_message.h"
+
+namespace mercer::server {
+
+// `Request` has request_id, priority and labels, which are checked along with what `violations` names; `admit` is asked for what is
+// stored. Errors: kInvalidArgument with every bad field; those of JobManager::SubmitOther.
+template <typename Request>
+absl::StatusOr<v1::Job> StartJob(JobManager& jobs, JobKind kind, const Request& request,
+                                 const CallInfo& info, FieldViolations violations,
+                                 JobAdmitter admit) {
+  CheckLabels(request.labels(), violations);
+  CheckRequestId(request.request_id(), violations);
+  CheckPriority(request.priority(), violations);
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
+  Request same = request;
+  same.clear_request_id();
+  JobSubmission submission;
+  submission.kind = kind;
+  submission.request = EncodeWhole(same);
+  submission.request_id = request.request_id();
+  submission.caller = info.caller.name;
+  submission.trace_id = info.trace_id;
+  submission.priority = request.priority();
+  submission.labels = {request.labels().begin(), request.labels().end()};
+  MERCER_ASSIGN_OR_RETURN(const CreatedJob created, jobs.SubmitOther(submission, admit));
+  return WriteJob(created.job, {});
+}
+
+}  // namespace mercer::server

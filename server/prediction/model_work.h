@@ -1,0 +1,50 @@
+// What the works of jobs that use models share.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include <google/protobuf/message_lite.h>
+
+#include "server/jobs/attempt_frame.h"
+#include "server/jobs/job_work.h"
+#include "server/prediction/dataset_evaluation.h"
+#include "server/prediction/model_jobs.h"
+
+namespace mercer::server {
+
+class ModelWork : public JobWork {
+ public:
+  // Both outlive it.
+  ModelWork(const ModelJobContext& context, AttemptFrame& frame)
+      : context_(context), frame_(frame) {}
+
+ protected:
+  // The only data set of the job, verified. Errors: those of DatasetCache.
+  absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset();
+  // The version that the request names. Errors: those of ModelCache; kNotFound when it was deleted since.
+  absl::StatusOr<std::shared_ptr<const LoadedModel>> Load(const std::string& name);
+  // Tells watchers that `done` of `all` rows are done. Errors: kCancelled; NO_MODEL, when the job is to stop.
+  absl::Status Progress(const char* phase, Index done, Index all);
+  // Errors: kCancelled; NO_MODEL, when the job is to stop.
+  absl::Status CheckGoesOn() const;
+  // The request of the job. Errors: kDataLoss.
+  absl::Status ReadRequest(google::protobuf::MessageLite& request) const;
+  // A second attempt begins from the start.
+  void TellBegin();
+
+  const ModelJobContext& context_;
+  AttemptFrame& frame_;
+
+ private:
+  int64_t steps_ = 0;
+};
+
+std::unique_ptr<JobWork> MakePredictionWork(const ModelJobContext& context, AttemptFrame& frame);
+std::unique_ptr<JobWork> MakeEvaluationWork(const ModelJobContext& context, AttemptFrame& frame);
+std::unique_ptr<JobWork> MakeVerificationWork(const ModelJobContext& context, AttemptFrame& frame);
+
+}  // namespace mercer::server

@@ -1,0 +1,168 @@
+// Predictions of a whole data set into a new one.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "server/jobs/blob_collector.h"
+#include "server/jobs/job_admission.h"
+#include "server/jobs/storage_quota.h"
+#include "server/prediction/dataset_prediction.h"
+#include "server/prediction/model_lookup.h"
+#include "server/prediction/model_work.h"
+#include "server/translation/answer_size.h"
+#include "server/translation/dataset_translator.h"
+#include "server/translation/prediction_translator.h"
+#include "server/translation/quality_translator.h"
+#include "server/translation/whole_message.h"
+
+namespace mercer::server {
+namespace {
+
+constexpr char kPhase[] = "predict";
+
+absl::StatusOr<DatasetPrediction> ReadPrediction(const v1::PredictDatasetRequest& request) {
+  DatasetPrediction asked;
+  asked.options.task = request.task();
+  MERCER_ASSIGN_OR_RETURN(asked.options.task_rule, ReadTaskRule(request.task_rule()));
+  if (request.unseen() != v1::UNSEEN_ROWS_UNSPECIFIED) {
+    asked.options.unseen_category = UnseenCategory::kAllZeros;
+  }
+  asked.skips_unseen = request.unseen() == v1::UNSEEN_ROWS_ROW_ERROR;
+  asked.kept_columns = {request.keep_columns().begin(), request.keep_columns().end()};
+  return asked;
+}
+
+// Into the blob, as long as the job goes on and the disk has room.
+class PredictionSink final : public ByteSink {
+ public:
+  PredictionSink(const DiskGuard* disk, BlobWriter& writer) : disk_(disk), writer_(writer) {}
+
+  absl::Status Write(std::string_view bytes) override {
+    unchecked_ += bytes.size();
+    if (disk_ != nullptr && unchecked_ >= kCheckedBytes) {
+      unchecked_ = 0;
+      const absl::Status room = disk_->CheckRoom();
+      if (!room.ok()) {
+        return WithReason(room, "DISK_FULL");  // which a later attempt may not meet
+      }
+    }
+    return writer_.Append(bytes);
+  }
+
+ private:
+  static constexpr size_t kCheckedBytes = size_t{16} << 20;
+
+  const DiskGuard* const disk_;
+  BlobWriter& writer_;
+  size_t unchecked_ = 0;
+};
+
+class PredictionWork final : public ModelWork {
+ public:
+  using ModelWork::ModelWork;
+
+  absl::StatusOr<WorkOutcome> Run() override {
+    TellBegin();
+    MERCER_RETURN_IF_ERROR(ReadRequest(request_));
+    MERCER_ASSIGN_OR_RETURN(const auto model, Load(request_.model()));
+    MERCER_ASSIGN_OR_RETURN(const auto source, OpenDataset());
+    v1::PredictDatasetResult result;
+    result.set_model(model->name);
+    result.set_rows(source->rows);
+    MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, Write(*model->predictor, *source, result));
+    const BlobDigest digest = blob.digest();
+    absl::StatusOr<DatasetRecord> record = Describe(blob);
+    if (!record.ok()) {
+      blob = PinnedBlob();  // a pinned blob is not deleted
+      DeleteReleasedBlobs(*context_.storage, *context_.blobs, {digest}).IgnoreError();
+      return record.status();
+    }
+    result.set_dataset(DatasetName(record->id));
+    WorkOutcome outcome;
+    outcome.dataset = *std::move(record);
+    outcome.result = EncodeWhole(result);
+    outcome.blobs.push_back(std::move(blob));
+    return outcome;
+  }
+
+ private:
+  absl::StatusOr<PinnedBlob> Write(const Predictor& predictor, const Dataset& source,
+                                   v1::PredictDatasetResult& result) {
+    MERCER_ASSIGN_OR_RETURN(const DatasetPrediction asked, ReadPrediction(request_));
+    MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<BlobWriter> writer, context_.blobs->NewBlob());
+    PredictionSink sink(context_.disk, *writer);
+    RunContext context(frame_.token(), context_.threads, nullptr);
+    MERCER_ASSIGN_OR_RETURN(
+        const PredictedRows rows,
+        WritePredictions(
+            predictor, source, asked, context,
+            [&](Index done) { return Progress(kPhase, done, source.rows); }, sink));
+    result.set_unpredicted_rows(rows.unpredicted);
+    result.set_rows_by_mean(rows.by_mean);
+    return writer->Commit();
+  }
+
+  // What is kept of the data set beside its rows, as of an upload.
+  absl::StatusOr<DatasetRecord> Describe(const PinnedBlob& blob) {
+    MERCER_ASSIGN_OR_RETURN(
+        const std::shared_ptr<const Dataset> dataset,
+        frame_.environment().datasets->OpenContent(blob.digest(), frame_.token()));
+    const auto is_over = [this] { return !CheckGoesOn().ok(); };
+    const auto describe = [&]() -> absl::StatusOr<v1::Dataset> {
+      quality::Scan scan;
+      MERCER_RETURN_IF_ERROR(quality::ScanDataset(*dataset, is_over, scan));
+      return DescribeWithQuality(*dataset, scan, is_over);
+    };
+    absl::StatusOr<v1::Dataset> description = describe();
+    MERCER_RETURN_IF_ERROR(CheckGoesOn());
+    MERCER_RETURN_IF_ERROR(description.status());
+    DatasetRecord record;
+    record.id = absl::StrCat("d-", MakeJobId());
+    record.display_name = request_.display_name();
+    record.blob = blob.digest();
+    record.size_bytes = blob.size();
+    record.rows = dataset->rows;
+    record.info = EncodeDatasetInfo({*std::move(description), "", "", ""});
+    record.labels = {request_.dataset_labels().begin(), request_.dataset_labels().end()};
+    record.create_time = frame_.dependencies().clock->Now();
+    MERCER_ASSIGN_OR_RETURN(const v1::Dataset answer, WriteDataset(record, v1::DATASET_VIEW_FULL));
+    MERCER_RETURN_IF_ERROR(CheckMessageSize(answer, context_.message_bytes));
+    MERCER_RETURN_IF_ERROR(
+        CheckStoredBytes(context_.storage->datasets(), record, context_.max_stored_bytes()));
+    return record;
+  }
+
+  v1::PredictDatasetRequest request_;
+};
+
+}  // namespace
+
+absl::StatusOr<AdmittedJob> AdmitPrediction(const ModelJobContext& context,
+                                            const v1::PredictDatasetRequest& request,
+                                            const CancellationToken& cancellation) {
+  MERCER_ASSIGN_OR_RETURN(
+      const std::shared_ptr<const LoadedModel> loaded,
+      LoadNamed(*context.models, context.storage->models(), request.model(), "model"));
+  MERCER_RETURN_IF_ERROR(RefuseProbabilities(request.probabilities(), loaded->name));
+  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseDatasetName(request.dataset(), "dataset"));
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> source,
+                          OpenNamedDataset(*context.jobs, request.dataset(), cancellation));
+  MERCER_ASSIGN_OR_RETURN(const DatasetPrediction asked, ReadPrediction(request));
+  RunContext run(cancellation, 1, nullptr);
+  MERCER_RETURN_IF_ERROR(CheckPrediction(*loaded->predictor, *source, asked, run));
+  const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
+  v1::PredictDatasetRequest resolved = request;
+  resolved.set_model(loaded->name);
+  resolved.clear_request_id();
+  const Model& model = loaded->predictor->model();
+  const auto held = static_cast<int64_t>(loaded->predictor->MemoryBytes() + source->MemoryBytes());
+  return AdmittedJob{EncodeWhole(resolved), {id}, held + PredictionBytes(model, *source, asked)};
+}
+
+std::unique_ptr<JobWork> MakePredictionWork(const ModelJobContext& context, AttemptFrame& frame) {
+  return std::make_unique<PredictionWork>(context, frame);
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,25 @@
+// A data set predicted block of rows by block, in bounded memory.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+
+#include "core/base/process/run_context.h"
+#include "core/data/table/dataset.h"
+#include "core/training/model/model.h"
+
+namespace mercer::server {
+
+// Upper bound on the memory of a block: its features, raw and preprocessed, its outputs, and what the predictor has of as many rows
+// at a time.
+int64_t BytesOfBlock(const Model& model, const Dataset& dataset);
+
+// Calls visit(begin, rows [begin, ...) of `dataset`) for one block after the other. The blocks depend on the shapes alone. An error
+// of `visit` that names a row of its block names it as that of the data set. Errors: those of `visit`; kCancelled.
+absl::Status ForEachRowBlock(
+    const Model& model, const Dataset& dataset, const RunContext& context,
+    absl::FunctionRef<absl::Status(Index begin, const Dataset& block)> visit);
+
+}  // namespace mercer::server

@@ -1,0 +1,270 @@
+// Predictions of data sets, evaluations and verifications as jobs: what they give, what they refuse, what may go meanwhile.
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/training/model/predictor.h"
+#include "server/prediction/dataset_prediction.h"
+#include "server/translation/dataset_translator.h"
+#include "tests/server/api/registry_fixture.h"
+
+namespace mercer::server {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class ModelJobsTest : public RegistryTest {
+ protected:
+  static v1::PredictDatasetRequest Request(const std::string& dataset = "datasets/clouds") {
+    v1::PredictDatasetRequest request;
+    request.set_model("models/clouds");
+    request.set_dataset(dataset);
+    return request;
+  }
+  grpc::Status Start(const v1::PredictDatasetRequest& request) {
+    grpc::ClientContext context;
+    job_.Clear();
+    return prediction_->PredictDataset(&context, request, &job_);
+  }
+  // Waits for the end of the job; job_ is as it is then.
+  void Finish() {
+    jobs_->WaitUntilIdle();
+    grpc::ClientContext context;
+    v1::GetJobRequest request;
+    request.set_name(job_.name());
+    ASSERT_TRUE(training_->GetJob(&context, request, &job_).ok());
+  }
+  // Expects success; the new data set.
+  std::shared_ptr<const Dataset> Predict(const v1::PredictDatasetRequest& request) {
+    const grpc::Status status = Start(request);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    Finish();
+    EXPECT_EQ(job_.state(), v1::JOB_STATE_SUCCEEDED) << job_.error().message();
+    return Open(job_.prediction().dataset());
+  }
+  std::shared_ptr<const Dataset> Open(const std::string& name) {
+    const auto dataset =
+        jobs_->OpenDataset(name.substr(std::string("datasets/").size()), CancellationToken());
+    EXPECT_TRUE(dataset.ok()) << dataset.status();
+    return dataset.ok() ? *dataset : std::make_shared<Dataset>();
+  }
+  DatasetRecord Record() {
+    const std::string& name = job_.prediction().dataset();
+    const auto record =
+        real_storage_->datasets().GetDataset(name.substr(std::string("datasets/").size()));
+    EXPECT_TRUE(record.ok()) << record.status();
+    return record.value_or(DatasetRecord());
+  }
+  void DeleteDataset(const std::string& name) {
+    grpc::ClientContext context;
+    v1::DeleteDatasetRequest request;
+    request.set_name(name);
+    request.set_when_unused(true);
+    google::protobuf::Empty nothing;
+    const grpc::Status status = datasets_->DeleteDataset(&context, request, &nothing);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+
+  v1::Job job_;
+};
+
+TEST_F(ModelJobsTest, ValuesAreTheBitsOfThePredictionOfAllRowsAtOnce) {
+  ServeClouds(1);
+  StoreCsv("large", CloudsCsv(9000), "");  // several blocks
+  v1::PredictDatasetRequest request = Request("datasets/large");
+  request.add_keep_columns("label_");
+  request.set_display_name("predicted clouds");
+  (*request.mutable_dataset_labels())["team"] = "blue";
+  (*request.mutable_labels())["night"] = "7";
+  EXPECT_THAT(Start(request).error_message(), HasSubstr("label_"));
+  request.set_keep_columns(0, "x2");
+  const auto predicted = Predict(request);
+  const auto loaded = cache_->Load("clouds", 1);
+  const auto source = Open("datasets/large");
+  ASSERT_TRUE(loaded.ok());
+  RunContext context;
+  const auto expected = (*loaded)->predictor->Predict(*source, {}, context);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  ASSERT_EQ(predicted->rows, 9000);
+  ASSERT_EQ(predicted->blocks.size(), 1u);
+  const FeatureBlock& block = predicted->blocks[0];
+  EXPECT_EQ(block.name, kPredictionBlock);
+  ASSERT_EQ(block.columns.size(), 3u);
+  const OutputCoding& coding = (*loaded)->predictor->model().coding;
+  EXPECT_EQ(block.columns[0].name, coding.OutputName(0));
+  EXPECT_EQ(block.columns[1].name, kLabelColumn);
+  EXPECT_EQ(block.columns[1].categories, coding.classes());
+  EXPECT_EQ(block.columns[2].name, "x2");
+  for (Index row = 0; row < predicted->rows; ++row) {
+    ASSERT_EQ(block.values.view()(row, 0), expected->decision_values(row, 0)) << row;
+    ASSERT_EQ(block.values.view()(row, 1), expected->classes[static_cast<size_t>(row)]) << row;
+    ASSERT_EQ(block.values.view()(row, 2), source->blocks[0].values.view()(row, 1)) << row;
+  }
+  EXPECT_EQ(job_.kind(), v1::JOB_KIND_PREDICTION);
+  EXPECT_EQ(job_.display_name(), "predicted clouds");
+  EXPECT_EQ(job_.labels().at("night"), "7");
+  EXPECT_EQ(job_.prediction_request().model(), "models/clouds/versions/1");
+  EXPECT_EQ(job_.prediction().model(), "models/clouds/versions/1");
+  EXPECT_EQ(job_.prediction().rows(), 9000);
+  EXPECT_FALSE(job_.has_request());
+  EXPECT_EQ(job_.model(), "");
+  const DatasetRecord record = Record();
+  EXPECT_EQ(record.display_name, "predicted clouds");
+  EXPECT_EQ(record.labels, (Labels{{"team", "blue"}}));
+  const auto info = DecodeDatasetInfo(record.info);
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ(info->description.num_columns(), 3);
+  EXPECT_TRUE(info->description.has_quality());
+}
+
+TEST_F(ModelJobsTest, BytesAreTheSameForAnyNumberOfThreadsAndBlocks) {
+  ServeClouds(1);
+  StoreCsv("large", CloudsCsv(9000), "");
+  Predict(Request("datasets/large"));
+  const DatasetRecord one = Record();
+  model_jobs_.threads = 4;
+  Predict(Request("datasets/large"));
+  const DatasetRecord four = Record();
+  EXPECT_NE(one.id, four.id);
+  EXPECT_EQ(one.blob, four.blob);
+}
+
+TEST_F(ModelJobsTest, KeptColumnsHaveTheirRoles) {
+  ServeClouds(1);
+  StoreCsv("weighted", "x1,x2,label_of,label\n3,1,5,1\n0,0,6,0\n", "label_of");
+  v1::PredictDatasetRequest request = Request("datasets/weighted");
+  request.add_keep_columns("label_of");
+  const auto predicted = Predict(request);
+  const RoleColumn* weight = predicted->FindColumn(ColumnRole::kWeight, "label_of");
+  ASSERT_NE(weight, nullptr);
+  EXPECT_THAT(weight->values, ElementsAre(5, 6));
+  EXPECT_EQ(predicted->role_columns.size(), 1u);
+}
+
+TEST_F(ModelJobsTest, WhatCannotBePredictedIsRefusedBeforeThereIsAJob) {
+  ServeClouds(1);
+  v1::PredictDatasetRequest request = Request();
+  request.set_probabilities(true);
+  EXPECT_EQ(ReasonOf(Start(request)), "NOT_CALIBRATED");
+  request = Request("datasets/none");
+  EXPECT_EQ(Start(request).error_code(), StatusCode::NOT_FOUND);
+  request = Request();
+  request.set_model("models/none");
+  EXPECT_EQ(Start(request).error_code(), StatusCode::NOT_FOUND);
+  request = Request();
+  request.add_keep_columns("label");  // is a column of predictions
+  EXPECT_EQ(Start(request).error_code(), StatusCode::INVALID_ARGUMENT);
+  StoreCsv("others", "y1,label\n3,1\n", "");
+  EXPECT_EQ(Start(Request("datasets/others")).error_code(), StatusCode::INVALID_ARGUMENT);
+  request = Request();
+  request.set_priority(101);
+  (*request.mutable_dataset_labels())["No"] = "upper case";
+  EXPECT_THAT(Start(request).error_message(), HasSubstr("dataset_labels"));
+  const auto jobs = real_storage_->jobs().CountJobs();
+  ASSERT_TRUE(jobs.ok());
+  EXPECT_EQ(jobs->size(), 1u);  // the training alone
+}
+
+TEST_F(ModelJobsTest, RowsWithUnseenCategoriesAreMissingAndCounted) {
+  Serve();
+  StoreCsv("clouds", "colour,x1,label\nred,1,a\nblue,5,b\nred,2,a\nblue,6,b\nred,1,a\nblue,7,b\n",
+           "");
+  TrainOn("clouds");
+  StoreCsv("new", "colour,x1,label\nred,1,a\nteal,5,b\nblue,6,b\n", "");
+  v1::PredictDatasetRequest request = Request("datasets/new");
+  request.set_unseen(v1::UNSEEN_ROWS_ROW_ERROR);
+  const auto predicted = Predict(request);
+  ASSERT_EQ(predicted->rows, 3);
+  EXPECT_EQ(job_.prediction().unpredicted_rows(), 1);
+  for (Index column = 0; column < 2; ++column) {
+    EXPECT_FALSE(std::isnan(predicted->blocks[0].values.view()(0, column)));
+    EXPECT_TRUE(std::isnan(predicted->blocks[0].values.view()(1, column)));
+    EXPECT_FALSE(std::isnan(predicted->blocks[0].values.view()(2, column)));
+  }
+  // Without it the job fails, and names the row of the data set.
+  ASSERT_TRUE(Start(Request("datasets/new")).ok());
+  Finish();
+  EXPECT_EQ(job_.state(), v1::JOB_STATE_FAILED);
+  EXPECT_THAT(job_.error().message(), HasSubstr("row 2"));
+}
+
+TEST_F(ModelJobsTest, ADataSetThatIsDeletedMeanwhileStaysUntilTheEnd) {
+  ServeClouds(1);
+  jobs_.reset();
+  StartJobs(false);
+  ASSERT_TRUE(Start(Request()).ok());
+  DeleteDataset("datasets/clouds");
+  ASSERT_TRUE(jobs_->StartWorkers().ok());
+  Finish();
+  EXPECT_EQ(job_.state(), v1::JOB_STATE_SUCCEEDED) << job_.error().message();
+}
+
+TEST_F(ModelJobsTest, AModelThatIsDeletedMeanwhileFailsTheJob) {
+  ServeClouds(1);
+  jobs_.reset();
+  StartJobs(false);
+  ASSERT_TRUE(Start(Request()).ok());
+  ASSERT_TRUE(DeleteModel("models/clouds").ok());
+  ASSERT_TRUE(jobs_->StartWorkers().ok());
+  Finish();
+  EXPECT_EQ(job_.state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(job_.reason(), "NOT_FOUND");
+  EXPECT_THAT(job_.error().message(), HasSubstr("models/clouds/versions/1"));
+}
+
+TEST_F(ModelJobsTest, EvaluationsAndVerificationsAreThoseOfTheCalls) {
+  ServeClouds(1);
+  ASSERT_TRUE(Evaluate("models/clouds", "datasets/clouds").ok());
+  v1::EvaluateModelRequest evaluate;
+  evaluate.set_name("models/clouds");
+  evaluate.set_dataset("datasets/clouds");
+  evaluate.set_request_id("e-1");
+  ASSERT_TRUE(Call(&v1::ModelService::Stub::StartEvaluation, evaluate, &job_).ok());
+  const std::string name = job_.name();
+  Finish();
+  EXPECT_EQ(job_.kind(), v1::JOB_KIND_EVALUATION);
+  EXPECT_EQ(job_.state(), v1::JOB_STATE_SUCCEEDED) << job_.error().message();
+  EXPECT_EQ(job_.evaluation().SerializeAsString(), evaluation_.SerializeAsString());
+  EXPECT_EQ(job_.evaluation_request().request_id(), "e-1");
+  ASSERT_TRUE(Call(&v1::ModelService::Stub::StartEvaluation, evaluate, &job_).ok());
+  EXPECT_EQ(job_.name(), name);
+  EXPECT_EQ(Call(&v1::ModelService::Stub::EvaluateModel, evaluate, &evaluation_).error_code(),
+            StatusCode::INVALID_ARGUMENT);
+
+  ASSERT_TRUE(Verify("models/clouds").ok());
+  v1::VerifyModelRequest verify;
+  verify.set_name("models/clouds");
+  ASSERT_TRUE(Call(&v1::ModelService::Stub::StartVerification, verify, &job_).ok());
+  Finish();
+  EXPECT_EQ(job_.kind(), v1::JOB_KIND_VERIFICATION);
+  EXPECT_EQ(job_.state(), v1::JOB_STATE_SUCCEEDED) << job_.error().message();
+  EXPECT_TRUE(job_.verification().matches());
+  EXPECT_EQ(job_.verification().SerializeAsString(), verification_.SerializeAsString());
+
+  v1::ListJobsRequest list;
+  list.add_kinds(v1::JOB_KIND_VERIFICATION);
+  grpc::ClientContext context;
+  v1::ListJobsResponse jobs;
+  ASSERT_TRUE(training_->ListJobs(&context, list, &jobs).ok());
+  ASSERT_EQ(jobs.jobs_size(), 1);
+  EXPECT_EQ(jobs.jobs(0).name(), job_.name());
+}
+
+TEST_F(ModelJobsTest, MoreMemoryThanTheBudgetIsRefused) {
+  ServeClouds(1);
+  const auto loaded = cache_->Load("clouds", 1);
+  ASSERT_TRUE(loaded.ok());
+  Dataset huge;
+  huge.rows = Index{1} << 40;
+  DatasetPrediction asked;
+  asked.kept_columns = {"a"};
+  EXPECT_GT(PredictionBytes((*loaded)->predictor->model(), huge, asked), int64_t{1} << 44);
+}
+
+}  // namespace
+}  // namespace mercer::server
