@@ -41,6 +41,14 @@ absl::StatusOr<std::vector<Item>> AllPages(Request request, int limit, Call call
   return result;
 }
 
+// So that a call which is made again, because its answer was lost, makes no second job.
+template <typename Request>
+void GiveRequestId(Request& request) {
+  if (request.request_id().empty()) {
+    request.set_request_id(NewRequestId());
+  }
+}
+
 }  // namespace
 
 Client::Client(ClientOptions options)
@@ -173,10 +181,23 @@ absl::Status Client::DeleteDataset(const std::string& name, bool when_unused) {
 }
 
 absl::StatusOr<v1::Job> Client::Train(v1::TrainRequest request) {
-  if (request.request_id().empty()) {
-    request.set_request_id(NewRequestId());
-  }
+  GiveRequestId(request);
   return Call(*stubs_->training, &v1::TrainingService::Stub::Train, request);
+}
+
+absl::StatusOr<v1::Job> Client::StartPrediction(v1::PredictDatasetRequest request) {
+  GiveRequestId(request);
+  return Call(*stubs_->predictions, &v1::PredictionService::Stub::PredictDataset, request);
+}
+
+absl::StatusOr<v1::Job> Client::StartEvaluation(v1::EvaluateModelRequest request) {
+  GiveRequestId(request);
+  return Call(*stubs_->models, &v1::ModelService::Stub::StartEvaluation, request);
+}
+
+absl::StatusOr<v1::Job> Client::StartVerification(v1::VerifyModelRequest request) {
+  GiveRequestId(request);
+  return Call(*stubs_->models, &v1::ModelService::Stub::StartVerification, request);
 }
 
 absl::StatusOr<v1::Job> Client::GetJob(const std::string& name) {

@@ -108,8 +108,12 @@ class Client {
   absl::Status DeleteDataset(const std::string& name, bool when_unused = false);
 
   absl::StatusOr<v1::Job> Train(v1::TrainRequest request);
+  // Jobs of other kinds; what comes of them is in the job that has ended.
+  absl::StatusOr<v1::Job> StartPrediction(v1::PredictDatasetRequest request);
+  absl::StatusOr<v1::Job> StartEvaluation(v1::EvaluateModelRequest request);
+  absl::StatusOr<v1::Job> StartVerification(v1::VerifyModelRequest request);
   absl::StatusOr<v1::Job> GetJob(const std::string& name);
-  // `filter` gives states, labels, filter and order_by.
+  // `filter` gives states, kinds, labels, filter and order_by.
   absl::StatusOr<std::vector<v1::Job>> ListJobs(v1::ListJobsRequest filter, int limit);
   absl::StatusOr<v1::Job> CancelJob(const std::string& name);
   // Keeps the best model so far; returns before it is there.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
+#include "client/cpp/cli/model_text.h"
 #include "client/cpp/field_text.h"
 
 namespace mercer::client {
@@ -16,17 +17,36 @@ namespace {
 // The cursor to the upper left, and nothing below it.
 constexpr char kClearScreen[] = "\x1b[H\x1b[2J";
 
+// The learner of a training, or what else it does.
+std::string WorkOf(const v1::Job& job) {
+  return job.learner().empty() ? EnumWord(*v1::JobKind_descriptor(), job.kind()) : job.learner();
+}
+
+std::string DatasetOf(const v1::Job& job) {
+  switch (job.other_request_case()) {
+    case v1::Job::kPredictionRequest:
+      return job.prediction_request().dataset();
+    case v1::Job::kEvaluationRequest:
+      return job.evaluation_request().dataset();
+    default:
+      return job.request().data().empty() ? "" : job.request().data(0).dataset();
+  }
+}
+
+// The model or data set.
+std::string MadeBy(const v1::Job& job) {
+  return job.has_prediction() ? job.prediction().dataset() : job.model();
+}
+
 std::string DescribeJob(const v1::Job& job) {
   std::vector<std::string> parts = {job.name(), StateText(job)};
-  if (!job.learner().empty()) {
-    parts.push_back(job.learner());
-  }
+  parts.push_back(WorkOf(job));
   const v1::TrainingProgress& progress = job.progress().progress();
   if (progress.has_relative_gap()) {
     parts.push_back(absl::StrCat("gap ", FormatGap(progress.relative_gap())));
   }
-  if (!job.model().empty()) {
-    parts.push_back(job.model());
+  if (const std::string made = MadeBy(job); !made.empty()) {
+    parts.push_back(made);
   }
   return absl::StrJoin(parts, "  ");
 }
@@ -59,14 +79,13 @@ Table NewJobTable() {
 
 std::vector<std::string> JobRow(const v1::Job& job) {
   const v1::TrainingProgress& progress = job.progress().progress();
-  const auto& data = job.request().data();
   return {job.name(),
           StateText(job),
-          job.learner(),
-          data.empty() ? "" : data[0].dataset(),
+          WorkOf(job),
+          DatasetOf(job),
           FormatTime(job.create_time()),
           progress.has_relative_gap() ? FormatGap(progress.relative_gap()) : "",
-          job.model()};
+          MadeBy(job)};
 }
 
 std::string JobBoard::Hear(const v1::WatchJobsResponse& response) {
@@ -143,6 +162,33 @@ absl::StatusOr<ExitCode> WatchJobs(Session& session, const v1::WatchJobsRequest&
     return ExitCode::kInterrupted;
   }
   return watched;
+}
+
+std::string FormatResult(const v1::Job& job) {
+  switch (job.result_case()) {
+    case v1::Job::kPrediction: {
+      const v1::PredictDatasetResult& made = job.prediction();
+      std::string text = absl::StrCat(made.dataset(), "  ", made.rows() - made.unpredicted_rows(),
+                                      " rows predicted by ", made.model(), "\n");
+      if (made.unpredicted_rows() > 0) {
+        absl::StrAppend(&text, made.unpredicted_rows(),
+                        " rows have a category that training did not know; their values are "
+                        "missing\n");
+      }
+      return text;
+    }
+    case v1::Job::kEvaluation:
+      return absl::StrCat(job.evaluation().model(), "\n",
+                          FormatMetrics(job.evaluation().metrics()));
+    case v1::Job::kVerification:
+      return absl::StrCat(
+          job.verification().model(), "  ",
+          job.verification().matches() ? "the certificate is right" : "THE CERTIFICATE IS WRONG",
+          "\n", FormatCertificate(job.verification().certificate()));
+    case v1::Job::RESULT_NOT_SET:
+      break;
+  }
+  return "";
 }
 
 }  // namespace mercer::client

@@ -21,6 +21,8 @@ std::string StateText(const v1::Job& job);
 // The table of jobs, empty, and a job's row of it.
 Table NewJobTable();
 std::vector<std::string> JobRow(const v1::Job& job);
+// What a job of another kind than a training has left, as lines.
+std::string FormatResult(const v1::Job& job);
 
 // The jobs that a watch has told of.
 class JobBoard {

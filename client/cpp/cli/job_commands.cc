@@ -50,6 +50,10 @@ absl::StatusOr<ExitCode> ReportSuccess(Session& session, const v1::Job& job, int
   if (session.json()) {
     return ExitCode::kOk;
   }
+  if (job.result_case() != v1::Job::RESULT_NOT_SET) {
+    session.out() << FormatResult(job) << std::flush;
+    return ExitCode::kOk;
+  }
   MERCER_ASSIGN_OR_RETURN(v1::Model model,
                           session.client().GetModel(job.model(), v1::MODEL_VIEW_SUMMARY));
   // The model's warnings begin with the decisions of its request.

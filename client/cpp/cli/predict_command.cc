@@ -40,6 +40,8 @@ struct PredictFlags {
   std::vector<std::string> kept;
   std::string unseen = kUnseenError;
   std::vector<std::string> squares;
+  std::optional<std::string> into;
+  bool detach = false;
 };
 
 bool IsDataset(const PredictFlags& flags) {
@@ -49,10 +51,13 @@ bool IsDataset(const PredictFlags& flags) {
 
 // What each kind of input does not read.
 absl::Status CheckInputFlags(const PredictFlags& flags) {
+  if (!flags.into.has_value()) {
+    MERCER_RETURN_IF_ERROR(RefuseFlags({{"--detach", flags.detach}}, "is for --into"));
+  }
   if (IsDataset(flags)) {
     return RefuseFlags({{"--square", !flags.squares.empty()},
                         {"--ignore", !flags.ignored.empty()},
-                        {"--keep", !flags.kept.empty()},
+                        {"--keep", !flags.kept.empty() && !flags.into.has_value()},
                         {"--format", !flags.format.empty()},
                         {"--no-header", flags.no_header},
                         {"--delimiter", flags.delimiter.has_value()}},
@@ -173,8 +178,49 @@ struct UnpredictedRows {
   }
 };
 
+// Into a new data set, by a job of the server.
+absl::StatusOr<ExitCode> PredictInto(Session& session, const PredictFlags& flags) {
+  if (!IsDataset(flags)) {
+    return absl::InvalidArgumentError("--into needs a stored data set, datasets/ID");
+  }
+  MERCER_RETURN_IF_ERROR(RefuseFlags({{"--output", !flags.output.empty()},
+                                      {"--values", flags.values},
+                                      {"--contributions", flags.contributions},
+                                      {"--gradients", flags.gradients},
+                                      {"--projections", flags.projections}},
+                                     "is not for --into"));
+  if (flags.unseen == kUnseenSkip) {
+    return absl::InvalidArgumentError(
+        "--unseen skip is not for --into, whose data set has all rows; with error their values are "
+        "missing");
+  }
+  v1::PredictDatasetRequest request;
+  request.set_model(FullName("models", flags.model));
+  request.set_dataset(flags.input);
+  request.set_task(flags.tasks.task);
+  request.set_task_rule(RuleOf(flags.tasks));
+  request.set_unseen(flags.unseen == kUnseenZeros ? v1::UNSEEN_ROWS_ZEROS
+                                                  : v1::UNSEEN_ROWS_ROW_ERROR);
+  request.mutable_keep_columns()->Assign(flags.kept.begin(), flags.kept.end());
+  request.set_display_name(*flags.into);
+  MERCER_ASSIGN_OR_RETURN(const v1::Job job, session.client().StartPrediction(request));
+  if (!flags.detach) {
+    return WatchToTheEnd(session, job.name());
+  }
+  if (session.json()) {
+    session.PrintJson(job);
+  } else {
+    session.out() << job.name() << std::endl
+                  << "Watch it: mercer watch " << job.name() << std::endl;
+  }
+  return ExitCode::kOk;
+}
+
 absl::StatusOr<ExitCode> Predict(Session& session, const PredictFlags& flags) {
   MERCER_RETURN_IF_ERROR(CheckInputFlags(flags));
+  if (flags.into.has_value()) {
+    return PredictInto(session, flags);
+  }
   if (session.json()) {
     MERCER_RETURN_IF_ERROR(RefuseFlags({{"--keep", !flags.kept.empty()}}, "is not for --json"));
   }
@@ -244,6 +290,10 @@ void AddPredictCommand(CommandLine& line) {
       "stored data set, datasets/ID");
   command->add_option("--output", flags->output,
                       "Write the predictions to this file, which is left alone unless all succeed");
+  command->add_option("--into", flags->into,
+                      "Predict a stored data set into a new one of this name, by a job of the "
+                      "server, which is watched to its end; Ctrl-C detaches, the job goes on");
+  command->add_flag("--detach", flags->detach, "With --into: do not watch the job");
   AddTaskFlags(*command, flags->tasks);
   command->add_flag("--values", flags->values, "Also the decision values, one column per output");
   command->add_flag("--contributions", flags->contributions,
@@ -267,7 +317,8 @@ void AddPredictCommand(CommandLine& line) {
       ->allow_extra_args(false);
   command
       ->add_option("--keep", flags->kept,
-                   "Columns of FILE to write before the predictions; beside --ignore where the "
+                   "Columns of FILE, or with --into of the data set, to write beside the "
+                   "predictions; beside --ignore where the "
                    "model does not know them")
       ->delimiter(',')
       ->allow_extra_args(false);

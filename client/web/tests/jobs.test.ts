@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Job, TrainingProgress } from '../src/api/types.ts';
-import { standingOf } from '../src/lib/jobs.ts';
+import { datasetsOfJob, matchesText, standingOf, titleOf, workWords } from '../src/lib/jobs.ts';
 
 const standing = (progress: TrainingProgress) => standingOf({ state: 'JOB_STATE_RUNNING', progress: { progress } } as Job);
 
@@ -11,4 +11,18 @@ test('a running job: its stage, with the share that is done, and the time that i
   assert.equal(standing({ phase: 'train', stage: 'factor', stageFraction: 0 }), 'factor 0 %');
   assert.equal(standing({ phase: 'train', stage: 'solve', remaining: '8s' }), 'about 8.0 s left');
   assert.equal(standing({ phase: 'fold 1 of 2', stage: 'factor', stageFraction: 1, remaining: '8s' }), 'fold 1 of 2, factor 100 %, about 8.0 s left');
+});
+
+test('a job of another kind than a training says what it does, of which model and on which data', () => {
+  const prediction = {
+    name: 'jobs/p', kind: 'JOB_KIND_PREDICTION', predictionRequest: { model: 'models/m/versions/1', dataset: 'datasets/clouds' },
+  } as Job; // prettier-ignore
+  assert.equal(workWords(prediction), 'prediction of m · version 1 on clouds');
+  assert.deepEqual(datasetsOfJob(prediction), ['datasets/clouds']);
+  assert.ok(matchesText(prediction, 'prediction clouds'));
+  assert.equal(titleOf(prediction), 'p');
+  const verification = { name: 'jobs/v', kind: 'JOB_KIND_VERIFICATION', verificationRequest: { name: 'models/m/versions/2' } } as Job;
+  assert.equal(workWords(verification), 'verification of m · version 2');
+  const training = { name: 'jobs/t', learner: 'svm', request: { data: [{ dataset: 'datasets/clouds' }] } } as Job;
+  assert.equal(workWords(training), 'svm on clouds');
 });

@@ -1,4 +1,4 @@
-"""Jobs: a training each, from the queue to the model."""
+"""Jobs: a training each, or other work that takes long, from the queue to what it makes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from mercer.client import Client
     from mercer.models import Model
 
+_KINDS = _proto.enum("JobKind")
+KINDS = _proto.enum_words(_KINDS)  # the values of the API, by word
 _STATES = _proto.enum("JobState")
 _FINAL = ("succeeded", "failed", "cancelled")
 
@@ -131,6 +133,20 @@ class Job:
         return _proto.enum_word(_STATES, self.message.state)
 
     @property
+    def kind(self) -> str:
+        """``"training"``, ``"prediction"``, ``"evaluation"`` or ``"verification"``."""
+        return _proto.enum_word(_KINDS, self.message.kind)
+
+    @property
+    def _datasets(self) -> list[str]:
+        """Names of the data sets that the request names."""
+        chosen = self.message.WhichOneof("other_request")
+        if chosen is None:
+            return [data.dataset for data in self.message.request.data]
+        name = getattr(getattr(self.message, chosen), "dataset", "")
+        return [name] if name else []
+
+    @property
     def done(self) -> bool:
         """Whether the last seen state is final."""
         return self.state in _FINAL
@@ -150,9 +166,11 @@ class Job:
                 ("state", _html.text(self.state)),
                 *rows,
                 ("why", _html.text(why)),
+                ("kind", _html.text(self.kind)),
                 ("learner", _html.text(message.learner)),
-                ("data", _html.text(", ".join(data.dataset for data in message.request.data))),
+                ("data", _html.text(", ".join(self._datasets))),
                 ("model", _html.text(message.model)),
+                ("new data set", _html.text(message.prediction.dataset)),
                 ("labels", _html.pairs(sorted(message.labels.items()))),
             ],
         )
@@ -235,7 +253,7 @@ class Job:
                 _show(shown, event)
                 yield event
 
-    def bar(self, **options: Any) -> Model:
+    def bar(self, **options: Any) -> Any:
         """Waits as :meth:`wait` does, and shows a bar of the package tqdm; without the package it prints lines.
 
         Parameters
@@ -247,8 +265,8 @@ class Job:
             pass
         return self.result()
 
-    def wait(self, timeout: Optional[float] = None, progress: bool = False) -> "Model":
-        """Waits for the end and returns the model.
+    def wait(self, timeout: Optional[float] = None, progress: bool = False) -> Any:
+        """Waits for the end and returns what :meth:`result` does.
 
         Parameters
         ----------
@@ -284,8 +302,11 @@ class Job:
         if shown is not None:
             shown.show(1.0 if self.state == "succeeded" else 0.0, self.state)
 
-    def result(self) -> "Model":
-        """The model of a job that has ended.
+    def result(self) -> Any:
+        """What a job that has ended has made.
+
+        Of a training the :class:`Model`, of a prediction the new :class:`Dataset`, of an evaluation the metrics by
+        name, of a verification the message ``VerifyModelResponse``.
 
         Raises
         ------
@@ -298,7 +319,12 @@ class Job:
         if not self.done:
             self.refresh()
         if self.state == "succeeded":
-            return Model(self._client, self.message.model)
+            made = self.message.WhichOneof("result")
+            if made == "prediction":
+                return self._client.dataset(self.message.prediction.dataset)
+            if made == "evaluation":
+                return {metric.name: metric.value for metric in self.message.evaluation.metrics}
+            return Model(self._client, self.message.model) if made is None else self.message.verification
         error: errors.MercerError
         if self.state == "failed":
             error = errors.from_status(self.message.error, errors.JobFailedError)

@@ -39,7 +39,14 @@ _TASK_RULES = {
 }
 
 
-def _rule(name: str) -> Any:
+def read_unseen(name: str) -> Any:
+    """The value of the API."""
+    if name not in _UNSEEN:
+        raise ValueError(f"unseen must be one of {', '.join(_UNSEEN)}, is {name!r}")
+    return _UNSEEN[name]
+
+
+def read_task_rule(name: str) -> Any:
     if name not in _TASK_RULES:
         raise ValueError(f"task_rule must be one of {', '.join(_TASK_RULES)}, is {name!r}")
     return _TASK_RULES[name]
@@ -298,7 +305,7 @@ class Model:
             As in :meth:`predict_all`.
         """
         name = dataset if isinstance(dataset, str) else dataset.name
-        request = v1.EvaluateModelRequest(name=self.name, dataset=name, task=task, task_rule=_rule(task_rule))
+        request = v1.EvaluateModelRequest(name=self.name, dataset=name, task=task, task_rule=read_task_rule(task_rule))
         response = self._client.connection.call("EvaluateModel", request, timeout=None)
         return {metric.name: metric.value for metric in response.metrics}
 
@@ -359,14 +366,12 @@ class Model:
             an error; ``"zeros"`` all features of the column are 0; ``"nan"`` such rows alone are NaN, and named in
             `row_errors`, where the model refuses them.
         """
-        if unseen not in _UNSEEN:
-            raise ValueError(f"unseen must be one of {', '.join(_UNSEEN)}, is {unseen!r}")
         header = v1.PredictHeader(model=self.name, contributions=contributions, probabilities=probabilities)
         header.gradients = gradients
         header.projections = projections
-        header.unseen = _UNSEEN[unseen]
+        header.unseen = read_unseen(unseen)
         header.task = task
-        header.task_rule = _rule(task_rule)
+        header.task_rule = read_task_rule(task_rule)
         if task and tasks is not None:
             raise ValueError("task and tasks exclude each other")
         if isinstance(rows, Dataset):

@@ -22,14 +22,38 @@ export function matchesFilter(job: Job, filter: Filter): boolean {
 export function matchesText(job: Job, text: string): boolean {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return true;
-  const data = (job.request?.data ?? []).map((input) => input.dataset ?? '');
+  const data = datasetsOfJob(job);
   const labels = Object.entries(job.labels ?? {}).map(([key, value]) => `${key}=${value}`);
-  const all = [job.name, job.displayName, job.learner, job.model, job.request?.model, ...data, ...labels].join(' ').toLowerCase();
+  const all = [job.name, job.displayName, workOf(job), job.model, modelOfRequest(job), ...data, ...labels].join(' ').toLowerCase();
   return words.every((word) => all.includes(word));
 }
 
 export function titleOf(job: Job): string {
   return job.displayName || (job.request?.model ? idOf(job.request.model) : idOf(job.name));
+}
+
+/** The learner of a training, or what else the job does. */
+export function workOf(job: Job): string {
+  return job.learner || (job.kind ?? '').replace('JOB_KIND_', '').toLowerCase();
+}
+
+/** That the request names: the one to make, or to use. */
+function modelOfRequest(job: Job): string | undefined {
+  return job.request?.model ?? job.predictionRequest?.model ?? job.evaluationRequest?.name ?? job.verificationRequest?.name;
+}
+
+/** That the job reads. */
+export function datasetsOfJob(job: Job): string[] {
+  const other = job.predictionRequest?.dataset ?? job.evaluationRequest?.dataset;
+  return other ? [other] : datasetsOf(job.request);
+}
+
+/** "lp_mkl on clouds", "verification of spam · version 3". */
+export function workWords(job: Job): string {
+  const data = datasetsOfJob(job).map(idOf).join(', ');
+  const model = job.request ? undefined : modelOfRequest(job);
+  const of = model ? ` of ${model.replace('models/', '').replace('/versions/', ' · version ')}` : '';
+  return `${workOf(job)}${of}${data ? ` on ${data}` : ''}`;
 }
 
 export function datasetsOf(request: TrainRequest | undefined): string[] {

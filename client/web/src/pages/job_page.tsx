@@ -6,7 +6,7 @@ import type { Model } from '../api/model_types.ts';
 import type { Job, TrainingProgress } from '../api/types.ts';
 import { useCertificates, useLive, useLoad, useNow, useProgress, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatBytes, formatInteger, formatReal, formatSeconds, idOf, metricWords, ownerWords } from '../lib/format.ts';
-import { datasetsOf, fractionOf, secondsOf, standingOf, titleOf } from '../lib/jobs.ts';
+import { datasetsOfJob, fractionOf, secondsOf, standingOf, titleOf, workOf } from '../lib/jobs.ts';
 import { accuracyWords, certifiedGap, headlineMetrics, metricNote, metricText, warningsOf } from '../lib/models.ts';
 import { parseDuration } from '../lib/numbers.ts';
 import { activeGroups, activeKernels } from '../lib/weights.ts';
@@ -49,7 +49,7 @@ export function JobPage({ id }: { id: string }) {
       <div class="columns">
         <EventLog job={job.name} />
         <div class="stack">
-          <RequestView request={job.request} />
+          {job.request ? <RequestView request={job.request} /> : null}
           <AttemptList attempts={job.attempts ?? []} />
         </div>
       </div>
@@ -59,7 +59,8 @@ export function JobPage({ id }: { id: string }) {
 
 function JobHeader({ job }: { job: Job }) {
   const now = useNow(10);
-  const data = datasetsOf(job.request);
+  const data = datasetsOfJob(job);
+  const result = job.prediction?.dataset;
   return (
     <PageHeader
       above={<Link href="/jobs">Jobs</Link>}
@@ -70,13 +71,18 @@ function JobHeader({ job }: { job: Job }) {
       }
       below={
         <>
-          {job.learner} on{' '}
+          {workOf(job)} on{' '}
           {data.map((dataset, index) => (
             <span key={dataset}>
               {index > 0 ? ', ' : ''}
               <Link href={`/${dataset}`}>{idOf(dataset)}</Link>
             </span>
           ))}{' '}
+          {result ? (
+            <>
+              · made <Link href={`/${result}`}>{idOf(result)}</Link>{' '}
+            </>
+          ) : null}
           · created {formatAgo(job.createTime, now)}
           {ownerWords(job.owner) ? ` · ${ownerWords(job.owner)}` : ''} · <code>{idOf(job.name)}</code>
         </>
@@ -101,9 +107,11 @@ function JobActions({ job }: { job: Job }) {
   if (isFinal(job)) {
     return (
       <>
-        <Link class="button" href={`/train?from=${idOf(job.name)}`}>
-          Train again
-        </Link>
+        {job.request ? (
+          <Link class="button" href={`/train?from=${idOf(job.name)}`}>
+            Train again
+          </Link>
+        ) : null}
         {job.model ? (
           <Link class="button primary" href={`/${job.model}`}>
             Open the model
@@ -115,15 +123,17 @@ function JobActions({ job }: { job: Job }) {
   return (
     <>
       <Failure error={error} />
-      <button
-        type="button"
-        class="button"
-        disabled={job.stopRequested || job.state === 'JOB_STATE_CANCELLING'}
-        title="Ends the job now and keeps the best model so far"
-        onClick={() => void act(stopJob(client, job.name))}
-      >
-        Stop, keep the model
-      </button>
+      {job.request ? (
+        <button
+          type="button"
+          class="button"
+          disabled={job.stopRequested || job.state === 'JOB_STATE_CANCELLING'}
+          title="Ends the job now and keeps the best model so far"
+          onClick={() => void act(stopJob(client, job.name))}
+        >
+          Stop, keep the model
+        </button>
+      ) : null}
       <button type="button" class="button danger" disabled={job.state === 'JOB_STATE_CANCELLING'} onClick={() => setAsking(true)}>
         Cancel
       </button>
@@ -137,7 +147,7 @@ function JobActions({ job }: { job: Job }) {
             void act(cancelJob(client, job.name));
           }}
         >
-          It ends without a model. To keep the best model so far, stop it instead.
+          {job.request ? 'It ends without a model. To keep the best model so far, stop it instead.' : 'Nothing of it is kept.'}
         </ConfirmDialog>
       ) : null}
     </>

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Job } from '../api/types.ts';
 import { useCertificates, useLive, useNow, useTitle } from '../context.tsx';
 import { formatAgo, formatSeconds, idOf } from '../lib/format.ts';
-import { datasetsOf, FILTERS, type Filter, fractionOf, gapOf, matchesFilter, matchesText, secondsOf, standingOf, titleOf } from '../lib/jobs.ts';
+import { FILTERS, type Filter, fractionOf, gapOf, matchesFilter, matchesText, secondsOf, standingOf, titleOf, workWords } from '../lib/jobs.ts';
 import { isFinal } from '../live/job_store.ts';
 import { Link, navigate, type Route } from '../router.tsx';
 import { Empty, Loading, PageHeader, ProgressBar, StateBadge } from '../ui/parts.tsx';
@@ -125,7 +125,7 @@ const JobRow = pure(function JobRow({ job, gap, time, created }: { job: Job; gap
       <th scope="row">
         <Link href={`/${job.name}`}>{title}</Link>
         <span class="sub">
-          {job.learner} on {datasetsOf(job.request).map(idOf).join(', ')}
+          {workWords(job)}
           {title === idOf(job.name) ? '' : ` · ${idOf(job.name)}`}
         </span>
       </th>
