@@ -15,7 +15,6 @@ from mercer._retry import WATCHES, Backoff
 
 if TYPE_CHECKING:
     from mercer.client import Client
-    from mercer.models import Model
 
 _KINDS = _proto.enum("JobKind")
 KINDS = _proto.enum_words(_KINDS)  # the values of the API, by word

@@ -47,6 +47,7 @@ def read_unseen(name: str) -> Any:
 
 
 def read_task_rule(name: str) -> Any:
+    """The value of the API."""
     if name not in _TASK_RULES:
         raise ValueError(f"task_rule must be one of {', '.join(_TASK_RULES)}, is {name!r}")
     return _TASK_RULES[name]
