@@ -12,17 +12,19 @@ import urllib.request
 
 from server_lib import BIN, COMMAND_SECONDS, Server
 
-ROWS = 120_000  # seconds of work for the model below
+DRAWN = 20_000
+ROWS = 40 * DRAWN  # seconds of work for the model below
 
 
 def table(rows, seed):
     """Two columns and a label with so much noise that most rows support the model."""
     drawn = random.Random(seed)
     lines = ["x1,x2,label"]
-    for _ in range(rows):
+    for _ in range(min(rows, DRAWN)):
         x1, x2 = drawn.gauss(0, 1), drawn.gauss(0, 1)
         lines.append(f"{x1:.4f},{x2:.4f},{'yes' if x1 + drawn.gauss(0, 2) > 0 else 'no'}")
-    return "\n".join(lines) + "\n"
+    repeated = lines[1:] * max(1, rows // DRAWN)
+    return "\n".join([lines[0], *repeated]) + "\n"
 
 
 def call(server, method, path, body=None, content="application/json"):
@@ -58,7 +60,7 @@ class ModelJobsTest(unittest.TestCase):
         self.server = Server("--workers=1", "--threads=1", "--http=127.0.0.1:0")
         self.server.start()
         self.addCleanup(self.server.__exit__)
-        for name, rows in (("small", 1500), ("large", ROWS)):
+        for name, rows in (("small", 3000), ("large", ROWS)):
             call(self.server, "POST", f"/v1/datasets:upload?datasetId={name}&target=label", table(rows, rows), "text/csv")
         request = {
             "data": [{"dataset": "datasets/small"}],
@@ -112,7 +114,7 @@ class ModelJobsTest(unittest.TestCase):
         command = [BIN / "mercer", "--server", self.server.address, "predict", "noisy", "datasets/small", "--into", "of all"]
         done = subprocess.run([*command, "--keep", "x2"], capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("1500 rows predicted by models/noisy/versions/1", done.stdout)
+        self.assertIn("3000 rows predicted by models/noisy/versions/1", done.stdout)
         listed = subprocess.run(
             [BIN / "mercer", "--server", self.server.address, "jobs"], capture_output=True, text=True, timeout=COMMAND_SECONDS, check=True
         ).stdout

@@ -92,7 +92,10 @@ class HookedBlobStore final : public BlobStore {
  public:
   explicit HookedBlobStore(BlobStore& inner) : inner_(inner) {}
 
-  absl::StatusOr<std::unique_ptr<BlobWriter>> NewBlob() override { return inner_.NewBlob(); }
+  absl::StatusOr<std::unique_ptr<BlobWriter>> NewBlob() override {
+    const absl::Status status = before_new_blob();
+    return status.ok() ? inner_.NewBlob() : status;
+  }
   absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) override {
     auto file = inner_.Read(digest);
     before_answer(digest);
@@ -107,6 +110,7 @@ class HookedBlobStore final : public BlobStore {
     return inner_.DeleteIf(digest, unreferenced);
   }
 
+  std::function<absl::Status()> before_new_blob = [] { return absl::OkStatus(); };
   std::function<void(const std::string&)> before_answer = [](const std::string&) {};
 
  private:

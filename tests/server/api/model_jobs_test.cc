@@ -1,9 +1,11 @@
 // Predictions of data sets, evaluations and verifications as jobs: what they give, what they refuse, what may go meanwhile.
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -255,7 +257,39 @@ TEST_F(ModelJobsTest, EvaluationsAndVerificationsAreThoseOfTheCalls) {
   EXPECT_EQ(jobs.jobs(0).name(), job_.name());
 }
 
-TEST_F(ModelJobsTest, MoreMemoryThanTheBudgetIsRefused) {
+TEST_F(ModelJobsTest, AFullDiskDelaysThePrediction) {
+  ServeClouds(1);
+  std::atomic<int> refusals{1};
+  blobs_->before_new_blob = [&]() -> absl::Status {
+    return refusals-- > 0 ? WithReason(absl::ResourceExhaustedError("no space"), "DISK_FULL")
+                          : absl::OkStatus();
+  };
+  ASSERT_TRUE(Start(Request()).ok());
+  Finish();
+  EXPECT_EQ(job_.state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(job_.reason(), "DISK_FULL");
+  while (job_.state() != v1::JOB_STATE_SUCCEEDED) {  // two seconds later
+    absl::SleepFor(absl::Milliseconds(10));
+    Finish();
+    ASSERT_NE(job_.state(), v1::JOB_STATE_FAILED) << job_.error().message();
+  }
+  ASSERT_EQ(job_.attempts_size(), 2);
+  EXPECT_EQ(job_.attempts(0).end_reason(), "RETRY");
+}
+
+TEST_F(ModelJobsTest, MoreBytesThanAllMayTakeFailTheJobAndLeaveNoFile) {
+  ServeClouds(1);
+  const auto before = real_blobs_->List();
+  ASSERT_TRUE(before.ok());
+  model_jobs_.max_stored_bytes = [] { return int64_t{1}; };
+  ASSERT_TRUE(Start(Request()).ok());
+  Finish();
+  EXPECT_EQ(job_.state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(job_.reason(), "STORAGE_QUOTA_EXCEEDED");
+  EXPECT_EQ(*real_blobs_->List(), *before);
+}
+
+TEST_F(ModelJobsTest, EstimatesGrowWithTheRows) {
   ServeClouds(1);
   const auto loaded = cache_->Load("clouds", 1);
   ASSERT_TRUE(loaded.ok());
