@@ -181,10 +181,12 @@ absl::Status JobAttempt::StoreEnd() {
     end_->versions.clear();
     end_->dataset.reset();
     end_->result.clear();
-    for (const PinnedBlob& blob : outcome_->blobs) {
-      unused.push_back(blob.digest());
+    if (outcome_.ok()) {
+      for (const PinnedBlob& blob : outcome_->blobs) {
+        unused.push_back(blob.digest());
+      }
+      outcome_->blobs.clear();
     }
-    outcome_->blobs.clear();
     end_->not_before = absl::InfinitePast();
     if (std::exchange(end_tells_verifying_, false)) {  // a job that is CANCELLING never becomes it
       end_->events.erase(end_->events.end() - 2);

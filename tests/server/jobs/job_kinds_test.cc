@@ -194,6 +194,31 @@ TEST_F(JobKindsTest, CancelEndsThemAndKeepsNothing) {
   EXPECT_TRUE(absl::IsNotFound(storage_->datasets().GetDataset("of-" + id).status()));
 }
 
+// The storage knows of the cancellation before the attempt does.
+TEST_F(JobKindsTest, CancellationThatTheEndFindsOutstripsSuccessAndFailure) {
+  StartManager();
+  for (const bool fails : {false, true}) {
+    SCOPED_TRACE(fails);
+    const std::string id = SubmitPrediction();
+    WaitUntilBegun(id);
+    ASSERT_TRUE(storage_->jobs()
+                    .CancelJob({id, clock_.Now(), StateEvent(JobState::kCancelling),
+                                StateEvent(JobState::kCancelled)})
+                    .ok());
+    if (fails) {
+      FailOnce(absl::InvalidArgumentError("no such thing"));
+    }
+    const auto before = blobs_->List();
+    LetGo();
+    manager_->WaitUntilIdle();
+    EXPECT_EQ(Job(id).state, JobState::kCancelled);
+    EXPECT_TRUE(absl::IsNotFound(storage_->datasets().GetDataset("of-" + id).status()));
+    EXPECT_EQ(*blobs_->List(), *before);  // what it has made is deleted at once
+    absl::MutexLock lock(&mutex_);
+    let_go_ = false;
+  }
+}
+
 TEST_F(JobKindsTest, StopCancelsThemForWantOfAnythingToKeep) {
   StartManager();
   const std::string id = SubmitPrediction();
