@@ -24,6 +24,7 @@
 #include "server/api/services.h"
 #include "server/app/access_control.h"
 #include "server/app/data_folder.h"
+#include "server/app/dropped_versions.h"
 #include "server/app/grpc_front.h"
 #include "server/app/http_front.h"
 #include "server/app/job_metrics.h"
@@ -266,6 +267,7 @@ class Server::Impl {
     sqlite.folder = options_.data_dir;
     MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Storage> database, OpenSqliteStorage(sqlite));
     storage_ = std::make_unique<WatchedStorage>(std::move(database), &job_metrics_);
+    dropped_versions_ = std::make_unique<DroppedVersions>(storage_->listeners(), cache_);
     // The folder is this process' now, so the file is of a dead one.
     MERCER_RETURN_IF_ERROR(RemovePortFile(PosixFileSystem(), PortFile()));
     MERCER_RETURN_IF_ERROR(RemovePortFile(PosixFileSystem(), HttpPortFile()));
@@ -344,12 +346,6 @@ class Server::Impl {
     dependencies.other_works = WorksOfModels(&model_jobs_);
     dependencies.observer = &job_metrics_;
     dependencies.log = log_;
-    dependencies.on_versions_deleted = [this](const std::string& model,
-                                              const std::vector<int64_t>& versions) {
-      for (const int64_t version : versions) {
-        cache_->Remove(model, version);  // there are no workers before there is the cache
-      }
-    };
     jobs_ = std::make_unique<JobManager>(JobOptions(options_), std::move(dependencies));
     return jobs_->Recover();
   }
@@ -457,7 +453,8 @@ class Server::Impl {
   ModelJobContext model_jobs_;  // whole before there are workers
   RpcEnvironment environment_;
   std::unique_ptr<Ticker> ticker_;
-  std::unique_ptr<ModelCache> cache_;
+  std::unique_ptr<ModelCache> cache_;  // there before the workers are
+  std::unique_ptr<DroppedVersions> dropped_versions_;
   std::unique_ptr<ServerMetrics> metrics_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<ThreadPool> io_for_calls_;

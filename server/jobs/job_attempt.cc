@@ -199,10 +199,6 @@ absl::Status JobAttempt::StoreEnd() {
     return ended.status();
   }
   const ScopedAllocations scope(Allocations::kNeeded);  // the end is stored: nothing tries again
-  // Before watchers hear of the end: who does must not be answered from memory by what is gone.
-  if (dependencies_.on_versions_deleted && !ended->deleted_versions.empty()) {
-    dependencies_.on_versions_deleted(job().model_name, ended->deleted_versions);
-  }
   LogEnd();
   ended->released_blobs.insert(ended->released_blobs.end(), unused.begin(), unused.end());
   const auto deleted =

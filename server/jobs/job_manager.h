@@ -79,9 +79,6 @@ struct JobManagerDependencies {
   CrashNotes* crash_notes = nullptr;    // may be null: a crash of the process is blamed on no job
   JobObserver* observer = nullptr;      // may be null; told of the time that attempts take
   std::shared_ptr<spdlog::logger> log;  // may be null
-  // Told of versions that a model does not keep any more, because a job has added one; may be empty.
-  std::function<void(const std::string& model, const std::vector<int64_t>& versions)>
-      on_versions_deleted;
 };
 
 // The limits that may change while jobs run.

@@ -113,7 +113,7 @@ class WatchedJobStore final : public ForwardingJobReader {
         if (observer != nullptr && IsFinal(answer->job.state)) {
           observer->OnEnded(answer->job);
         }
-        listeners->Tell({answer->job.id, JobChange::kState, answer->events});
+        listeners->Tell({answer->job.id, JobChange::kState, answer->events, nullptr, &*answer});
       }
       done(std::move(answer));
     };

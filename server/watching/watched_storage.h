@@ -30,6 +30,7 @@ struct JobCommit {
   absl::Span<const EventRecord> events =
       {};  // the last ones of the job, in order: among them all that it has written
   const JobRecord* deleted = nullptr;  // kDeleted: the job as it last was
+  const EndedAttempt* ended = nullptr;  // of what may have ended the job
 };
 
 // Must be thread-safe.
@@ -41,7 +42,7 @@ class JobListener {
   virtual void OnCommit(const JobCommit& commit) = 0;
 };
 
-// Those who listen. Thread-safe.
+// Those who listen, told in the order in which they came. Thread-safe.
 class JobListeners {
  public:
   void Add(JobListener* listener) ABSL_LOCKS_EXCLUDED(mutex_);
