@@ -12,6 +12,7 @@
 #include "core/base/process/paced_check.h"
 #include "core/base/status/status_macros.h"
 #include "core/kernels/lowrank/landmarks.h"
+#include "core/kernels/lowrank/lost_traces.h"
 #include "core/linalg/blocked_cholesky.h"
 #include "core/linalg/matrix_products.h"
 
@@ -123,6 +124,7 @@ class BasisFinder {
     BasisSample sample;
     MERCER_RETURN_IF_ERROR(Draw(0, sample, context));
     used_ = sample.rows;
+    MERCER_RETURN_IF_ERROR(SetCounts(sample, context));
     MERCER_RETURN_IF_ERROR(SetScales(sample, context));
     coefficients_.resize(features_.num_features(), MostColumns());
     MERCER_ASSIGN_OR_RETURN(const Vector energies, RowEnergies(sample.features, context));
@@ -140,7 +142,8 @@ class BasisFinder {
       MERCER_ASSIGN_OR_RETURN(const Vector of_fresh, RowEnergies(sample.features, context));
       const double goal = tolerance * preferred_.dot(of_fresh);
       MERCER_RETURN_IF_ERROR(TakeOutChosen(sample.features, context));
-      const Vector left = (preferred_.transpose() * sample.features.cwiseAbs2()).transpose();
+      const Vector counts = preferred_.cwiseProduct(counts_);
+      const Vector left = (counts.transpose() * sample.features.cwiseAbs2()).transpose();
       if (left.sum() <= kTolerated * goal) {
         break;
       }
@@ -182,6 +185,22 @@ class BasisFinder {
     sample.features.resize(0, 0);  // two samples at once would be most of a run's memory
     MERCER_ASSIGN_OR_RETURN(sample.features, features_.EvaluateAll(selected, context));
     sampled_ += selected.rows;
+    return absl::OkStatus();
+  }
+
+  // What counts of a loss in each kernel's features: all of it where the tolerance is the kernel's
+  // own, and less where its features lose so much of its trace that more may be left out of them.
+  absl::Status SetCounts(const BasisSample& sample, RunContext& context) {
+    counts_.setOnes(features_.num_features());
+    if (!(options_.tolerance > 0 && options_.tolerance_of_lost > 0)) {
+      return absl::OkStatus();
+    }
+    MERCER_ASSIGN_OR_RETURN(const Vector lost,
+                            LostTraces(features_, rows_, sample.rows, sample.features, context));
+    for (Index k = 0; k < features_.num_kernels(); ++k) {
+      const double own = std::max(options_.tolerance, options_.tolerance_of_lost * lost(k));
+      RowsOfKernel(features_, k, counts_).setConstant(options_.tolerance / own);
+    }
     return absl::OkStatus();
   }
 
@@ -270,7 +289,7 @@ class BasisFinder {
     left(chosen_).setZero();
     Matrix orthonormal(features.cols(), MostColumns() - begin);  // Q'
     for (const bool all : {false, true}) {
-      const Vector among = all ? Vector::Ones(left.size()) : goals.preferred;
+      const Vector among = all ? counts_ : Vector(goals.preferred.cwiseProduct(counts_));
       const double goal = std::max(all ? goals.of_all : goals.of_preferred, least);
       const double first = among.dot(left);
       double rest = first;
@@ -305,9 +324,11 @@ class BasisFinder {
                         Matrix& orthonormal, Vector& left, RunContext& context) {
     const Index own = rank() - begin;
     const auto before = orthonormal.leftCols(own);
-    Matrix panel = features(candidates, Eigen::all).transpose();
+    const auto roots = counts_(candidates).cwiseSqrt().asDiagonal();
+    Matrix panel = features(candidates, Eigen::all).transpose() * roots;
     const double longest = panel.colwise().squaredNorm().maxCoeff();
-    const Matrix known = coefficients_.middleCols(begin, own)(candidates, Eigen::all).transpose();
+    const Matrix known =
+        coefficients_.middleCols(begin, own)(candidates, Eigen::all).transpose() * roots;
     MERCER_RETURN_IF_ERROR(AddProduct(-1.0, before, known, panel, context));
     Matrix gram(panel.cols(), panel.cols());
     MERCER_RETURN_IF_ERROR(TransposedProduct(panel, panel, gram, context));
@@ -387,6 +408,7 @@ class BasisFinder {
   const PreparedData& rows_;
   const JointBasisOptions options_;
   Vector preferred_;
+  Vector counts_;        // of each feature, that of what is left of it
   Matrix coefficients_;  // C: of the most columns; the system gives memory to those that are set
   std::vector<Index> chosen_;
   Vector scales_;

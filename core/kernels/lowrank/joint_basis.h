@@ -32,6 +32,9 @@ struct JointBasisOptions {
   // The most columns; more is dropped then than the tolerance allows. 0: as many as there are
   // features.
   Index max_columns = 0;
+  // Of a kernel whose features lose much of its trace more may be dropped: this share of what they
+  // lose, where that is above the tolerance. 0: the same tolerance for all.
+  double tolerance_of_lost = 0;
 };
 
 // A bound of the columns, which makes memory known before a run: more than kernels of real data
@@ -63,7 +66,9 @@ Vector SampleWeights(const std::vector<Index>& sampled, const std::vector<Index>
 
 // Finds the basis. Features of `preferred` kernels, ascending, are chosen while these lose more than
 // a tenth of the tolerance on the sampled rows, since values move by the root of what is lost; any
-// features then while all lose more than fifty times the tolerance, or 1e-2. Errors: kCancelled.
+// features then while all lose more than fifty times the tolerance, or 1e-2. What is lost of a kernel
+// counts by the ratio of the tolerance to the kernel's own, tolerance_of_lost included. Errors:
+// kCancelled.
 absl::StatusOr<JointBasis> FindJointBasis(const NystromFeatures& features,
                                           const std::vector<Index>& preferred,
                                           const PreparedData& rows,

@@ -42,9 +42,9 @@ struct InterleavedState {
 
 class InterleavedLpMklLearner : public ResumableLearner<InterleavedState> {
  public:
-  // Version 4 since factors are those of another basis.
+  // Version 6 since factors are those of another basis.
   explicit InterleavedLpMklLearner(const LpMklOptions& options)
-      : ResumableLearner("lp_mkl", 4 + LandmarkVersion(options)), options_(options) {}
+      : ResumableLearner("lp_mkl", 6 + LandmarkVersion(options)), options_(options) {}
 
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override {
     if (!std::isfinite(state_.best.gap)) {

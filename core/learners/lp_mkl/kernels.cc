@@ -41,6 +41,12 @@ absl::StatusOr<Index> CountWideSources(const std::vector<KernelSpec>& kernels,
   return static_cast<Index>(keys.size());
 }
 
+// What may be left out of kernels that the landmarks represent badly, as a share of what these lose:
+// a multiple of the tolerance, and a thousandth at most. Functions move by about the root of what is
+// lost: by 3 % of what the landmarks have moved them.
+constexpr double kToleranceOfLost = 1e5;
+constexpr double kMostOfLost = 1e-3;
+
 // The rows that landmarks of all kernels together may be.
 Index AllLandmarks(const LpMklOptions& options, Index rows, Index kernels) {
   const ByteCount all = ByteCount(options.landmarks) *
@@ -69,6 +75,8 @@ LowRankOptions LowRankOptionsOf(const LpMklOptions& options, uint64_t seed) {
   low_rank.nystrom.max_rank = options.rank;
   low_rank.nystrom.eigenvalue_threshold = options.eigenvalue_threshold;
   low_rank.basis.tolerance = options.compression_tolerance;
+  low_rank.basis.tolerance_of_lost =
+      std::min(kMostOfLost, kToleranceOfLost * options.compression_tolerance);
   low_rank.basis.seed = seed;
   return low_rank;
 }

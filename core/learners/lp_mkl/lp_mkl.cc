@@ -42,10 +42,10 @@ struct LpMklState {
 
 class LpMklLearner : public ResumableLearner<LpMklState> {
  public:
-  // Of low rank, states of solvers are in terms of factors that are made anew: 6 since these are on
+  // Of low rank, states of solvers are in terms of factors that are made anew: 8 since these are on
   // another basis.
   explicit LpMklLearner(const LpMklOptions& options)
-      : ResumableLearner("lp_mkl", options.is_low_rank() ? 6 + LandmarkVersion(options) : 3),
+      : ResumableLearner("lp_mkl", options.is_low_rank() ? 8 + LandmarkVersion(options) : 3),
         options_(options),
         ball_(options.p),
         loop_options_{options.inner_solver, StepsOf(options.outer_loop)} {}

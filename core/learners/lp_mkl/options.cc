@@ -67,9 +67,11 @@ void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
   schema.Real(
       "compression_tolerance", &LpMklOptions::compression_tolerance,
       {.meaning =
-           "Low rank: the share of the kernels' traces that their joint basis may leave out. At "
-           "most 1e-4 times the gap asked for keeps the objective; 0 keeps all that can be "
-           "told apart.",
+           "Low rank: the share of the kernels' traces that their joint basis may leave out; of a "
+           "kernel that the landmarks represent badly, where that is more, 1e5 times the "
+           "tolerance, and 1e-3 at most, of what they lose of it. At most 1e-4 times the gap asked "
+           "for keeps the objective but for a small part of what the landmarks change of it; 0 "
+           "keeps all that can be told apart.",
        .min = 0,
        .max = 1e-2,
        .source = "measured, docs/results/lowrank-lp-mkl.md"});

@@ -1,4 +1,5 @@
 // The kernels of low rank that the options define: what they are made of, and who shares them.
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <string>
@@ -89,6 +90,24 @@ TEST_F(SharedKernelsTest, AnotherFactorForAllElse) {
     EXPECT_NE(Make(LowRank(), changed), first) << "problem " << i;
   }
   EXPECT_EQ(Make(LowRank(), problem), first);
+}
+
+// Of kernels that few landmarks represent badly the basis leaves out more than the tolerance, a
+// thousandth of what the landmarks lose at most; less with a smaller tolerance.
+TEST_F(SharedKernelsTest, TheBasisKeepsWhatLandmarksLoseNoBetterThanNeeded) {
+  TrainingProblem problem = NamedProblem("data");
+  for (int i = 1; i < 10; ++i) {
+    problem.kernels.push_back(problem.kernels[0]);
+    problem.kernels.back().bandwidth *= std::pow(1.2, i);
+  }
+  LpMklOptions options = LowRank();
+  const LowRankKernelFamily* family = Make(options, problem);
+  EXPECT_GT(family->dropped_share(), 10 * options.compression_tolerance);
+  EXPECT_LE(family->dropped_share(), 1e-3);
+  options.compression_tolerance = 1e-13;
+  const LowRankKernelFamily* closer = Make(options, problem);
+  EXPECT_LE(closer->dropped_share(), 1e-8);
+  EXPECT_GT(closer->joint_rank(), family->joint_rank());
 }
 
 TEST_F(SharedKernelsTest, InputsWithoutANameShareNothing) {

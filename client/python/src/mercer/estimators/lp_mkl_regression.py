@@ -85,8 +85,10 @@ class LpMKLRegressor(KernelRegressor):
         number of landmarks, the largest always. pivoted_cholesky: pivots are taken while a row has more than this share
         of the largest value left. In [1e-15, 0.01].
     compression_tolerance : float, default=1e-08
-        Low rank: the share of the kernels' traces that their joint basis may leave out. At most 1e-4 times the gap
-        asked for keeps the objective; 0 keeps all that can be told apart. In [0, 0.01].
+        Low rank: the share of the kernels' traces that their joint basis may leave out; of a kernel that the landmarks
+        represent badly, where that is more, 1e5 times the tolerance, and 1e-3 at most, of what they lose of it. At most
+        1e-4 times the gap asked for keeps the objective but for a small part of what the landmarks change of it; 0
+        keeps all that can be told apart. In [0, 0.01].
     exact_certificate : bool, default=False
         Low rank: also bounds the optimum with the kernels themselves at the solution's dual variables and weights. The
         model's metrics then say how far it is from that optimum. The verification then goes through all pairs of rows
