@@ -304,6 +304,9 @@ absl::StatusOr<std::unique_ptr<FactorSvmSolver>> FactorSvmSolver::OnKernel(
       other->kernel_.MultiplyTransposed(state.center, state.center_reduced, context));
   MERCER_RETURN_IF_ERROR(other->MakePoint(state, context));
   state.dual_scores.resize(0);
+  if (!state.gram_is_of_rows()) {
+    state.gram.resize(0, 0);
+  }
   state.keeps_step = true;
   if (state.stop == SvmStop::kRelativeGap) {  // a success: the count begins anew
     state.stalls = 0;

@@ -12,9 +12,9 @@
 //              a is always feasible for the dual.
 // Guarantees   The subproblem decreases at every step; any features, any cost. Same bits for every
 //              slicing into steps, save and restore, and number of threads.
-// Cost         Per Newton step two passes over the rows of the factor and products of order min(r,
-//              |J|); where J is larger than r, the Gram matrix of the rows that have become free or
-//              have ceased to be. About 5 steps for small costs, 70 for large ones, 5 to 20 from a
+// Cost         Per Newton step two passes over the rows of the factor and a system of order min(r,
+//              |J|); where J is larger than r, the Gram matrix of the features of the samples that
+//              have become free or have ceased to be. About 5 steps for small costs, 70 for large ones, 5 to 20 from a
 //              good start.
 #pragma once
 
@@ -93,14 +93,18 @@ class FactorSvmSolver : public SvmSolver {
     Vector dual_reduced;           // X'a
     Vector dual_scores;            // X X'a, once done
     std::vector<Index> gram_rows;  // J of the last step with more of them than features
-    Matrix gram;                   // of the factor's rows J, lower triangle
-    int64_t gram_changes = 0;      // since it was formed anew
+    // X_J'X_J, or the Gram matrix of the factor's rows J, which all kernels of these rows have in
+    // common: lower triangle.
+    Matrix gram;
+    int64_t gram_changes = 0;  // since it was formed anew
     int64_t iterations = 0;
     int64_t subproblem_iterations = 0;
     int64_t stalls = 0;
-    bool keeps_step = false;  // never shrinks it
+    bool keeps_step = false;  // never shrinks it, as the kernel changes from step to step
     double best_gap = kInfinity;
     SvmStop stop = SvmStop::kRunning;
+
+    bool gram_is_of_rows() const { return keeps_step; }
 
     static void VisitFields(auto& visit, auto& self, const Sizes& of) {
       visit(Sized(self.center, of.samples), Sized(self.center_reduced, of.rank),
@@ -135,6 +139,9 @@ class FactorSvmSolver : public SvmSolver {
   std::vector<Index> InsideBox(const Vector& dual) const;
   absl::Status MakePoint(State& next, RunContext& context) const;
   absl::Status Commit(State next, RunContext& context);
+  absl::StatusOr<Matrix> FeaturesOf(const std::vector<Index>& samples, RunContext& context) const;
+  absl::Status ChangeGram(State& state, const std::vector<Index>& added,
+                          const std::vector<Index>& removed, RunContext& context) const;
   absl::Status UpdateGram(State& next, std::vector<Index> free, RunContext& context) const;
   absl::Status FindDirection(State& next, std::vector<Index> free, const NewtonDirection& rhs,
                              NewtonDirection& direction, RunContext& context) const;
