@@ -63,10 +63,9 @@ Index FeaturesOfKernel(const LpMklOptions& options, Index rows) {
 Index MostColumns(const LpMklOptions& options, Index rows, Index kernels, Index wide_sources) {
   const ByteCount features = ByteCount(kernels) * ByteCount(FeaturesOfKernel(options, rows));
   constexpr size_t kMost = std::numeric_limits<Index>::max();
-  // No more than there are rows, which features on landmarks of each kernel's own may exceed by far.
-  const Index most = static_cast<Index>(std::min(features.value(), kMost));
-  return LargestJointRank(options.has_own_landmarks(rows) ? std::min(most, rows) : most,
-                          AllLandmarks(options, rows, kernels), kernels, wide_sources,
+  // Features that can be told apart are no more than there are rows.
+  const Index most = std::min(static_cast<Index>(std::min(features.value(), kMost)), rows);
+  return LargestJointRank(most, AllLandmarks(options, rows, kernels), kernels, wide_sources,
                           options.compression_tolerance);
 }
 
