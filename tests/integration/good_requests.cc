@@ -159,6 +159,24 @@ Messages Evaluation(FieldWalkTest&) {
   return OneMessage(request);
 }
 
+// As a job.
+Messages EvaluationToStart(FieldWalkTest& test) {
+  v1::EvaluateModelRequest request;
+  request.set_name(kFirstVersion);
+  request.set_dataset("datasets/small");
+  request.set_request_id(absl::StrCat("evaluation-", test.Count()));
+  (*request.mutable_labels())["team"] = "blue";
+  return OneMessage(request);
+}
+
+Messages VerificationToStart(FieldWalkTest& test) {
+  v1::VerifyModelRequest request;
+  request.set_name(kFirstVersion);
+  request.set_request_id(absl::StrCat("verification-", test.Count()));
+  (*request.mutable_labels())["team"] = "blue";
+  return OneMessage(request);
+}
+
 Messages VersionToDelete(FieldWalkTest& test) {
   return Named<v1::DeleteModelRequest>(test.SpareVersion())(test);
 }
@@ -212,6 +230,16 @@ Messages PredictionOfDataset(FieldWalkTest&) {
   v1::PredictRequest request;
   request.set_model(kWholeModel);
   request.set_dataset("datasets/small");
+  return OneMessage(request);
+}
+
+Messages DatasetToPredict(FieldWalkTest& test) {
+  v1::PredictDatasetRequest request;
+  request.set_model(kWholeModel);
+  request.set_dataset("datasets/small");
+  request.set_request_id(absl::StrCat("prediction-", test.Count()));
+  (*request.mutable_labels())["team"] = "blue";
+  (*request.mutable_dataset_labels())["team"] = "red";
   return OneMessage(request);
 }
 
@@ -406,6 +434,8 @@ const std::map<std::string, std::vector<GoodRequest>>& GoodRequests() {
       {"ModelService/GetRetention", {{.make = Named<v1::GetRetentionRequest>(kWholeModel)}}},
       {"ModelService/EvaluateModel", {{.make = Evaluation}}},
       {"ModelService/VerifyModel", {{.make = Named<v1::VerifyModelRequest>(kFirstVersion)}}},
+      {"ModelService/StartEvaluation", {{.make = EvaluationToStart}}},
+      {"ModelService/StartVerification", {{.make = VerificationToStart}}},
       {"ModelService/DeleteModel", {{.make = VersionToDelete}}},
       {"ModelService/ExportModel", {{.make = Named<v1::ExportModelRequest>(kFirstVersion)}}},
 
@@ -414,6 +444,7 @@ const std::map<std::string, std::vector<GoodRequest>>& GoodRequests() {
         {.make = PredictionOf(NamedColumns()), .only_present = true},
         {.make = PredictionOfRaw, .only_present = true},
         {.make = PredictionOfDataset, .only_present = true}}},
+      {"PredictionService/PredictDataset", {{.make = DatasetToPredict}}},
       {"PredictionService/PredictStream",
        {{.make = StreamOfRows}, {.make = StreamOfDataset, .only_present = true}}},
       {"PredictionService/ListPredictionStatistics", {{.make = Statistics}}},

@@ -167,7 +167,7 @@ TEST_F(JobKindsTest, ChainOfThemStarvesNoTrainingOfMemory) {
   }
   // One at a time fits. As soon as the first training has ended either `big` begins, or one prediction before it.
   std::vector<std::string> predictions;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 12; ++i) {
     predictions.push_back(SubmitPrediction(training_bytes));
   }
   LetGo();
