@@ -70,6 +70,7 @@ constexpr Couple kCouples[] = {
     {"labels", "page_token"},
     {"learner", "page_token"},
     {"states", "page_token"},
+    {"kinds", "page_token"},
     {"dataset", "rows"},                  // one of the two
     {"dense.columns", "values.columns"},  // as many names as columns
     {"upload_id", "sha256"},              // to resume an upload takes both

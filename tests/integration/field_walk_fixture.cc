@@ -128,6 +128,23 @@ void FieldWalkTest::CancelWaitingJobs() {
   }
 }
 
+void FieldWalkTest::FinishOtherJobs() {
+  v1::ListJobsRequest open_jobs;
+  for (const v1::JobKind kind :
+       {v1::JOB_KIND_PREDICTION, v1::JOB_KIND_EVALUATION, v1::JOB_KIND_VERIFICATION}) {
+    open_jobs.add_kinds(kind);
+  }
+  for (const v1::JobState open : {v1::JOB_STATE_QUEUED, v1::JOB_STATE_RUNNING}) {
+    open_jobs.add_states(open);
+  }
+  v1::ListJobsResponse jobs;
+  do {
+    jobs.Clear();
+    Call(*training_, &v1::TrainingService::Stub::ListJobs, open_jobs, &jobs);
+  } while (!jobs.jobs().empty());
+  DropUploadedDatasets();
+}
+
 std::string FieldWalkTest::CancelledJob() {
   BlockWorker();
   const std::string job = TrainOk(MakeRequest("datasets/clouds")).name();

@@ -25,6 +25,8 @@ class FieldWalkTest : public ServerTest {
   // A job that waits, because another one runs until the end of the test.
   std::string WaitingJob();
   void CancelWaitingJobs();
+  // Waits for the ends of jobs that are no trainings, and deletes what they have made.
+  void FinishOtherJobs();
   std::string CancelledJob();              // a new one
   void DropUpload(const std::string& id);  // if there is one
   void DropUploadedDatasets();             // those that SetUp has not made

@@ -339,6 +339,7 @@ std::function<Messages(FieldWalkTest&)> QueuedTraining(const v1::TrainRequest& t
 }
 
 void CancelAccepted(FieldWalkTest& test) { test.CancelWaitingJobs(); }
+void FinishAccepted(FieldWalkTest& test) { test.FinishOtherJobs(); }
 
 Messages Estimate(FieldWalkTest&) {
   v1::EstimateCostRequest request;
@@ -434,8 +435,10 @@ const std::map<std::string, std::vector<GoodRequest>>& GoodRequests() {
       {"ModelService/GetRetention", {{.make = Named<v1::GetRetentionRequest>(kWholeModel)}}},
       {"ModelService/EvaluateModel", {{.make = Evaluation}}},
       {"ModelService/VerifyModel", {{.make = Named<v1::VerifyModelRequest>(kFirstVersion)}}},
-      {"ModelService/StartEvaluation", {{.make = EvaluationToStart}}},
-      {"ModelService/StartVerification", {{.make = VerificationToStart}}},
+      {"ModelService/StartEvaluation",
+       {{.make = EvaluationToStart, .after_success = FinishAccepted}}},
+      {"ModelService/StartVerification",
+       {{.make = VerificationToStart, .after_success = FinishAccepted}}},
       {"ModelService/DeleteModel", {{.make = VersionToDelete}}},
       {"ModelService/ExportModel", {{.make = Named<v1::ExportModelRequest>(kFirstVersion)}}},
 
@@ -444,7 +447,8 @@ const std::map<std::string, std::vector<GoodRequest>>& GoodRequests() {
         {.make = PredictionOf(NamedColumns()), .only_present = true},
         {.make = PredictionOfRaw, .only_present = true},
         {.make = PredictionOfDataset, .only_present = true}}},
-      {"PredictionService/PredictDataset", {{.make = DatasetToPredict}}},
+      {"PredictionService/PredictDataset",
+       {{.make = DatasetToPredict, .after_success = FinishAccepted}}},
       {"PredictionService/PredictStream",
        {{.make = StreamOfRows}, {.make = StreamOfDataset, .only_present = true}}},
       {"PredictionService/ListPredictionStatistics", {{.make = Statistics}}},
