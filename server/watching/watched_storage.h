@@ -29,7 +29,7 @@ struct JobCommit {
   JobChange change = JobChange::kState;
   absl::Span<const EventRecord> events =
       {};  // the last ones of the job, in order: among them all that it has written
-  const JobRecord* deleted = nullptr;  // kDeleted: the job as it last was
+  const JobRecord* deleted = nullptr;   // kDeleted: the job as it last was
   const EndedAttempt* ended = nullptr;  // of what may have ended the job
 };
 

@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "server/storage/forwarding_storage.h"
-#include "tests/server/jobs/hooked_jobs.h"
 #include "tests/server/jobs/job_harness.h"
+#include "tests/support/server/hooked_jobs.h"
 
 namespace mercer::server {
 namespace {
@@ -143,7 +143,6 @@ class TakeoverTest : public JobManagerFixture {
   absl::Status Recover(Storage* storage) {
     OrphanRecovery recovery;
     recovery.storage = storage;
-    recovery.hub = hub_.get();
     recovery.clock = &clock_;
     recovery.max_lost_attempts = kMaxLosses;
     return RecoverOrphans(recovery);

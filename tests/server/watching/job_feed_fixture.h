@@ -17,8 +17,8 @@
 #include "core/base/status/errors.h"
 #include "server/jobs/job_event.h"
 #include "server/watching/job_feed.h"
-#include "tests/server/watching/hooked_jobs.h"
 #include "tests/support/server/failing_executor.h"
+#include "tests/support/server/hooked_jobs.h"
 #include "tests/support/server/test_storage.h"
 
 namespace mercer::server {

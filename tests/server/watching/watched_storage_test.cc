@@ -106,7 +106,7 @@ TEST_F(WatchedStorageTest, WhoListensFirstHearsFirstOfVersionsThatAnEndDeletes) 
     const auto ended = storage.jobs().EndAttempt(end);
     ASSERT_TRUE(ended.ok()) << ended.status();
     if (id == "a") {
-      ASSERT_TRUE(storage.models().SetRetention({.model = "m", .keep_newest = 1}).ok());
+      ASSERT_TRUE(storage.models().SetRetention({"m", 1, false, now, nullptr}).ok());
     }
   }
   EXPECT_THAT(notes, ElementsAre("first: m 1", "second: m 1"));
