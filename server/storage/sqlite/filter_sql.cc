@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -14,6 +16,14 @@ namespace {
 
 // Behind every name: names are of lower-case letters, digits, '-' and '_'.
 constexpr char kBehindNames[] = "~";
+
+int Depth(const FilterNode& node) {
+  int deepest = 0;
+  for (const FilterNode& child : node.children) {
+    deepest = std::max(deepest, Depth(child));
+  }
+  return deepest + 1;
+}
 
 class FilterTranslator {
  public:
@@ -37,12 +47,19 @@ class FilterTranslator {
   FilterCondition Take() { return std::move(condition_); }
 
  private:
+  // The deepest child comes first: what stands before a nested one waits on the stack of SQLite's parser, which has room for 100.
   absl::Status AddJoined(const FilterNode& node, std::string_view word, std::string_view none) {
+    std::vector<std::pair<int, const FilterNode*>> children;
+    for (const FilterNode& child : node.children) {
+      children.emplace_back(-Depth(child), &child);
+    }
+    std::stable_sort(children.begin(), children.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
     condition_.sql += "(";
     std::string_view before = "";
-    for (const FilterNode& child : node.children) {
+    for (const auto& [depth, child] : children) {
       condition_.sql += before;
-      MERCER_RETURN_IF_ERROR(Add(child));
+      MERCER_RETURN_IF_ERROR(Add(*child));
       before = word;
     }
     condition_.sql += node.children.empty() ? none : "";

@@ -297,6 +297,32 @@ TEST_F(JobFilterTest, PagesAreWhatALookAtEveryJobGives) {
   EXPECT_LT(matched, 600U * kPlainJobs / 10 * 9);
 }
 
+// As deep as filters may be nested, in the form that fills the stack of SQLite's parser most, with labels innermost.
+TEST_F(JobFilterTest, TheDeepestFiltersAreRead) {
+  FilterNode label;
+  label.field = "labels";
+  label.key = "team";
+  label.value.text = "red";
+  FilterNode deep = label;
+  for (int level = 0; level < kMaxFilterDepth; ++level) {
+    FilterNode negated;
+    negated.kind = FilterNode::Kind::kNot;
+    negated.children = {std::move(deep)};
+    FilterNode any;
+    any.kind = FilterNode::Kind::kAny;
+    any.children = {label, std::move(negated)};
+    FilterNode all;
+    all.kind = FilterNode::Kind::kAll;
+    all.children = {label, std::move(any)};
+    deep = std::move(all);
+  }
+  JobFilter filter;
+  filter.query.filter = std::move(deep);
+  const absl::StatusOr<FoundRows> found = FindJobs(*connection_, filter, "", kPlainJobs);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->numbers, Expected(filter));
+}
+
 TEST_F(JobFilterTest, AReadLooksAtAFewRowsOnly) {
   JobFilter filter;
   filter.query.filter = FilterNode();
