@@ -10,6 +10,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include <google/protobuf/repeated_field.h>
 
 #include "core/base/status/status_macros.h"
@@ -22,7 +24,7 @@ namespace mercer::server {
 // `limit_bytes`, but one at least; answers the token of the next page. `list` gives records, `write`
 // a record's message, or none when it is gone by now. Few records are read at once, because they
 // may be large too. A page of `list` that is shorter than it was asked for, but not the last, has looked at as many records as
-// one read may (list_filter.h); after some of these the page ends as it is, maybe empty.
+// one read may (list_filter.h); after some of these, or some time, the page ends as it is, maybe empty.
 template <typename Record, typename Message>
 absl::StatusOr<std::string> FillPage(
     const PageRequest& request, int64_t limit_bytes,
@@ -31,11 +33,13 @@ absl::StatusOr<std::string> FillPage(
     google::protobuf::RepeatedPtrField<Message>* items) {
   constexpr int kRecordsAtOnce = 32;
   constexpr int kMostShortReads = 20;
+  constexpr absl::Duration kMostTime = absl::Milliseconds(500);
   constexpr int64_t kItemOverhead = 8;  // tag and length
   MERCER_ASSIGN_OR_RETURN(int wanted, EffectivePageSize(request));
   int64_t room = limit_bytes - 1024;  // for the token
   std::string token = request.token;
   int short_reads = 0;
+  const absl::Time begin = absl::Now();
   while (true) {
     const int asked = std::min(wanted, kRecordsAtOnce);
     MERCER_ASSIGN_OR_RETURN(const Page<Record> page, list({asked, token}));
@@ -66,8 +70,10 @@ absl::StatusOr<std::string> FillPage(
     room -= bytes;
     wanted -= taken;
     token = page.next_token;
-    short_reads += static_cast<int>(page.items.size()) < asked ? 1 : 0;
-    if (token.empty() || wanted <= 0 || short_reads == kMostShortReads) {
+    const bool is_short = static_cast<int>(page.items.size()) < asked;
+    short_reads += is_short ? 1 : 0;
+    if (token.empty() || wanted <= 0 || short_reads == kMostShortReads ||
+        (is_short && absl::Now() - begin > kMostTime)) {
       return token;
     }
   }

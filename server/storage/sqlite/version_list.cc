@@ -68,12 +68,13 @@ absl::StatusOr<FoundRows> FindModels(Connection& connection, const VersionFilter
                                                            ? StartByNumber(after, order.descending)
                                                            : StartByName(after, order.descending));
   const std::string key = by_time ? "versions.number" : "models.name";
-  // In the order of names each model is one row, in that of creation each version is.
+  // In the order of names each model is one row, also one whose versions are all deleted, in that of creation each version is.
   const std::string sql =
       absl::StrCat("SELECT models.number, ", key, ", ",
-                   by_time ? IsNewestOf("versions.model") + " AND " : "", condition.sql, " FROM ",
+                   by_time ? IsNewestOf("versions.model") : "versions.number IS NOT NULL", " AND ",
+                   condition.sql, " FROM ",
                    by_time ? "versions CROSS JOIN models ON models.number = versions.model"
-                           : "models CROSS JOIN versions ON versions.model = models.number AND " +
+                           : "models LEFT JOIN versions ON versions.model = models.number AND " +
                                  IsNewestOf("models.number"),
                    " WHERE ", key, order.descending ? " < ? ORDER BY 2 DESC" : " > ? ORDER BY 2");
   MERCER_ASSIGN_OR_RETURN(Statement select, connection.PrepareOnce(sql));
