@@ -48,8 +48,7 @@ absl::StatusOr<grpc::ByteBuffer> JobWatchStream::Write(const NextJob& next) {
     rest.set_existing_sent(true);
     return BytesOf(rest);
   }
-  const absl::StatusOr<std::string>& written = next.item->Written(WriteJobMessage);
-  MERCER_RETURN_IF_ERROR(written.status());
+  MERCER_ASSIGN_OR_RETURN(const std::string* const written, next.item->Written(WriteJobMessage));
   rest.set_existing(next.existing);
   rest.set_left(next.left);
   rest.set_deleted(next.item->deleted);

@@ -55,9 +55,10 @@ absl::StatusOr<grpc::ByteBuffer> ProgressStream::Write(const NextEvent& next) {
     CompleteTerminalEvent(job, response.mutable_event());
     return BytesOf(response);
   }
-  const absl::StatusOr<std::string>& written = next.item->Written(
-      [](const JobEvent& that) { return WriteResponse(that).SerializeAsString(); });
-  MERCER_RETURN_IF_ERROR(written.status());
+  MERCER_ASSIGN_OR_RETURN(const std::string* const written,
+                          next.item->Written([](const JobEvent& that) {
+                            return WriteResponse(that).SerializeAsString();
+                          }));
   const grpc::Slice slice = ShareSlice(next.item, *written);
   return grpc::ByteBuffer(&slice, 1);
 }

@@ -92,12 +92,10 @@ int64_t Watchers<Item>::CursorOf(const Watcher<Item>& watcher) const {
 
 template <typename Item>
 void Watchers<Item>::Leave(const WatcherPointer& watcher) {
-  {
-    absl::MutexLock lock(&mutex_);
-    watcher->gone = true;
-    Forget(watcher);
-  }
-  watcher->wake.Close();
+  watcher->wake.Close();  // first: a callback that runs may ask for what comes next
+  absl::MutexLock lock(&mutex_);
+  watcher->gone = true;
+  Forget(watcher);
 }
 
 template <typename Item>

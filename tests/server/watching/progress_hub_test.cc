@@ -336,7 +336,8 @@ TEST_F(ProgressHubTest, WatchersOfAnEventShareIt) {
   ASSERT_EQ(next.kind, NextEvent::kItem);
   EXPECT_EQ(other->Next().item, next.item);
   const auto write = [](const JobEvent& event) { return absl::StrCat(event.sequence); };
-  EXPECT_EQ(&next.item->Written(write), &next.item->Written(write)) << "written once for both";
+  EXPECT_EQ(next.item->Written(write).value(), next.item->Written(write).value())
+      << "written once for both";
 }
 
 TEST_F(ProgressHubTest, HearsOfEventsFromTheStorageThatCommitsThem) {
