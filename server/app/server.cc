@@ -267,7 +267,6 @@ class Server::Impl {
     sqlite.folder = options_.data_dir;
     MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Storage> database, OpenSqliteStorage(sqlite));
     storage_ = std::make_unique<WatchedStorage>(std::move(database), &job_metrics_);
-    dropped_versions_ = std::make_unique<DroppedVersions>(storage_->listeners(), cache_);
     // The folder is this process' now, so the file is of a dead one.
     MERCER_RETURN_IF_ERROR(RemovePortFile(PosixFileSystem(), PortFile()));
     MERCER_RETURN_IF_ERROR(RemovePortFile(PosixFileSystem(), HttpPortFile()));
@@ -326,6 +325,8 @@ class Server::Impl {
     compute_ = MakePool(kComputeThreads);
     intake_ = MakePool(kIntakeThreads, PoolPriority::kBackground);
     submission_ = MakePool(kSubmissionThreads);
+    dropped_versions_ =
+        std::make_unique<DroppedVersions>(storage_->listeners(), cache_, watching_.get());
     hub_ = std::make_unique<ProgressHub>(storage_.get(), watching_.get());
     feed_ = std::make_unique<JobFeed>(storage_.get(), watching_.get());
     feed_ticker_ = std::make_unique<Ticker>(kFeedInterval / kFeedParts);

@@ -164,19 +164,17 @@ void ModelCache::Erase(Entries::iterator entry, Entries& removed) {
   removed.splice(removed.begin(), entries_, entry);
 }
 
-void ModelCache::Remove(const std::string& model, int64_t version) {
+ModelCache::Entries ModelCache::Unlink(const std::string& model, int64_t version) {
   Entries removed;
-  {
-    absl::MutexLock lock(&mutex_);
-    for (auto entry = entries_.begin(); entry != entries_.end();) {
-      const auto next = std::next(entry);
-      if (entry->loaded->model == model && (version == 0 || entry->loaded->version == version)) {
-        Erase(entry, removed);
-      }
-      entry = next;
+  absl::MutexLock lock(&mutex_);
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const auto next = std::next(entry);
+    if (entry->loaded->model == model && (version == 0 || entry->loaded->version == version)) {
+      Erase(entry, removed);
     }
+    entry = next;
   }
-  Free(std::move(removed));
+  return removed;
 }
 
 ModelCacheUse ModelCache::use() const {

@@ -50,21 +50,7 @@ class ModelCache {
   ModelCache(ModelStore& models, BlobStore& blobs, int64_t budget_bytes, int threads)
       : models_(models), blobs_(blobs), budget_bytes_(budget_bytes), threads_(threads) {}
 
-  // Null unless it is in memory; never blocks on files or SQL.
-  std::shared_ptr<const LoadedModel> Find(const std::string& model, int64_t version)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  // `version` 0 means the newest. Errors: kNotFound, kDataLoss (also with reason BLOB_MISSING: the
-  // file of a model that exists is gone), kFailedPrecondition (NEWER_FORMAT, UNKNOWN_TERM).
-  absl::StatusOr<std::shared_ptr<const LoadedModel>> Load(const std::string& model, int64_t version)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  // Forgets a version, or with 0 all versions of the model.
-  void Remove(const std::string& model, int64_t version) ABSL_LOCKS_EXCLUDED(mutex_);
-
-  int64_t resident_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
-  ModelCacheUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
-  const PredictionStatisticsTable& statistics() const { return statistics_; }
-
- private:
+  // A model that is kept.
   struct Entry {
     std::shared_ptr<const LoadedModel> loaded;
     int64_t bytes = 0;
@@ -74,6 +60,26 @@ class ModelCache {
         : loaded(std::move(model)), bytes(size) {}
   };
   using Entries = std::list<Entry>;
+
+  // Null unless it is in memory; never blocks on files or SQL.
+  std::shared_ptr<const LoadedModel> Find(const std::string& model, int64_t version)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // `version` 0 means the newest. Errors: kNotFound, kDataLoss (also with reason BLOB_MISSING: the
+  // file of a model that exists is gone), kFailedPrecondition (NEWER_FORMAT, UNKNOWN_TERM).
+  absl::StatusOr<std::shared_ptr<const LoadedModel>> Load(const std::string& model, int64_t version)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Forgets a version, or with 0 all versions of the model.
+  void Remove(const std::string& model, int64_t version) { Free(Unlink(model, version)); }
+  // The same in two steps, of which the second may take long.
+  Entries Unlink(const std::string& model, int64_t version) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Frees what was taken out, and gives the memory back to the system when it has become much.
+  void Free(Entries removed) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  int64_t resident_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
+  ModelCacheUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
+  const PredictionStatisticsTable& statistics() const { return statistics_; }
+
+ private:
   using LoadedOr = absl::StatusOr<std::shared_ptr<const LoadedModel>>;
   // A loading that others wait for.
   struct Flight {
@@ -87,8 +93,6 @@ class ModelCache {
   // Reads the version and keeps it, unless it is deleted meanwhile.
   LoadedOr ReadAndKeep(const VersionRecord& record) ABSL_LOCKS_EXCLUDED(mutex_);
   void Insert(std::shared_ptr<const LoadedModel> loaded) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Frees what was moved there, and gives the memory back to the system when it has become much. Without the lock.
-  void Free(Entries removed) ABSL_LOCKS_EXCLUDED(mutex_);
   // Moves to `removed` what has not been used lately, until `bytes` more fit into the budget.
   void Evict(int64_t bytes, Entries& removed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Moves the entry to `removed`, whose memory is to be freed without the lock.
