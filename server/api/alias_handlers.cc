@@ -79,8 +79,8 @@ absl::StatusOr<v1::Alias> AliasHandlers::SetAlias(const v1::SetAliasRequest& req
   MERCER_ASSIGN_OR_RETURN(move.version, ReadTarget(request, reference.model));
   move.etag = request.etag();
   move.request_id = request.request_id();
-  move.request_digest =
-      Sha256Hex(absl::StrCat("set\n", request.name(), "\n", move.version, "\n", move.etag));
+  move.request_digest = Sha256Hex(absl::StrCat("set\n", ModelAliasName(move.model, move.alias),
+                                               "\n", move.version, "\n", move.etag));
   move.caller = info.caller.name;
   move.check = info.CheckOfChange("model", ModelName(move.model));
   MERCER_ASSIGN_OR_RETURN(const std::optional<AliasRecord> earlier,
@@ -101,7 +101,8 @@ absl::StatusOr<v1::Alias> AliasHandlers::RollbackAlias(const v1::RollbackAliasRe
   move.rollback = true;
   move.etag = request.etag();
   move.request_id = request.request_id();
-  move.request_digest = Sha256Hex(absl::StrCat("rollback\n", request.name(), "\n", move.etag));
+  move.request_digest = Sha256Hex(
+      absl::StrCat("rollback\n", ModelAliasName(move.model, move.alias), "\n", move.etag));
   move.caller = info.caller.name;
   move.check = info.CheckOfChange("model", ModelName(move.model));
   MERCER_ASSIGN_OR_RETURN(const std::optional<AliasRecord> earlier,

@@ -198,7 +198,7 @@ class Gateway::Impl {
       return;
     }
     if (!IsAdmitted(head, match->route->method)) {
-      if (match->route->method == kServerInfo) {
+      if (match->route->method == kServerInfo && head.Find("authorization").empty()) {
         SendBehindBody(exchange, StrangersAnswer());
       } else {
         Refuse(exchange, match->route->method);
