@@ -190,6 +190,7 @@ class BasisFinder {
 
   // What counts of a loss in each kernel's features: all of it where the tolerance is the kernel's
   // own, and less where its features lose so much of its trace that more may be left out of them.
+  // Of kernels that are not preferred a multiple of it may be: with that they keep to kMostSpared.
   absl::Status SetCounts(const BasisSample& sample, RunContext& context) {
     counts_.setOnes(features_.num_features());
     if (!(options_.tolerance > 0 && options_.tolerance_of_lost > 0)) {
@@ -198,7 +199,11 @@ class BasisFinder {
     MERCER_ASSIGN_OR_RETURN(const Vector lost,
                             LostTraces(features_, rows_, sample.rows, sample.features, context));
     for (Index k = 0; k < features_.num_kernels(); ++k) {
-      const double own = std::max(options_.tolerance, options_.tolerance_of_lost * lost(k));
+      const bool is_preferred = preferred_(features_.first_feature(k)) > 0;
+      const double of_lost = options_.tolerance_of_lost * lost(k);
+      const double own =
+          std::max(options_.tolerance,
+                   is_preferred ? of_lost : std::min(of_lost, kMostSpared / kSparedTolerance));
       RowsOfKernel(features_, k, counts_).setConstant(options_.tolerance / own);
     }
     return absl::OkStatus();

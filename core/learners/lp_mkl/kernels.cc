@@ -43,7 +43,7 @@ absl::StatusOr<Index> CountWideSources(const std::vector<KernelSpec>& kernels,
 
 // What may be left out of kernels that the landmarks represent badly, as a share of what these lose:
 // a multiple of the tolerance, and a thousandth at most. Functions move by about the root of what is
-// lost: by 3 % of what the landmarks have moved them.
+// lost: by about 3 % of what the landmarks have moved them.
 constexpr double kToleranceOfLost = 1e5;
 constexpr double kMostOfLost = 1e-3;
 

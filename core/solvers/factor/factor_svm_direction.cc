@@ -108,19 +108,21 @@ absl::Status FactorSvmSolver::ChangeGram(State& state, const std::vector<Index>&
   std::vector<Index> changed = added;
   changed.insert(changed.end(), removed.begin(), removed.end());
   const auto count = static_cast<Index>(changed.size());
-  Matrix change = Matrix::Zero(rank, rank);
   if (static_cast<double>(count) <= kFewChanges * static_cast<double>(rank)) {
+    Matrix change = Matrix::Zero(rank, rank);
     MERCER_ASSIGN_OR_RETURN(Matrix features, FeaturesOf(changed, context));
     features.transposeInPlace();
     Matrix signed_features = features;
     signed_features.bottomRows(static_cast<Index>(removed.size())) *= -1.0;
     MERCER_RETURN_IF_ERROR(LowerTransposedProduct(features, signed_features, change, context));
-  } else {
-    Matrix of_rows = Matrix::Zero(rank, rank);
-    MERCER_RETURN_IF_ERROR(add_rows(added, 1.0, of_rows));
-    MERCER_RETURN_IF_ERROR(add_rows(removed, -1.0, of_rows));
-    MERCER_RETURN_IF_ERROR(TriangularCongruence(of_rows, kernel_.root, change, context));
+    state.gram += change;
+    return absl::OkStatus();
   }
+  Matrix of_rows = Matrix::Zero(rank, rank);
+  MERCER_RETURN_IF_ERROR(add_rows(added, 1.0, of_rows));
+  MERCER_RETURN_IF_ERROR(add_rows(removed, -1.0, of_rows));
+  Matrix change(rank, rank);
+  MERCER_RETURN_IF_ERROR(TriangularCongruence(of_rows, kernel_.root, change, context));
   state.gram += change;
   return absl::OkStatus();
 }
