@@ -9,7 +9,6 @@ INFO = {
     "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
 }
 TAG = {"name": "Gateway", "description": "What HTTP has besides the calls of gRPC."}
-OPEN = ("GetServerInfo",)  # calls that need no token over HTTP
 
 TEXT = {"type": "string"}
 NUMBERS = {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Real"}}

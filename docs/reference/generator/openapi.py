@@ -39,6 +39,15 @@ HTTP_STATUS = {
     "DEADLINE_EXCEEDED": "504",
 }
 VARIABLE = re.compile(r"\{(\w+)\}")
+# What stands for a variable of a path.
+PLACES = {
+    "job": "ID of a job: what follows \"jobs/\" in its name.",
+    "dataset": "ID of a data set: what follows \"datasets/\" in its name.",
+    "upload": "ID of an upload.",
+    "model": "Name of a model, without \"models/\"; where a version is meant, its newest one, or that of an alias: MODEL@ALIAS.",
+    "version": "Number of a version.",
+    "alias": "Name of an alias.",
+}
 
 
 class Document:
@@ -93,19 +102,14 @@ class Document:
             for more in gateway_paths.FORMS.get(rpc.name, {}).get("request", ()):
                 more(content)
         operation["responses"] = self._responses(rpc, kind)
-        if rpc.name in gateway_paths.OPEN:
-            operation["security"] = [{}]
         return operation
 
     def _parameters(self, rpc, way, kind):
         request = self.messages[rpc.request]
-        said = {field.name: text_of(field.comment) for field in request.fields}
         places = [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, "description": PLACES[name]}
             for name in VARIABLE.findall(way.path)
         ]
-        if places and way.field in said:
-            places[0]["description"] = said[way.field]
         if kind == "Upload":
             header = self.messages[PACKAGE + "UploadHeader"]
             self._schema(PACKAGE + "UploadHeader")  # of the parameter `header`
