@@ -52,7 +52,7 @@ export interface EqualColumns { column?: ColumnPlace; equalTo?: ColumnPlace }
 export interface Error { error: { code: number; status: string; message: string; details: Any[] } }
 export interface EstimateCostRequest { training: TrainRequest }
 export interface EstimateCostResponse { memoryBytes?: Int64; time?: string; memoryBudgetBytes?: Int64; fits?: boolean; decisions?: Warning[]; advice?: string }
-export interface EvaluateModelRequest { name?: string; dataset: string; task?: string; taskRule?: TaskRule }
+export interface EvaluateModelRequest { name?: string; dataset: string; task?: string; taskRule?: TaskRule; requestId?: string; priority?: number; labels?: Record<string, string> }
 export interface EvaluateModelResponse { model?: string; metrics?: Metric[]; rows?: Int64; skippedRows?: Int64; unknownLabelRows?: Int64; weightColumn?: string; rowsByMean?: Int64 }
 export interface FeatureTerm { fourier?: FourierFeatures; columns?: ColumnFeatures; gabor?: GaborFeatures; outputs?: number[]; coefficients?: Matrix }
 export interface FeatureWeights { features?: string[]; weights?: Matrix }
@@ -77,7 +77,8 @@ export type InfiniteFeaturesNormalizationScope = 'NORMALIZATION_SCOPE_UNSPECIFIE
 export type InfiniteFeaturesPenaltyShape = 'PENALTY_SHAPE_UNSPECIFIED' | 'PENALTY_SHAPE_NESTED' | 'PENALTY_SHAPE_FLAT';
 export type InfiniteFeaturesSelection = 'SELECTION_UNSPECIFIED' | 'SELECTION_GENERATED' | 'SELECTION_SELECTED' | 'SELECTION_FIXED';
 export type InfiniteFeaturesSolver = 'SOLVER_UNSPECIFIED' | 'SOLVER_AUTO' | 'SOLVER_NEWTON' | 'SOLVER_ADMM' | 'SOLVER_FISTA';
-export interface Job { name?: string; displayName?: string; state?: JobState; request?: TrainRequest; createTime?: string; startTime?: string; endTime?: string; attempts?: Attempt[]; progress?: ProgressEvent; lastSequence?: Int64; error?: Status; reason?: string; model?: string; labels?: Record<string, string>; learner?: string; priority?: number; memoryEstimateBytes?: Int64; nextAttemptTime?: string; stopRequested?: boolean; traceId?: string; owner?: string }
+export interface Job { name?: string; displayName?: string; state?: JobState; request?: TrainRequest; createTime?: string; startTime?: string; endTime?: string; attempts?: Attempt[]; progress?: ProgressEvent; lastSequence?: Int64; error?: Status; reason?: string; model?: string; labels?: Record<string, string>; learner?: string; priority?: number; memoryEstimateBytes?: Int64; nextAttemptTime?: string; stopRequested?: boolean; traceId?: string; owner?: string; kind?: JobKind; predictionRequest?: PredictDatasetRequest; evaluationRequest?: EvaluateModelRequest; verificationRequest?: VerifyModelRequest; prediction?: PredictDatasetResult; evaluation?: EvaluateModelResponse; verification?: VerifyModelResponse }
+export type JobKind = 'JOB_KIND_UNSPECIFIED' | 'JOB_KIND_TRAINING' | 'JOB_KIND_PREDICTION' | 'JOB_KIND_EVALUATION' | 'JOB_KIND_VERIFICATION';
 export type JobState = 'JOB_STATE_UNSPECIFIED' | 'JOB_STATE_QUEUED' | 'JOB_STATE_RUNNING' | 'JOB_STATE_CANCELLING' | 'JOB_STATE_VERIFYING' | 'JOB_STATE_SUCCEEDED' | 'JOB_STATE_FAILED' | 'JOB_STATE_CANCELLED';
 export interface Kernel { type?: KernelType; bandwidth?: Real; degree?: number; scale?: Real; offset?: Real; block?: string; columns?: string[]; normalization?: KernelNormalization; displayName?: string; name?: string; group?: string }
 export interface KernelGrid { type?: KernelType; bandwidth?: Real; degree?: number; scale?: Real; offset?: Real; block?: string; columns?: string[]; normalization?: KernelNormalization; rule?: BandwidthRule; bandwidths?: Real[]; minBandwidth?: Real; maxBandwidth?: Real; count?: number; perColumn?: boolean; name?: string; group?: string }
@@ -130,6 +131,8 @@ export interface OtherTerm { kind?: string; outputs?: number[]; numCoefficients?
 export interface OutputBounds { primal?: Real; dual?: Real }
 export interface OutputCoding { kind?: CodingKind; classes?: string[]; outputNames?: string[] }
 export interface PatchSpec { rows?: Int64; columns?: Int64; stride?: Int64; count?: Int64; seed?: Int64; region?: ImageRegion }
+export interface PredictDatasetRequest { model?: string; dataset: string; task?: string; taskRule?: TaskRule; unseen?: UnseenRows; probabilities?: boolean; keepColumns?: string[]; displayName?: string; datasetLabels?: Record<string, string>; requestId?: string; priority?: number; labels?: Record<string, string> }
+export interface PredictDatasetResult { dataset?: string; model?: string; rows?: Int64; unpredictedRows?: Int64; rowsByMean?: Int64 }
 export interface PredictRequest { model?: string; rows?: Rows; dataset?: string; contributions?: boolean; probabilities?: boolean; task?: string; unseen?: UnseenRows; taskRule?: TaskRule; gradients?: boolean; projections?: boolean }
 export interface PredictResponse { model?: string; outputs?: string[]; decisionValues?: Matrix; labels?: string[]; contributions?: Contribution[]; probabilities?: Matrix; classes?: string[]; rowErrors?: RowError[]; rowsByMean?: Int64; gradients?: LearnedGradient[] }
 export interface PredictionStatistics { model?: string; succeeded?: Int64; failed?: Int64; rows?: Int64; batches?: Int64; coalesced?: Int64; lastCallTime?: string; totalLatency?: string; medianLatency?: string; p90Latency?: string; p99Latency?: string }
@@ -198,7 +201,7 @@ export interface UploadHeader { datasetId?: string; displayName?: string; labels
 export interface UploadPart { csv?: CsvFormat; svmlight?: SvmlightFormat; dense?: DenseFormat; square?: SquareFormat; images?: ImagesFormat }
 export interface Validation { holdOut?: HoldOut; folds?: Folds }
 export interface ValueCount { value?: string; count?: Int64 }
-export interface VerifyModelRequest { name?: string }
+export interface VerifyModelRequest { name?: string; requestId?: string; priority?: number; labels?: Record<string, string> }
 export interface VerifyModelResponse { model?: string; certificate?: Certificate; matches?: boolean; storedCertificate?: Certificate }
 export interface Warning { code?: WarningCode; message?: string; values?: Record<string, string> }
 export type WarningCode = 'WARNING_CODE_UNSPECIFIED' | 'WARNING_CODE_BELOW_BASELINE' | 'WARNING_CODE_LIMIT_REACHED' | 'WARNING_CODE_GAP_NOT_REACHED' | 'WARNING_CODE_IDENTIFIER_COLUMN' | 'WARNING_CODE_NUMERIC_TARGET' | 'WARNING_CODE_OPTION_CHOSEN' | 'WARNING_CODE_VALIDATION_ENDED' | 'WARNING_CODE_CONSTANT_COLUMN' | 'WARNING_CODE_TEXT_COLUMN' | 'WARNING_CODE_RARE_CLASSES' | 'WARNING_CODE_UNBALANCED_CLASSES' | 'WARNING_CODE_SIMILAR_CATEGORIES' | 'WARNING_CODE_CONSTANT_FUNCTION' | 'WARNING_CODE_EXACT_IS_CHEAPER';
