@@ -77,6 +77,10 @@ labels = np.where(y > 0, "yes", "no")
 client = mercer.connect()
 frame = pd.DataFrame(X, columns=list("abc")).assign(score=y, subject=subjects)
 """
+LISTS_NAMES = """
+import mercer
+client = mercer.connect()
+"""
 PYTHON_PAGE = """
 printf 'a token of a caller\\n' >token
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ca.key -out ca.pem -subj /CN=ca
@@ -97,6 +101,7 @@ SCENES = {
     "docs/grpc.md": page_lib.Scene(UPLOADED),
     "docs/http.md": page_lib.Scene(HTTP_PAGE),
     "docs/images.md": page_lib.Scene(TEXTURES),
+    "docs/lists.md": page_lib.Scene(UPLOADED + "mercer train mail svm --model spam --watch\n", LISTS_NAMES),
     "docs/one-row.md": page_lib.Scene(HTTP_PAGE),
     "docs/operations.md": page_lib.Scene('serve --data-dir DIR; kill "$(tail -n 1 pids)"; wait "$!"\n'),
     "docs/probabilities.md": page_lib.Scene(),
@@ -175,6 +180,9 @@ class DocsTest(unittest.TestCase):
 
     def test_images(self):
         self.assertIn("datasets/textures  4000 rows", self.check("docs/images.md"))
+
+    def test_lists(self):
+        self.assertIn('"learner":"svm"', self.check("docs/lists.md").replace('": "', '":"'))
 
     def test_one_row(self):
         output = self.check("docs/one-row.md")
