@@ -199,7 +199,11 @@ class BasisFinder {
     MERCER_ASSIGN_OR_RETURN(const Vector lost,
                             LostTraces(features_, rows_, sample.rows, sample.features, context));
     for (Index k = 0; k < features_.num_kernels(); ++k) {
-      const bool is_preferred = preferred_(features_.first_feature(k)) > 0;
+      const Index first = features_.first_feature(k);
+      if (first == features_.first_feature(k + 1)) {
+        continue;  // it has none
+      }
+      const bool is_preferred = preferred_(first) > 0;
       const double of_lost = options_.tolerance_of_lost * lost(k);
       const double own =
           std::max(options_.tolerance,
