@@ -109,9 +109,15 @@ class JobManager::Impl {
   absl::StatusOr<AttemptPointer> Claim(int worker) ABSL_LOCKS_EXCLUDED(claim_mutex_);
   // The worker is done with the attempt.
   void Finish(int worker, const JobAttempt& attempt) ABSL_LOCKS_EXCLUDED(claim_mutex_);
-  // Whether so many bytes beside the jobs of all workers are a reason why none of `jobs` was claimed, as far as one can tell.
-  absl::StatusOr<bool> MayKeepMemoryFromJobs(int64_t bytes, ClaimedJobs jobs) const;
-  void SetWaiting(ClaimedJobs jobs, bool waits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(claim_mutex_);
+  // What keeps memory from the head of a queue, as far as one can tell.
+  struct Obstacles {
+    bool shares = false;
+    bool other_job = false;  // of the worker that takes no trainings
+  };
+  // After a claim that found no job; bytes of 0 keep memory from nobody.
+  absl::StatusOr<Obstacles> FindObstacles(ClaimedJobs jobs, int64_t shared_bytes,
+                                          int64_t other_bytes) const;
+  void SetObstacles(ClaimedJobs jobs, Obstacles found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(claim_mutex_);
   // Empty while no shares are granted.
   std::optional<MemoryShares::Share> AskForShare(int64_t bytes) ABSL_LOCKS_EXCLUDED(claim_mutex_);
   AttemptPointer Begin(const JobRecord& job) ABSL_LOCKS_EXCLUDED(stop_mutex_);
@@ -123,12 +129,12 @@ class JobManager::Impl {
   AttemptEnvironment environment_;
   const std::string worker_prefix_;
   absl::Mutex claim_mutex_;  // one claim at a time, so that two do not count on the same memory
-  // The last claim of all kinds, or of those that are no trainings, found that shares, or the job of the worker that takes no
-  // trainings, keep memory from the head of its queue, perhaps: no more shares are granted, and that worker begins no other
-  // job before the head, until a claim finds a job or nothing that keeps memory from it. So neither verifications that overlap
-  // without end nor predictions one after the other starve a job.
-  bool head_waits_ ABSL_GUARDED_BY(claim_mutex_) = false;
-  bool other_head_waits_ ABSL_GUARDED_BY(claim_mutex_) = false;
+  // What the last claim of all kinds, and that of those that are no trainings, found in the way of the head of its queue: behind
+  // shares no more of them are granted, and behind any the worker that takes no trainings begins no other job before the head of
+  // all, until a claim finds a job or nothing in its way. So neither verifications that overlap without end nor predictions
+  // one after the other starve a job. A prediction alone does not close the shares: what it has it keeps until its end.
+  Obstacles obstacles_ ABSL_GUARDED_BY(claim_mutex_);
+  Obstacles other_obstacles_ ABSL_GUARDED_BY(claim_mutex_);
   int64_t bytes_beside_ ABSL_GUARDED_BY(claim_mutex_) = 0;  // of the job of that worker
   RunningJobs running_;
   GivenUpJobs given_up_{&environment_};
@@ -234,7 +240,7 @@ absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
   absl::MutexLock claim_lock(&claim_mutex_);
   const ClaimedJobs jobs = JobsOf(worker);
   const bool takes_all = jobs == ClaimedJobs::kAll;
-  if (signal_.stopped() || (!takes_all && head_waits_)) {
+  if (signal_.stopped() || (!takes_all && (obstacles_.shares || obstacles_.other_job))) {
     return nullptr;
   }
   const int64_t shared_bytes = shares_.bytes();
@@ -254,13 +260,12 @@ absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
   if (!job.has_value()) {
     MERCER_ASSIGN_OR_RETURN(const absl::Time next, storage().jobs().NextReadyTime());
     signal_.SetNextReady(next);
-    MERCER_ASSIGN_OR_RETURN(
-        const bool waits,
-        MayKeepMemoryFromJobs(shared_bytes + (takes_all ? bytes_beside_ : 0), jobs));
-    SetWaiting(jobs, waits);
+    MERCER_ASSIGN_OR_RETURN(const Obstacles found,
+                            FindObstacles(jobs, shared_bytes, takes_all ? bytes_beside_ : 0));
+    SetObstacles(jobs, found);
     return nullptr;
   }
-  SetWaiting(jobs, false);
+  SetObstacles(jobs, Obstacles());
   bytes_beside_ = takes_all || job->memory_bytes > request.memory_budget_bytes ? bytes_beside_
                                                                                : job->memory_bytes;
   absl::StatusOr<AttemptPointer> begun = RunSafely(
@@ -272,18 +277,21 @@ absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
   return begun;
 }
 
-void JobManager::Impl::SetWaiting(ClaimedJobs jobs, bool waits) {
+void JobManager::Impl::SetObstacles(ClaimedJobs jobs, Obstacles found) {
   if (jobs != ClaimedJobs::kAll) {
-    other_head_waits_ = waits;
-  } else if (std::exchange(head_waits_, waits) && !waits) {
+    other_obstacles_ = found;
+    return;
+  }
+  const Obstacles before = std::exchange(obstacles_, found);
+  if ((before.shares || before.other_job) && !found.shares && !found.other_job) {
     signal_.Tell();  // the worker that takes no trainings may claim again
   }
 }
 
-absl::StatusOr<bool> JobManager::Impl::MayKeepMemoryFromJobs(int64_t bytes,
-                                                             ClaimedJobs jobs_claimed) const {
-  if (bytes == 0) {
-    return false;
+absl::StatusOr<JobManager::Impl::Obstacles> JobManager::Impl::FindObstacles(
+    ClaimedJobs jobs_claimed, int64_t shared_bytes, int64_t other_bytes) const {
+  if (shared_bytes == 0 && other_bytes == 0) {
+    return Obstacles();
   }
   JobFilter queued;
   queued.states = {JobState::kQueued};
@@ -291,12 +299,13 @@ absl::StatusOr<bool> JobManager::Impl::MayKeepMemoryFromJobs(int64_t bytes,
     queued.kinds = {JobKind::kPrediction, JobKind::kEvaluation, JobKind::kVerification};
   }
   MERCER_ASSIGN_OR_RETURN(const Page<JobRecord> jobs, storage().jobs().ListJobs(queued, {1, ""}));
-  return !jobs.items.empty();
+  const bool waits = !jobs.items.empty();
+  return Obstacles{waits && shared_bytes > 0, waits && other_bytes > 0};
 }
 
 std::optional<MemoryShares::Share> JobManager::Impl::AskForShare(int64_t bytes) {
   absl::MutexLock claim_lock(&claim_mutex_);
-  if ((head_waits_ || other_head_waits_) && !signal_.stopped()) {
+  if ((obstacles_.shares || other_obstacles_.shares) && !signal_.stopped()) {
     return std::nullopt;
   }
   return shares_.Ask(bytes);  // every job is running by now, or will count the share

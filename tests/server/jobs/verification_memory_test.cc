@@ -1,10 +1,14 @@
 // Jobs and verifications want the same memory.
+#include <atomic>
+#include <future>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "core/training/model/model.h"
 #include "core/training/model/witness.h"
+#include "server/jobs/attempt_frame.h"
+#include "server/jobs/job_work.h"
 #include "server/jobs/model_verification.h"
 #include "tests/server/jobs/job_harness.h"
 
@@ -82,6 +86,24 @@ class VerificationMemoryTest : public JobManagerFixture {
       EXPECT_TRUE(certificate.ok()) << certificate.status();
     }
   }
+  // Lasts until it is let go.
+  class LongWork final : public JobWork {
+   public:
+    LongWork(const std::atomic<bool>* let_go, AttemptFrame& frame)
+        : let_go_(let_go), frame_(frame) {}
+    absl::StatusOr<WorkOutcome> Run() override {
+      while (!*let_go_ && !frame_.token().cancelled()) {
+        absl::SleepFor(absl::Milliseconds(1));
+      }
+      WorkOutcome outcome;
+      outcome.result = "done";
+      return outcome;
+    }
+
+   private:
+    const std::atomic<bool>* const let_go_;
+    AttemptFrame& frame_;
+  };
   // False after a time that is long enough for any machine.
   bool WaitUntilFinal(const std::string& id) {
     const absl::Duration limit = RealClock().Monotonic() + absl::Seconds(20);
@@ -116,6 +138,49 @@ TEST_F(VerificationMemoryTest, JobThatNeedsTheWholeBudgetBeginsAlthoughVerificat
   for (std::thread& client : clients) {
     client.join();
   }
+}
+
+// It takes a little of the memory that the head of the queue wants, for long; the rest is there for others.
+TEST_F(VerificationMemoryTest, LongJobInTheWayOfAnotherStopsNoVerification) {
+  std::atomic<bool> let_go{false};
+  other_works_[JobKind::kEvaluation] = [&](AttemptFrame& frame) {
+    return std::make_unique<LongWork>(&let_go, frame);
+  };
+  options_.num_workers = 1;
+  TrainAndLowerTheBudget();
+  chain_.End();
+  control_.Allow(0);
+  const std::string first = Submit(Steps(2));
+  control_.WaitUntilAsked(3);  // two of what is verified
+  JobSubmission evaluation;
+  evaluation.kind = JobKind::kEvaluation;
+  const auto beside = manager_->SubmitOther(evaluation, [] {
+    return AdmittedJob{"evaluate", {"data"}, kSmall};
+  });
+  ASSERT_TRUE(beside.ok()) << beside.status();
+  while (Job(beside->job.id).state != JobState::kRunning) {
+    std::this_thread::yield();
+  }
+  control_.memory_bytes = kLarge;
+  const std::string big = Submit(Steps(2));
+  control_.memory_bytes = kSmall;
+  control_.AllowAll();
+  ASSERT_TRUE(WaitUntilFinal(first));
+  for (int i = 0; i < 20; ++i) {  // the worker looks at the head of the queue meanwhile
+    absl::SleepFor(absl::Milliseconds(5));
+    const CancellationToken token;
+    auto certificate =
+        std::async(std::launch::async, [&] { return manager_->Verify(stored_, token); });
+    if (certificate.wait_for(std::chrono::seconds(20)) != std::future_status::ready) {
+      token.Cancel();
+    }
+    const absl::Status verified = certificate.get().status();
+    ASSERT_TRUE(verified.ok()) << verified;
+  }
+  EXPECT_EQ(Job(big).state, JobState::kQueued);
+  let_go = true;
+  EXPECT_TRUE(WaitUntilFinal(big));
+  EXPECT_EQ(Job(big).state, JobState::kSucceeded);
 }
 
 }  // namespace
