@@ -299,7 +299,8 @@ absl::StatusOr<JobManager::Impl::Obstacles> JobManager::Impl::FindObstacles(
     queued.kinds = {JobKind::kPrediction, JobKind::kEvaluation, JobKind::kVerification};
   }
   MERCER_ASSIGN_OR_RETURN(const Page<JobRecord> jobs, storage().jobs().ListJobs(queued, {1, ""}));
-  const bool waits = !jobs.items.empty();
+  // A page that ends in the midst of jobs of other kinds may be empty.
+  const bool waits = !jobs.items.empty() || !jobs.next_token.empty();
   return Obstacles{waits && shared_bytes > 0, waits && other_bytes > 0};
 }
 
