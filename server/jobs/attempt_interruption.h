@@ -25,6 +25,7 @@ class AttemptInterruption {
       absl::MutexLock lock(&mutex_);
       kind_ = std::max(kind_, kind);
       token_.Cancel();
+      token_of_all_.Cancel();
     }
     pause_.End();
   }
@@ -33,16 +34,22 @@ class AttemptInterruption {
     return kind_;
   }
   // Apart from the interruptions: the run is to end now and keep the best model so far.
-  void RequestStop() { stop_requested_.store(true, std::memory_order_relaxed); }
+  void RequestStop() {
+    stop_requested_.store(true, std::memory_order_relaxed);
+    token_of_all_.Cancel();
+  }
   bool stop_requested() const { return stop_requested_.load(std::memory_order_relaxed); }
   // Cancelled by the first request, but not by that of a stop.
   const CancellationToken& token() const { return token_; }
+  // By either: for work of which a stop keeps nothing.
+  const CancellationToken& token_of_all() const { return token_of_all_; }
 
   // Sleeps; answers at once, and true, when there is a request.
   bool WaitFor(absl::Duration limit) const { return pause_.For(limit); }
 
  private:
   const CancellationToken token_;
+  const CancellationToken token_of_all_;
   std::atomic<bool> stop_requested_{false};
   SteadySleep pause_;
   mutable absl::Mutex mutex_;

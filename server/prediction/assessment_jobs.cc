@@ -34,8 +34,7 @@ class EvaluationWork final : public ModelWork {
  public:
   using ModelWork::ModelWork;
 
-  absl::StatusOr<WorkOutcome> Run() override {
-    TellBegin();
+  absl::StatusOr<WorkOutcome> Work() override {
     v1::EvaluateModelRequest request;
     MERCER_RETURN_IF_ERROR(ReadRequest(request));
     MERCER_ASSIGN_OR_RETURN(const PredictOptions options, ReadOptions(request));
@@ -43,7 +42,7 @@ class EvaluationWork final : public ModelWork {
     MERCER_ASSIGN_OR_RETURN(const auto dataset, OpenDataset());
     MERCER_ASSIGN_OR_RETURN(
         const Evaluation evaluation,
-        EvaluateDataset(*loaded->predictor, *dataset, options, frame_.token(), context_.threads,
+        EvaluateDataset(*loaded->predictor, *dataset, options, token(), context_.threads,
                         [&](Index done) { return Progress("evaluate", done, dataset->rows); }));
     WorkOutcome outcome;
     outcome.result = EncodeWhole(WriteEvaluation(loaded->name, dataset->rows, evaluation));
@@ -55,8 +54,7 @@ class VerificationWork final : public ModelWork {
  public:
   using ModelWork::ModelWork;
 
-  absl::StatusOr<WorkOutcome> Run() override {
-    TellBegin();
+  absl::StatusOr<WorkOutcome> Work() override {
     v1::VerifyModelRequest request;
     MERCER_RETURN_IF_ERROR(ReadRequest(request));
     MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<const VerifiableModel> verified,
@@ -75,15 +73,14 @@ class VerificationWork final : public ModelWork {
 
  private:
   absl::StatusOr<Certificate> Verify(const VerifiableModel& verified) {
-    MERCER_ASSIGN_OR_RETURN(
-        const PreparedVerification prepared,
-        PrepareVerification(frame_.environment(), verified.stored, frame_.token()));
+    MERCER_ASSIGN_OR_RETURN(const PreparedVerification prepared,
+                            PrepareVerification(frame_.environment(), verified.stored, token()));
     // Another version of the server may estimate more than the one that has admitted the job.
     if (prepared.choice.memory_bytes > frame_.job().memory_bytes) {
       return JobTooLarge(prepared.choice.memory_bytes, frame_.job().memory_bytes);
     }
     MERCER_RETURN_IF_ERROR(CheckGoesOn());
-    return RunVerification(frame_.environment(), verified.stored, prepared, frame_.token());
+    return RunVerification(frame_.environment(), verified.stored, prepared, token());
   }
 };
 

@@ -9,6 +9,17 @@
 
 namespace mercer::server {
 
+absl::StatusOr<WorkOutcome> ModelWork::Run() {
+  if (frame_.job().attempt > 1) {
+    frame_.TellResumed(0, "work of this kind begins anew");
+  }
+  absl::StatusOr<WorkOutcome> outcome = Work();
+  if (absl::IsCancelled(outcome.status())) {
+    MERCER_RETURN_IF_ERROR(CheckGoesOn());
+  }
+  return outcome;
+}
+
 absl::StatusOr<std::shared_ptr<const Dataset>> ModelWork::OpenDataset() {
   if (frame_.job().dataset_ids.size() != 1) {
     return WithReason(absl::DataLossError("the job does not name one data set"),
@@ -17,7 +28,7 @@ absl::StatusOr<std::shared_ptr<const Dataset>> ModelWork::OpenDataset() {
   const std::string& id = frame_.job().dataset_ids.front();
   MERCER_ASSIGN_OR_RETURN(OpenedDataset opened,
                           frame_.KeepTrying("cannot open the data set", kReadTries, [&] {
-                            return frame_.environment().datasets->OpenVerified(id, frame_.token());
+                            return frame_.environment().datasets->OpenVerified(id, token());
                           }));
   return std::move(opened.dataset);
 }
@@ -55,12 +66,6 @@ absl::Status ModelWork::ReadRequest(google::protobuf::MessageLite& request) cons
              ? absl::OkStatus()
              : WithReason(absl::DataLossError("a stored request cannot be read"),
                           "STORED_REQUEST_DAMAGED");
-}
-
-void ModelWork::TellBegin() {
-  if (frame_.job().attempt > 1) {
-    frame_.TellResumed(0, "work of this kind begins anew");
-  }
 }
 
 std::map<JobKind, JobWorkMaker> WorksOfModels(const ModelJobContext* context) {

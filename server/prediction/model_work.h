@@ -22,7 +22,13 @@ class ModelWork : public JobWork {
   ModelWork(const ModelJobContext& context, AttemptFrame& frame)
       : context_(context), frame_(frame) {}
 
+  absl::StatusOr<WorkOutcome> Run() final;
+
  protected:
+  // A second attempt begins from the start. kCancelled, when token() is, may be a stop as well.
+  virtual absl::StatusOr<WorkOutcome> Work() = 0;
+  // Cancelled by whatever is to end the work before its time, a stop included.
+  const CancellationToken& token() const { return frame_.interruption()->token_of_all(); }
   // The only data set of the job, verified. Errors: those of DatasetCache.
   absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset();
   // The version that the request names. Errors: those of ModelCache; kNotFound when it was deleted since.
@@ -33,8 +39,6 @@ class ModelWork : public JobWork {
   absl::Status CheckGoesOn() const;
   // The request of the job. Errors: kDataLoss.
   absl::Status ReadRequest(google::protobuf::MessageLite& request) const;
-  // A second attempt begins from the start.
-  void TellBegin();
 
   const ModelJobContext& context_;
   AttemptFrame& frame_;

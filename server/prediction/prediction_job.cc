@@ -63,8 +63,7 @@ class PredictionWork final : public ModelWork {
  public:
   using ModelWork::ModelWork;
 
-  absl::StatusOr<WorkOutcome> Run() override {
-    TellBegin();
+  absl::StatusOr<WorkOutcome> Work() override {
     MERCER_RETURN_IF_ERROR(ReadRequest(request_));
     MERCER_ASSIGN_OR_RETURN(const auto model, Load(request_.model()));
     MERCER_ASSIGN_OR_RETURN(const auto source, OpenDataset());
@@ -93,7 +92,7 @@ class PredictionWork final : public ModelWork {
     MERCER_ASSIGN_OR_RETURN(const DatasetPrediction asked, ReadPrediction(request_));
     MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<BlobWriter> writer, context_.blobs->NewBlob());
     PredictionSink sink(context_.disk, *writer);
-    RunContext context(frame_.token(), context_.threads, nullptr);
+    RunContext context(token(), context_.threads, nullptr);
     MERCER_ASSIGN_OR_RETURN(
         const PredictedRows rows,
         WritePredictions(
@@ -106,9 +105,8 @@ class PredictionWork final : public ModelWork {
 
   // What is kept of the data set beside its rows, as of an upload.
   absl::StatusOr<DatasetRecord> Describe(const PinnedBlob& blob) {
-    MERCER_ASSIGN_OR_RETURN(
-        const std::shared_ptr<const Dataset> dataset,
-        frame_.environment().datasets->OpenContent(blob.digest(), frame_.token()));
+    MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
+                            frame_.environment().datasets->OpenContent(blob.digest(), token()));
     const auto is_over = [this] { return !CheckGoesOn().ok(); };
     const auto describe = [&]() -> absl::StatusOr<v1::Dataset> {
       quality::Scan scan;

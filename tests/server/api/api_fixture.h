@@ -260,6 +260,8 @@ class ApiTest : public testing::Test {
   ThreadPool hub_io_;
   std::unique_ptr<ProgressHub> hub_;
   std::unique_ptr<JobFeed> feed_;
+  // Of the jobs, from StartJobs on.
+  LearnerLookup find_learner_ = [](std::string_view name) { return FindLearner(name); };
   std::unique_ptr<RequestPlanner> planner_;
   ModelJobContext model_jobs_;
   std::unique_ptr<JobManager> jobs_;
@@ -283,8 +285,7 @@ class ApiTest : public testing::Test {
 
   // Without workers, what is submitted waits for StartWorkers.
   void StartJobs(bool workers = true) {
-    const LearnerLookup find_learner = [](std::string_view name) { return FindLearner(name); };
-    planner_ = std::make_unique<RequestPlanner>(find_learner, 1);
+    planner_ = std::make_unique<RequestPlanner>(find_learner_, 1);
     JobManagerOptions options;
     options.host = "test";
     options.num_workers = 1;
@@ -292,7 +293,7 @@ class ApiTest : public testing::Test {
     dependencies.storage = real_storage_.get();
     dependencies.blobs = real_blobs_.get();
     dependencies.planner = planner_.get();
-    dependencies.find_learner = find_learner;
+    dependencies.find_learner = find_learner_;
     dependencies.clock = &RealClock();
     dependencies.other_works = WorksOfModels(&model_jobs_);
     jobs_ = std::make_unique<JobManager>(options, dependencies);

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/status/status_macros.h"
 #include "core/training/model/predictor.h"
 #include "server/prediction/dataset_prediction.h"
 #include "server/translation/dataset_translator.h"
@@ -255,6 +256,35 @@ TEST_F(ModelJobsTest, EvaluationsAndVerificationsAreThoseOfTheCalls) {
   ASSERT_TRUE(training_->ListJobs(&context, list, &jobs).ok());
   ASSERT_EQ(jobs.jobs_size(), 1);
   EXPECT_EQ(jobs.jobs(0).name(), job_.name());
+}
+
+TEST_F(ModelJobsTest, AStopEndsAVerificationInTheMidstOfItsWork) {
+  ServeClouds(1);
+  LearnerEntry held = *FindLearner("lp_mkl");
+  std::atomic<bool> verifying{false};
+  held.verify = [&](const OptionValues&, const TrainingProblem&, const Witness&,
+                    RunContext& context) -> absl::StatusOr<Verification> {
+    verifying = true;
+    for (int i = 0; i < 20'000 && !context.cancelled(); ++i) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    return absl::InternalError("it was not stopped");
+  };
+  jobs_.reset();
+  find_learner_ = [&](std::string_view name) { return name == held.name ? &held : nullptr; };
+  StartJobs();
+  v1::VerifyModelRequest verify;
+  verify.set_name("models/clouds");
+  ASSERT_TRUE(Call(&v1::ModelService::Stub::StartVerification, verify, &job_).ok());
+  while (!verifying) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  ASSERT_TRUE(jobs_->Stop(job_.name().substr(std::string("jobs/").size())).ok());
+  Finish();
+  EXPECT_EQ(job_.state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(job_.reason(), "NO_MODEL");
+  jobs_.reset();  // which looks at `held`
 }
 
 TEST_F(ModelJobsTest, AFullDiskDelaysThePrediction) {
