@@ -166,12 +166,25 @@ absl::StatusOr<RowMatrix> NumbersOf(const PredictedBlock& block, Index begin, co
   return numbers;
 }
 
+// Columns are named as classes are, which may have any names.
+absl::Status CheckColumns(const Dataset& shape) {
+  absl::Status valid = ValidateAroundDenseValues(shape);
+  valid.Update(CheckNameLengths(shape));
+  FieldViolations violations;
+  violations.Check(valid.ok(), "model",
+                   absl::StrCat("its predictions are no columns of a data set: ", valid.message()));
+  return violations.ToStatus();
+}
+
 }  // namespace
 
 absl::Status CheckPrediction(const Predictor& predictor, const Dataset& source,
                              const DatasetPrediction& asked, RunContext& context) {
-  MERCER_RETURN_IF_ERROR(MakeLayout(predictor.model(), source, asked.kept_columns).status());
-  return PredictBlock(predictor, SelectRows(source, {0}), asked, context).status();
+  const Dataset first = SelectRows(source, {0});
+  MERCER_ASSIGN_OR_RETURN(const Layout layout,
+                          MakeLayout(predictor.model(), first, asked.kept_columns));
+  MERCER_RETURN_IF_ERROR(CheckColumns(ShapeOf(layout, first.rows)));
+  return PredictBlock(predictor, first, asked, context).status();
 }
 
 int64_t PredictionBytes(const Model& model, const Dataset& source, const DatasetPrediction& asked) {

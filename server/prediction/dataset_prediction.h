@@ -35,7 +35,8 @@ struct PredictedRows {
 };
 
 // Refuses what the prediction would fail on, as far as the first row shows it. Errors: kInvalidArgument naming "keep_columns[i]" (there
-// is no such column, or it has the name of a column of predictions, or comes twice); those of Predictor; kCancelled.
+// is no such column, or it has the name of a column of predictions, or comes twice), or "model" (two of its classes, or one and the
+// column of classes, would be columns of one name, or a name is empty or too long for a column); those of Predictor; kCancelled.
 absl::Status CheckPrediction(const Predictor& predictor, const Dataset& source,
                              const DatasetPrediction& asked, RunContext& context);
 

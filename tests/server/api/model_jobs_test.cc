@@ -173,6 +173,19 @@ TEST_F(ModelJobsTest, WhatCannotBePredictedIsRefusedBeforeThereIsAJob) {
   EXPECT_EQ(jobs->size(), 1u);  // the training alone
 }
 
+TEST_F(ModelJobsTest, ClassesThatAreNoNamesOfColumnsAreRefused) {
+  Serve();
+  for (const std::string& name : {std::string("label"), std::string(2000, 'z')}) {
+    const std::string id = name.substr(0, 5);
+    StoreCsv(id, "x1,x2,label\n1,2,a\n5,1," + name + "\n2,1,a\n6,2," + name + "\n", "");
+    TrainOn(id);
+    v1::PredictDatasetRequest request = Request("datasets/" + id);
+    const grpc::Status status = Start(request);
+    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << id;
+    EXPECT_THAT(status.error_message(), HasSubstr("model")) << id;
+  }
+}
+
 TEST_F(ModelJobsTest, RowsWithUnseenCategoriesAreMissingAndCounted) {
   Serve();
   StoreCsv("clouds", "colour,x1,label\nred,1,a\nblue,5,b\nred,2,a\nblue,6,b\nred,1,a\nblue,7,b\n",
