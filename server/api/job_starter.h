@@ -16,16 +16,8 @@
 
 namespace mercer::server {
 
-// `Request` has request_id, priority and labels, which are checked along with what `violations` names; `admit` is asked for what is
-// stored. Errors: kInvalidArgument with every bad field; those of JobManager::SubmitOther.
 template <typename Request>
-absl::StatusOr<v1::Job> StartJob(JobManager& jobs, JobKind kind, const Request& request,
-                                 const CallInfo& info, FieldViolations violations,
-                                 JobAdmitter admit) {
-  CheckLabels(request.labels(), violations);
-  CheckRequestId(request.request_id(), violations);
-  CheckPriority(request.priority(), violations);
-  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+JobSubmission MakeJobSubmission(JobKind kind, const Request& request, const CallInfo& info) {
   const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
   Request same = request;
   same.clear_request_id();
@@ -37,7 +29,21 @@ absl::StatusOr<v1::Job> StartJob(JobManager& jobs, JobKind kind, const Request& 
   submission.trace_id = info.trace_id;
   submission.priority = request.priority();
   submission.labels = {request.labels().begin(), request.labels().end()};
-  MERCER_ASSIGN_OR_RETURN(const CreatedJob created, jobs.SubmitOther(submission, admit));
+  return submission;
+}
+
+// `Request` has request_id, priority and labels, which are checked along with what `violations` names; `admit` is asked for what is
+// stored. Errors: kInvalidArgument with every bad field; those of JobManager::SubmitOther.
+template <typename Request>
+absl::StatusOr<v1::Job> StartJob(JobManager& jobs, JobKind kind, const Request& request,
+                                 const CallInfo& info, FieldViolations violations,
+                                 JobAdmitter admit) {
+  CheckLabels(request.labels(), violations);
+  CheckRequestId(request.request_id(), violations);
+  CheckPriority(request.priority(), violations);
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  MERCER_ASSIGN_OR_RETURN(const CreatedJob created,
+                          jobs.SubmitOther(MakeJobSubmission(kind, request, info), admit));
   return WriteJob(created.job, {});
 }
 
