@@ -172,7 +172,6 @@ absl::Status JobAttempt::StoreEnd() {
   if (!end_.has_value()) {
     MERCER_ASSIGN_OR_RETURN(end_, MakeEnd());
   }
-  std::vector<BlobDigest> unused;  // that a cancellation leaves
   absl::StatusOr<EndedAttempt> ended = jobs.EndAttempt(*end_);
   if (GetReason(ended.status()) == "CANCEL_REQUESTED") {
     end_->state = JobState::kCancelled;
@@ -183,7 +182,7 @@ absl::Status JobAttempt::StoreEnd() {
     end_->result.clear();
     if (outcome_.ok()) {
       for (const PinnedBlob& blob : outcome_->blobs) {
-        unused.push_back(blob.digest());
+        unused_.push_back(blob.digest());
       }
       outcome_->blobs.clear();
     }
@@ -200,7 +199,7 @@ absl::Status JobAttempt::StoreEnd() {
   }
   const ScopedAllocations scope(Allocations::kNeeded);  // the end is stored: nothing tries again
   LogEnd();
-  ended->released_blobs.insert(ended->released_blobs.end(), unused.begin(), unused.end());
+  ended->released_blobs.insert(ended->released_blobs.end(), unused_.begin(), unused_.end());
   const auto deleted =
       DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, ended->released_blobs);
   if (!deleted.ok()) {

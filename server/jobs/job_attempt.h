@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -69,6 +70,7 @@ class JobAttempt final {
   absl::Mutex end_mutex_;                                            // held while the end is stored
   absl::StatusOr<WorkOutcome> outcome_ ABSL_GUARDED_BY(end_mutex_);  // of Work
   std::optional<AttemptEnd> end_ ABSL_GUARDED_BY(end_mutex_);        // made of it
+  std::vector<BlobDigest> unused_ ABSL_GUARDED_BY(end_mutex_);       // that a cancellation leaves
   bool end_tells_verifying_ ABSL_GUARDED_BY(end_mutex_) = false;     // in its last event but one
   absl::Duration end_pause_ ABSL_GUARDED_BY(end_mutex_);             // before the next try
   std::atomic<int64_t> next_try_nanoseconds_{0};                     // on the monotonic clock

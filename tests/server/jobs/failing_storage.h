@@ -17,6 +17,7 @@ namespace mercer::server {
 // So many calls, from now on, fail.
 struct StorageFailures {
   std::atomic<int> ends{0};
+  std::atomic<int> cancelled_ends{0};
   std::atomic<int> appends{0};
   std::atomic<int> checkpoint_reads{0};
   // Renewals of leases are not answered but kept here, for a test that calls on one thread.
@@ -45,7 +46,8 @@ class FailingJobStore final : public ForwardingJobStore {
     jobs_->RenewLease(std::move(lease), until, std::move(done));
   }
   void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
-    if (StorageFailures::Take(failures_->ends)) {
+    if (StorageFailures::Take(failures_->ends) ||
+        (end.state == JobState::kCancelled && StorageFailures::Take(failures_->cancelled_ends))) {
       done(StorageFailures::Failure());
     } else {
       jobs_->EndAttempt(std::move(end), std::move(done));

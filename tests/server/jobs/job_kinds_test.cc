@@ -219,6 +219,27 @@ TEST_F(JobKindsTest, CancellationThatTheEndFindsOutstripsSuccessAndFailure) {
   }
 }
 
+TEST_F(JobKindsTest, EndThatIsStoredOnlyLaterLeavesNoFileEither) {
+  StartManager();
+  const std::string id = SubmitPrediction();
+  WaitUntilBegun(id);
+  ASSERT_TRUE(storage_->jobs()
+                  .CancelJob({id, clock_.Now(), StateEvent(JobState::kCancelling),
+                              StateEvent(JobState::kCancelled)})
+                  .ok());
+  const auto before = blobs_->List();
+  failures_.cancelled_ends = 1;
+  LetGo();
+  while (failures_.cancelled_ends > 0) {
+    std::this_thread::yield();
+  }
+  while (Job(id).state != JobState::kCancelled) {
+    clock_.Advance(absl::Seconds(1));
+    manager_->RunHousekeeping();
+  }
+  EXPECT_EQ(*blobs_->List(), *before);
+}
+
 TEST_F(JobKindsTest, StopCancelsThemForWantOfAnythingToKeep) {
   StartManager();
   const std::string id = SubmitPrediction();
