@@ -7,8 +7,17 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/status_macros.h"
 #include "core/io/store/dataset_file.h"
+#include "server/storage/refusals.h"
 
 namespace mercer::server {
+
+absl::StatusOr<std::shared_ptr<const Dataset>> IfVisible(absl::StatusOr<OpenedDataset> opened) {
+  MERCER_RETURN_IF_ERROR(opened.status());
+  if (opened->record.hidden) {
+    return DatasetNotFound(opened->record.id);
+  }
+  return std::move(opened->dataset);
+}
 
 absl::StatusOr<OpenedDataset> DatasetCache::Open(const std::string& id) {
   MERCER_ASSIGN_OR_RETURN(const DatasetRecord record, storage_->datasets().GetDataset(id));

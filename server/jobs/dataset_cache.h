@@ -23,6 +23,9 @@ struct OpenedDataset {
   std::shared_ptr<const Dataset> dataset;  // its rows are mapped from the blob's file
 };
 
+// The data set, unless it is hidden. Errors: kNotFound (reason DATASET_NOT_FOUND); those of `opened`.
+absl::StatusOr<std::shared_ptr<const Dataset>> IfVisible(absl::StatusOr<OpenedDataset> opened);
+
 // What is kept for the next job: of larger data sets the opening is little beside the training.
 inline constexpr int64_t kKeptDatasetBytes = int64_t{64} << 20;
 inline constexpr size_t kMostHeldBytes = size_t{1} << 20;
@@ -46,8 +49,12 @@ class DatasetCache {
                                              const CancellationToken& cancellation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The data of a data set that was stored as `blob`, whatever its id, verified by this call. Errors: kNotFound, kDataLoss
-  // (BLOB_DAMAGED), kCancelled.
+  // The data of a data set that was stored as `blob`, whatever its id: its shape, or verified by this call. Errors: kNotFound,
+  // kDataLoss (BLOB_DAMAGED), kCancelled.
+  absl::StatusOr<std::shared_ptr<const Dataset>> OpenShape(const BlobDigest& blob)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    return OpenBlob(blob);
+  }
   absl::StatusOr<std::shared_ptr<const Dataset>> OpenContent(const BlobDigest& blob,
                                                              const CancellationToken& cancellation)
       ABSL_LOCKS_EXCLUDED(mutex_);

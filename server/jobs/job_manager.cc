@@ -31,7 +31,6 @@
 #include "server/jobs/queue_signal.h"
 #include "server/jobs/running_jobs.h"
 #include "server/jobs/steady_sleep.h"
-#include "server/storage/refusals.h"
 
 namespace mercer::server {
 namespace {
@@ -466,11 +465,11 @@ absl::StatusOr<JobCost> JobManager::Estimate(std::string_view request,
 
 absl::StatusOr<std::shared_ptr<const Dataset>> JobManager::OpenDataset(
     const std::string& id, const CancellationToken& cancellation) {
-  MERCER_ASSIGN_OR_RETURN(OpenedDataset opened, impl_->datasets().OpenVerified(id, cancellation));
-  if (opened.record.hidden) {
-    return DatasetNotFound(id);
-  }
-  return std::move(opened.dataset);
+  return IfVisible(impl_->datasets().OpenVerified(id, cancellation));
+}
+
+absl::StatusOr<std::shared_ptr<const Dataset>> JobManager::OpenShape(const std::string& id) {
+  return IfVisible(impl_->datasets().Open(id));
 }
 
 absl::StatusOr<Certificate> JobManager::Verify(const StoredModel& stored,
@@ -482,8 +481,9 @@ absl::StatusOr<Certificate> JobManager::Verify(const StoredModel& stored,
 
 absl::StatusOr<int64_t> JobManager::VerificationBytes(const StoredModel& stored,
                                                       const CancellationToken& cancellation) {
-  MERCER_ASSIGN_OR_RETURN(const PreparedVerification prepared,
-                          PrepareVerification(impl_->environment(), stored, cancellation));
+  MERCER_ASSIGN_OR_RETURN(
+      const PreparedVerification prepared,
+      PrepareVerification(impl_->environment(), stored, OpenedFor::kShape, cancellation));
   return prepared.choice.memory_bytes;
 }
 

@@ -172,6 +172,9 @@ class JobManager {
   absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& id,
                                                              const CancellationToken& cancellation);
 
+  // To look at its shape and its first row: the file may have rotted since it was verified. Errors: kNotFound, kDataLoss.
+  absl::StatusOr<std::shared_ptr<const Dataset>> OpenShape(const std::string& id);
+
   // Recomputes the certificate of a model. Waits until its memory is free, before jobs that are queued
   // later; and while the memory of verifications keeps a queued job from its turn. Errors: those of VerifyStoredModel.
   absl::StatusOr<Certificate> Verify(const StoredModel& stored,

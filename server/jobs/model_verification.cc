@@ -16,10 +16,12 @@ namespace mercer::server {
 namespace {
 
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenBlob(const AttemptEnvironment& environment,
-                                                        const BlobDigest& blob,
+                                                        const BlobDigest& blob, OpenedFor purpose,
                                                         const CancellationToken& cancellation) {
+  DatasetCache& datasets = *environment.datasets;
   absl::StatusOr<std::shared_ptr<const Dataset>> dataset =
-      environment.datasets->OpenContent(blob, cancellation);
+      purpose == OpenedFor::kShape ? datasets.OpenShape(blob)
+                                   : datasets.OpenContent(blob, cancellation);
   if (!absl::IsNotFound(dataset.status())) {
     return dataset;
   }
@@ -48,6 +50,7 @@ std::shared_ptr<SharedCache> CacheOfVerification(int64_t most_bytes, int64_t est
 
 absl::StatusOr<PreparedVerification> PrepareVerification(const AttemptEnvironment& environment,
                                                          const StoredModel& stored,
+                                                         OpenedFor purpose,
                                                          const CancellationToken& cancellation) {
   const JobManagerDependencies& dependencies = environment.dependencies;
   PreparedVerification prepared;
@@ -66,7 +69,7 @@ absl::StatusOr<PreparedVerification> PrepareVerification(const AttemptEnvironmen
   for (size_t i = 0; i < stored.dataset_blobs.size(); ++i) {
     const BlobDigest& blob = stored.dataset_blobs[i];
     MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> rows,
-                            OpenBlob(environment, blob, cancellation));
+                            OpenBlob(environment, blob, purpose, cancellation));
     prepared.contents.push_back({plan.dataset_ids[i], blob, std::move(rows)});
   }
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape,
@@ -96,8 +99,9 @@ absl::StatusOr<Certificate> VerifyStoredModel(const AttemptEnvironment& environm
                                               const StoredModel& stored,
                                               const MemoryKeeper& take_memory,
                                               const CancellationToken& cancellation) {
-  MERCER_ASSIGN_OR_RETURN(const PreparedVerification prepared,
-                          PrepareVerification(environment, stored, cancellation));
+  MERCER_ASSIGN_OR_RETURN(
+      const PreparedVerification prepared,
+      PrepareVerification(environment, stored, OpenedFor::kValues, cancellation));
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const void> memory,
                           take_memory(prepared.choice.memory_bytes));
   return RunVerification(environment, stored, prepared, cancellation);

@@ -1,6 +1,7 @@
 // Recomputes the certificate of a stored model: from its data set, its recipe and its witness.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -36,9 +37,12 @@ struct PreparedVerification {
   std::vector<NamedContent> contents;
   ScratchChoice choice;
 };
+// Whether `contents` have verified values, or only shapes, which say what memory it takes.
+enum class OpenedFor : uint8_t { kShape, kValues };
 // Errors: those of VerifyStoredModel.
 absl::StatusOr<PreparedVerification> PrepareVerification(const AttemptEnvironment& environment,
                                                          const StoredModel& stored,
+                                                         OpenedFor purpose,
                                                          const CancellationToken& cancellation);
 absl::StatusOr<Certificate> RunVerification(const AttemptEnvironment& environment,
                                             const StoredModel& stored,

@@ -73,8 +73,9 @@ class VerificationWork final : public ModelWork {
 
  private:
   absl::StatusOr<Certificate> Verify(const VerifiableModel& verified) {
-    MERCER_ASSIGN_OR_RETURN(const PreparedVerification prepared,
-                            PrepareVerification(frame_.environment(), verified.stored, token()));
+    MERCER_ASSIGN_OR_RETURN(
+        const PreparedVerification prepared,
+        PrepareVerification(frame_.environment(), verified.stored, OpenedFor::kValues, token()));
     // Another version of the server may estimate more than the one that has admitted the job.
     if (prepared.choice.memory_bytes > frame_.job().memory_bytes) {
       return JobTooLarge(prepared.choice.memory_bytes, frame_.job().memory_bytes);
@@ -94,7 +95,7 @@ absl::StatusOr<AdmittedJob> AdmitEvaluation(const ModelJobContext& context,
       const std::shared_ptr<const LoadedModel> loaded,
       LoadNamed(*context.models, context.storage->models(), request.name(), "name"));
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
-                          OpenNamedDataset(*context.jobs, request.dataset(), cancellation));
+                          OpenNamedShape(*context.jobs, request.dataset()));
   MERCER_ASSIGN_OR_RETURN(const PredictOptions options, ReadOptions(request));
   RunContext run(cancellation, 1, nullptr);
   MERCER_RETURN_IF_ERROR(CheckEvaluation(*loaded->predictor, *dataset, options, run));

@@ -43,6 +43,13 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenNamedDataset(
                                             : std::move(dataset);
 }
 
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenNamedShape(JobManager& jobs,
+                                                              const std::string& name) {
+  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseDatasetName(name, "dataset"));
+  absl::StatusOr<std::shared_ptr<const Dataset>> shape = jobs.OpenShape(id);
+  return absl::IsNotFound(shape.status()) ? ResourceNotFound("data set", name) : std::move(shape);
+}
+
 absl::Status RefuseProbabilities(bool asked, const std::string& model) {
   if (!asked) {
     return absl::OkStatus();

@@ -51,6 +51,9 @@ absl::StatusOr<VersionRecord> FindNamed(ModelStore& models, std::string_view nam
 // JobManager::OpenDataset.
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenNamedDataset(
     JobManager& jobs, const std::string& name, const CancellationToken& cancellation);
+// The same to look at its shape. Errors besides: those of JobManager::OpenShape.
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenNamedShape(JobManager& jobs,
+                                                              const std::string& name);
 
 // Errors: kFailedPrecondition (reason NOT_CALIBRATED), when they are asked for.
 absl::Status RefuseProbabilities(bool asked, const std::string& model);

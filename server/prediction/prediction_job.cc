@@ -146,7 +146,7 @@ absl::StatusOr<AdmittedJob> AdmitPrediction(const ModelJobContext& context,
   MERCER_RETURN_IF_ERROR(RefuseProbabilities(request.probabilities(), loaded->name));
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseDatasetName(request.dataset(), "dataset"));
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> source,
-                          OpenNamedDataset(*context.jobs, request.dataset(), cancellation));
+                          OpenNamedShape(*context.jobs, request.dataset()));
   MERCER_ASSIGN_OR_RETURN(const DatasetPrediction asked, ReadPrediction(request));
   RunContext run(cancellation, 1, nullptr);
   MERCER_RETURN_IF_ERROR(CheckPrediction(*loaded->predictor, *source, asked, run));

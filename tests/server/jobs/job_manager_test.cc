@@ -307,5 +307,17 @@ TEST_F(JobManagerTest, DatasetOfARunningJobCannotBeDeleted) {
   EXPECT_TRUE(storage_->datasets().DeleteDataset("data").ok());
 }
 
+TEST_F(JobManagerTest, ShapesAreOpenedWithoutReadingAllValues) {
+  StartManager();
+  const std::string blob = storage_->datasets().GetDataset("data")->blob;
+  ASSERT_TRUE(manager_->OpenShape("data").ok());
+  files_.FailReadings(blob, 1);
+  const auto shape = manager_->OpenShape("data");
+  ASSERT_TRUE(shape.ok()) << shape.status();
+  EXPECT_EQ((*shape)->rows, 6);
+  EXPECT_FALSE(manager_->OpenDataset("data", CancellationToken()).ok());
+  EXPECT_EQ(GetReason(manager_->OpenShape("none").status()), "DATASET_NOT_FOUND");
+}
+
 }  // namespace
 }  // namespace mercer::server
