@@ -68,8 +68,14 @@ class AttemptFrame {
   // Tells watchers where this attempt begins, another than the first, and if from the start, why.
   void TellResumed(int64_t iteration, std::string why);
 
-  // Disk or storage has failed the work, and not the job. Of the thread that works, and of others once it is done.
+  // Disk or storage has failed the work, and not the job: KeepTrying has given up, or BlameServer was called. Of the thread that
+  // works, and of others once it is done.
   bool server_failed() const { return server_failed_; }
+  // Answers `status`, an error of a disk or a storage that cannot be asked again within the attempt, if it is one.
+  absl::Status BlameServer(absl::Status status) {
+    server_failed_ |= !status.ok() && !IsForGood(status);
+    return status;
+  }
 
   void Log(const std::string& what, const absl::Status& status) const;
 

@@ -13,15 +13,19 @@ absl::Status CheckStoredBytes(DatasetStore& datasets, const DatasetRecord& recor
     return absl::OkStatus();
   }
   MERCER_ASSIGN_OR_RETURN(const int64_t stored, datasets.StoredBytes(record.blob));
-  if (record.size_bytes <= max_stored_bytes - stored) {
+  return CheckStoredBytes(record.size_bytes, stored, max_stored_bytes);
+}
+
+absl::Status CheckStoredBytes(int64_t needed, int64_t stored, int64_t max_stored_bytes) {
+  if (max_stored_bytes == 0 || needed <= max_stored_bytes - stored) {
     return absl::OkStatus();
   }
   return WithReason(
       absl::ResourceExhaustedError(absl::StrCat(
-          "the data set needs ", record.size_bytes, " bytes, the others have ", stored,
+          "the data set needs ", needed, " bytes, the others have ", stored,
           ", and all together may have ", max_stored_bytes, " (mercer-server --max-stored-bytes)")),
       "STORAGE_QUOTA_EXCEEDED",
-      {{"needed_bytes", absl::StrCat(record.size_bytes)},
+      {{"needed_bytes", absl::StrCat(needed)},
        {"used_bytes", absl::StrCat(stored)},
        {"limit_bytes", absl::StrCat(max_stored_bytes)}});
 }

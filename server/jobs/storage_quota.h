@@ -13,5 +13,7 @@ namespace mercer::server {
 // STORAGE_QUOTA_EXCEEDED); those of the store.
 absl::Status CheckStoredBytes(DatasetStore& datasets, const DatasetRecord& record,
                               int64_t max_stored_bytes);
+// The same when the others have `stored` bytes, without the store.
+absl::Status CheckStoredBytes(int64_t needed, int64_t stored, int64_t max_stored_bytes);
 
 }  // namespace mercer::server

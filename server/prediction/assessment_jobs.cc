@@ -58,7 +58,7 @@ class VerificationWork final : public ModelWork {
     v1::VerifyModelRequest request;
     MERCER_RETURN_IF_ERROR(ReadRequest(request));
     MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<const VerifiableModel> verified,
-                            frame_.KeepTrying("cannot read the model", kReadTries, [&] {
+                            KeepTrying("cannot read the model", [&] {
                               return ReadVerifiableModel(*context_.storage, *context_.blobs,
                                                          request.name(), "name");
                             }));
@@ -73,9 +73,11 @@ class VerificationWork final : public ModelWork {
 
  private:
   absl::StatusOr<Certificate> Verify(const VerifiableModel& verified) {
-    MERCER_ASSIGN_OR_RETURN(
-        const PreparedVerification prepared,
-        PrepareVerification(frame_.environment(), verified.stored, OpenedFor::kValues, token()));
+    MERCER_ASSIGN_OR_RETURN(const PreparedVerification prepared,
+                            KeepTrying("cannot open the data set", [&] {
+                              return PrepareVerification(frame_.environment(), verified.stored,
+                                                         OpenedFor::kValues, token());
+                            }));
     // Another version of the server may estimate more than the one that has admitted the job.
     if (prepared.choice.memory_bytes > frame_.job().memory_bytes) {
       return JobTooLarge(prepared.choice.memory_bytes, frame_.job().memory_bytes);

@@ -26,15 +26,14 @@ absl::StatusOr<std::shared_ptr<const Dataset>> ModelWork::OpenDataset() {
                       "STORED_REQUEST_DAMAGED");
   }
   const std::string& id = frame_.job().dataset_ids.front();
-  MERCER_ASSIGN_OR_RETURN(OpenedDataset opened,
-                          frame_.KeepTrying("cannot open the data set", kReadTries, [&] {
+  MERCER_ASSIGN_OR_RETURN(OpenedDataset opened, KeepTrying("cannot open the data set", [&] {
                             return frame_.environment().datasets->OpenVerified(id, token());
                           }));
   return std::move(opened.dataset);
 }
 
 absl::StatusOr<std::shared_ptr<const LoadedModel>> ModelWork::Load(const std::string& name) {
-  return frame_.KeepTrying("cannot load the model", kReadTries, [&] {
+  return KeepTrying("cannot load the model", [&] {
     return LoadNamed(*context_.models, context_.storage->models(), name, "model");
   });
 }

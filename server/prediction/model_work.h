@@ -3,12 +3,14 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include <google/protobuf/message_lite.h>
 
+#include "core/base/status/status_macros.h"
 #include "server/jobs/attempt_frame.h"
 #include "server/jobs/job_work.h"
 #include "server/prediction/dataset_evaluation.h"
@@ -33,6 +35,14 @@ class ModelWork : public JobWork {
   absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset();
   // The version that the request names. Errors: those of ModelCache; kNotFound when it was deleted since.
   absl::StatusOr<std::shared_ptr<const LoadedModel>> Load(const std::string& name);
+  // As that of the frame, kReadTries times; a stop ends it, too.
+  template <typename Operation>
+  std::invoke_result_t<Operation> KeepTrying(const char* failure, Operation operation) {
+    return frame_.KeepTrying(failure, kReadTries, [&]() -> std::invoke_result_t<Operation> {
+      MERCER_RETURN_IF_ERROR(CheckGoesOn());
+      return operation();
+    });
+  }
   // Tells watchers that `done` of `all` rows are done. Errors: kCancelled; NO_MODEL, when the job is to stop.
   absl::Status Progress(const char* phase, Index done, Index all);
   // Errors: kCancelled; NO_MODEL, when the job is to stop.

@@ -1,6 +1,7 @@
 // Predictions of a whole data set into a new one.
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status/errors.h"
@@ -34,29 +35,33 @@ absl::StatusOr<DatasetPrediction> ReadPrediction(const v1::PredictDatasetRequest
   return asked;
 }
 
-// Into the blob, as long as the job goes on and the disk has room.
-class PredictionSink final : public ByteSink {
+// Asks `check` before the first bytes, and again after every kCheckedBytes: a column may come as a whole.
+class CheckedSink final : public ByteSink {
  public:
-  PredictionSink(const DiskGuard* disk, BlobWriter& writer) : disk_(disk), writer_(writer) {}
+  CheckedSink(AttemptFrame& frame, BlobWriter& writer, absl::FunctionRef<absl::Status()> check)
+      : frame_(frame), writer_(writer), check_(check) {}
 
   absl::Status Write(std::string_view bytes) override {
-    unchecked_ += bytes.size();
-    if (disk_ != nullptr && unchecked_ >= kCheckedBytes) {
-      unchecked_ = 0;
-      const absl::Status room = disk_->CheckRoom();
-      if (!room.ok()) {
-        return WithReason(room, "DISK_FULL");  // which a later attempt may not meet
+    while (!bytes.empty()) {
+      if (unchecked_ >= kCheckedBytes) {
+        MERCER_RETURN_IF_ERROR(check_());
+        unchecked_ = 0;
       }
+      const std::string_view piece = bytes.substr(0, kCheckedBytes - unchecked_);
+      MERCER_RETURN_IF_ERROR(frame_.BlameServer(writer_.Append(piece)));
+      unchecked_ += piece.size();
+      bytes.remove_prefix(piece.size());
     }
-    return writer_.Append(bytes);
+    return absl::OkStatus();
   }
 
  private:
   static constexpr size_t kCheckedBytes = size_t{16} << 20;
 
-  const DiskGuard* const disk_;
+  AttemptFrame& frame_;
   BlobWriter& writer_;
-  size_t unchecked_ = 0;
+  const absl::FunctionRef<absl::Status()> check_;
+  size_t unchecked_ = kCheckedBytes;
 };
 
 class PredictionWork final : public ModelWork {
@@ -90,8 +95,11 @@ class PredictionWork final : public ModelWork {
   absl::StatusOr<PinnedBlob> Write(const Predictor& predictor, const Dataset& source,
                                    v1::PredictDatasetResult& result) {
     MERCER_ASSIGN_OR_RETURN(const DatasetPrediction asked, ReadPrediction(request_));
-    MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<BlobWriter> writer, context_.blobs->NewBlob());
-    PredictionSink sink(context_.disk, *writer);
+    MERCER_ASSIGN_OR_RETURN(
+        const std::unique_ptr<BlobWriter> writer,
+        KeepTrying("cannot begin a file", [&] { return context_.blobs->NewBlob(); }));
+    const auto check = [this] { return CheckRoom(0); };
+    CheckedSink sink(frame_, *writer, check);
     RunContext context(token(), context_.threads, nullptr);
     MERCER_ASSIGN_OR_RETURN(
         const PredictedRows rows,
@@ -100,13 +108,26 @@ class PredictionWork final : public ModelWork {
             [&](Index done) { return Progress(kPhase, done, source.rows); }, sink));
     result.set_unpredicted_rows(rows.unpredicted);
     result.set_rows_by_mean(rows.by_mean);
-    return writer->Commit();
+    absl::StatusOr<PinnedBlob> blob = writer->Commit();
+    MERCER_RETURN_IF_ERROR(frame_.BlameServer(blob.status()));
+    return blob;
+  }
+
+  // Whether the job goes on and the disk has room for so many bytes more.
+  absl::Status CheckRoom(int64_t more) const {
+    MERCER_RETURN_IF_ERROR(CheckGoesOn());
+    const absl::Status room =
+        context_.disk == nullptr ? absl::OkStatus() : context_.disk->CheckRoom(more);
+    return room.ok() ? room : WithReason(room, "DISK_FULL");  // which a later attempt may not meet
   }
 
   // What is kept of the data set beside its rows, as of an upload.
   absl::StatusOr<DatasetRecord> Describe(const PinnedBlob& blob) {
     MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
-                            frame_.environment().datasets->OpenContent(blob.digest(), token()));
+                            KeepTrying("cannot open the new data set", [&] {
+                              return frame_.environment().datasets->OpenContent(blob.digest(),
+                                                                                token());
+                            }));
     const auto is_over = [this] { return !CheckGoesOn().ok(); };
     const auto describe = [&]() -> absl::StatusOr<v1::Dataset> {
       quality::Scan scan;
@@ -127,9 +148,19 @@ class PredictionWork final : public ModelWork {
     record.create_time = frame_.dependencies().clock->Now();
     MERCER_ASSIGN_OR_RETURN(const v1::Dataset answer, WriteDataset(record, v1::DATASET_VIEW_FULL));
     MERCER_RETURN_IF_ERROR(CheckMessageSize(answer, context_.message_bytes));
-    MERCER_RETURN_IF_ERROR(
-        CheckStoredBytes(context_.storage->datasets(), record, context_.max_stored_bytes()));
+    MERCER_RETURN_IF_ERROR(CheckQuota(record.blob, record.size_bytes));
     return record;
+  }
+
+  absl::Status CheckQuota(const BlobDigest& blob, int64_t bytes) {
+    const int64_t limit = context_.max_stored_bytes();
+    if (limit == 0) {
+      return absl::OkStatus();
+    }
+    MERCER_ASSIGN_OR_RETURN(const int64_t stored, KeepTrying("cannot count stored bytes", [&] {
+                              return context_.storage->datasets().StoredBytes(blob);
+                            }));
+    return CheckStoredBytes(bytes, stored, limit);
   }
 
   v1::PredictDatasetRequest request_;

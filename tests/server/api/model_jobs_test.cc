@@ -11,6 +11,7 @@
 
 #include "core/base/status/status_macros.h"
 #include "core/training/model/predictor.h"
+#include "server/jobs/attempt_frame.h"
 #include "server/prediction/dataset_prediction.h"
 #include "server/translation/dataset_translator.h"
 #include "tests/server/api/registry_fixture.h"
@@ -302,7 +303,7 @@ TEST_F(ModelJobsTest, AStopEndsAVerificationInTheMidstOfItsWork) {
 
 TEST_F(ModelJobsTest, AFullDiskDelaysThePrediction) {
   ServeClouds(1);
-  std::atomic<int> refusals{1};
+  std::atomic<int> refusals{kReadTries};
   blobs_->before_new_blob = [&]() -> absl::Status {
     return refusals-- > 0 ? WithReason(absl::ResourceExhaustedError("no space"), "DISK_FULL")
                           : absl::OkStatus();
@@ -318,6 +319,16 @@ TEST_F(ModelJobsTest, AFullDiskDelaysThePrediction) {
   }
   ASSERT_EQ(job_.attempts_size(), 2);
   EXPECT_EQ(job_.attempts(0).end_reason(), "RETRY");
+}
+
+TEST_F(ModelJobsTest, ADiskThatFailsForAMomentDoesNotCostThePrediction) {
+  ServeClouds(1);
+  std::atomic<int> failures{1};
+  blobs_->before_new_blob = [&]() -> absl::Status {
+    return failures-- > 0 ? absl::InternalError("Too many open files") : absl::OkStatus();
+  };
+  Predict(Request());
+  EXPECT_EQ(job_.attempts_size(), 1);
 }
 
 TEST_F(ModelJobsTest, MoreBytesThanAllMayTakeFailTheJobAndLeaveNoFile) {
