@@ -1,5 +1,6 @@
 #include "server/storage/sqlite/database_check.h"
 
+#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -22,7 +23,9 @@ struct RowRule {
   const char* kind;  // what the names name
   const char* sql;
   const char* meaning;
-  int64_t since = 1;  // the schema that has its columns
+  // The schemas that have its columns, and obey it.
+  int64_t since = 1;
+  int64_t before = std::numeric_limits<int64_t>::max();
 };
 
 // The numbers of states and reasons are those of records.h.
@@ -61,6 +64,8 @@ constexpr RowRule kRules[] = {
      "its state and the time of its end do not fit"},
     {"END_BROKEN", "job", "SELECT id FROM jobs WHERE state = 6 AND error_code IS NULL",
      "it has failed without an error"},
+    {"MODEL_BROKEN", "job", "SELECT id FROM jobs WHERE (state = 5) <> (model_version > 0)",
+     "it has a model without success, or success without a model", 1, kSchemaWithKinds},
     {"MODEL_BROKEN", "job",
      "SELECT id FROM jobs WHERE (state = 5 AND kind = 1) <> (model_version > 0)",
      "it has a model without success, or success without a model", kSchemaWithKinds},
@@ -165,7 +170,7 @@ absl::Status CheckDatabaseRows(Connection& connection, const FindingSink& sink) 
       }));
   MERCER_ASSIGN_OR_RETURN(const int64_t version, ReadSchemaVersion(connection));
   for (const RowRule& rule : kRules) {
-    if (rule.since <= version) {
+    if (rule.since <= version && version < rule.before) {
       MERCER_RETURN_IF_ERROR(CheckRule(connection, rule, sink));
     }
   }

@@ -263,6 +263,18 @@ TEST_F(MigrationsTest, RowsThatWereDamagedStayDamaged) {
   EXPECT_THAT(damaged(), ::testing::ElementsAre("events", "models"));
 }
 
+TEST_F(MigrationsTest, SuccessWithoutAModelIsFoundBeforeJobsHadKinds) {
+  Load(StoredSchemas()[1]);
+  const std::unique_ptr<Connection> connection = Connect();
+  ASSERT_TRUE(MigrateDatabaseTo(*connection, kSchemaWithKinds - 1, kTime).ok());
+  ASSERT_TRUE(connection->Execute("UPDATE jobs SET model_version = 0 WHERE state = 5").ok());
+  std::vector<std::string> reasons;
+  ASSERT_TRUE(CheckDatabaseRows(*connection, [&](const Finding& finding) {
+                reasons.push_back(finding.reason);
+              }).ok());
+  EXPECT_THAT(reasons, ::testing::Contains("MODEL_BROKEN"));
+}
+
 TEST_F(MigrationsTest, KilledAtAnyStatementLeavesTheOldOrTheNew) {
   for (const StoredSchema& schema : StoredSchemas()) {
     Load(schema);
