@@ -195,6 +195,11 @@ int64_t PredictionBytes(const Model& model, const Dataset& source, const Dataset
          columns * source.rows * 2 * static_cast<int64_t>(sizeof(double));
 }
 
+int64_t PredictedBytes(const Model& model, const Dataset& source, const DatasetPrediction& asked) {
+  const size_t columns = PredictionColumns(model).size() + asked.kept_columns.size();
+  return source.rows * static_cast<int64_t>(columns * sizeof(double));
+}
+
 absl::StatusOr<PredictedRows> WritePredictions(const Predictor& predictor, const Dataset& source,
                                                const DatasetPrediction& asked, RunContext& context,
                                                const RowsDone& on_block, ByteSink& sink) {

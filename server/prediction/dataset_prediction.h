@@ -43,6 +43,9 @@ absl::Status CheckPrediction(const Predictor& predictor, const Dataset& source,
 // Upper bound on the memory of WritePredictions, and of looking through what it has written; model and source not included.
 int64_t PredictionBytes(const Model& model, const Dataset& source, const DatasetPrediction& asked);
 
+// What the columns of WritePredictions have, in bytes: a little less than it writes.
+int64_t PredictedBytes(const Model& model, const Dataset& source, const DatasetPrediction& asked);
+
 // Errors: those of CheckPrediction about any row, and of the sink; kOutOfRange when a value is infinite.
 absl::StatusOr<PredictedRows> WritePredictions(const Predictor& predictor, const Dataset& source,
                                                const DatasetPrediction& asked, RunContext& context,

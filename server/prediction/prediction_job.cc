@@ -95,6 +95,9 @@ class PredictionWork final : public ModelWork {
   absl::StatusOr<PinnedBlob> Write(const Predictor& predictor, const Dataset& source,
                                    v1::PredictDatasetResult& result) {
     MERCER_ASSIGN_OR_RETURN(const DatasetPrediction asked, ReadPrediction(request_));
+    const int64_t bytes = PredictedBytes(predictor.model(), source, asked);
+    MERCER_RETURN_IF_ERROR(CheckRoom(bytes));
+    MERCER_RETURN_IF_ERROR(CheckQuota("", bytes));
     MERCER_ASSIGN_OR_RETURN(
         const std::unique_ptr<BlobWriter> writer,
         KeepTrying("cannot begin a file", [&] { return context_.blobs->NewBlob(); }));
@@ -166,6 +169,16 @@ class PredictionWork final : public ModelWork {
   v1::PredictDatasetRequest request_;
 };
 
+// As far as it is known before it is written. Errors: kResourceExhausted (reasons DISK_NEARLY_FULL, STORAGE_QUOTA_EXCEEDED).
+absl::Status CheckSize(const ModelJobContext& context, int64_t bytes) {
+  if (context.disk != nullptr) {
+    MERCER_RETURN_IF_ERROR(context.disk->CheckRoom(bytes));
+  }
+  DatasetRecord coming;
+  coming.size_bytes = bytes;
+  return CheckStoredBytes(context.storage->datasets(), coming, context.max_stored_bytes());
+}
+
 }  // namespace
 
 absl::StatusOr<AdmittedJob> AdmitPrediction(const ModelJobContext& context,
@@ -181,11 +194,12 @@ absl::StatusOr<AdmittedJob> AdmitPrediction(const ModelJobContext& context,
   MERCER_ASSIGN_OR_RETURN(const DatasetPrediction asked, ReadPrediction(request));
   RunContext run(cancellation, 1, nullptr);
   MERCER_RETURN_IF_ERROR(CheckPrediction(*loaded->predictor, *source, asked, run));
+  const Model& model = loaded->predictor->model();
+  MERCER_RETURN_IF_ERROR(CheckSize(context, PredictedBytes(model, *source, asked)));
   const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
   v1::PredictDatasetRequest resolved = request;
   resolved.set_model(loaded->name);
   resolved.clear_request_id();
-  const Model& model = loaded->predictor->model();
   const auto held = static_cast<int64_t>(loaded->predictor->MemoryBytes() + source->MemoryBytes());
   return AdmittedJob{EncodeWhole(resolved), {id}, held + PredictionBytes(model, *source, asked)};
 }

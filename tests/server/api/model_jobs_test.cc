@@ -1,6 +1,7 @@
 // Predictions of data sets, evaluations and verifications as jobs: what they give, what they refuse, what may go meanwhile.
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -331,16 +332,41 @@ TEST_F(ModelJobsTest, ADiskThatFailsForAMomentDoesNotCostThePrediction) {
   EXPECT_EQ(job_.attempts_size(), 1);
 }
 
-TEST_F(ModelJobsTest, MoreBytesThanAllMayTakeFailTheJobAndLeaveNoFile) {
+TEST_F(ModelJobsTest, MoreBytesThanAllMayTakeAreRefusedBeforeTheWorkOrLeaveNoFile) {
   ServeClouds(1);
   const auto before = real_blobs_->List();
-  ASSERT_TRUE(before.ok());
-  model_jobs_.max_stored_bytes = [] { return int64_t{1}; };
-  ASSERT_TRUE(Start(Request()).ok());
-  Finish();
-  EXPECT_EQ(job_.state(), v1::JOB_STATE_FAILED);
-  EXPECT_EQ(job_.reason(), "STORAGE_QUOTA_EXCEEDED");
-  EXPECT_EQ(*real_blobs_->List(), *before);
+  const auto stored = real_storage_->datasets().StoredBytes("");
+  ASSERT_TRUE(before.ok() && stored.ok());
+  const int64_t columns = 40 * 2 * static_cast<int64_t>(sizeof(double));
+  std::atomic<int64_t> limit{*stored + columns - 1};
+  model_jobs_.max_stored_bytes = [&] { return limit.load(); };
+  std::atomic<int> files{0};
+  blobs_->before_new_blob = [&] {
+    ++files;
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(ReasonOf(Start(Request())), "STORAGE_QUOTA_EXCEEDED");
+  for (const int64_t in_the_end : {columns - 1, columns}) {  // without its head
+    SCOPED_TRACE(in_the_end);
+    jobs_.reset();
+    StartJobs(false);
+    limit = 0;
+    ASSERT_TRUE(Start(Request()).ok());
+    limit = *stored + in_the_end;
+    ASSERT_TRUE(jobs_->StartWorkers().ok());
+    Finish();
+    EXPECT_EQ(job_.state(), v1::JOB_STATE_FAILED);
+    EXPECT_EQ(job_.reason(), "STORAGE_QUOTA_EXCEEDED");
+    EXPECT_EQ(*real_blobs_->List(), *before);
+    EXPECT_EQ(files, in_the_end < columns ? 0 : 1);
+  }
+}
+
+TEST_F(ModelJobsTest, PredictionsThatTheDiskHasNoRoomForAreRefused) {
+  ServeClouds(1);
+  const DiskGuard disk(folder_, std::numeric_limits<int64_t>::max() / 2);
+  model_jobs_.disk = &disk;
+  EXPECT_EQ(ReasonOf(Start(Request())), "DISK_NEARLY_FULL");
 }
 
 TEST_F(ModelJobsTest, EstimatesGrowWithTheRows) {
