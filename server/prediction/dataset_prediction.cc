@@ -1,5 +1,6 @@
 #include "server/prediction/dataset_prediction.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -10,14 +11,18 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "core/io/quality/quality.h"
 #include "server/prediction/row_blocks.h"
 
 namespace mercer::server {
 namespace {
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
-// What a look through the written data set takes beside its columns: hashes of rows, names, counts.
+// What a look through the written data set takes: of names and lists; of a column, its counts and keys (quality.h); of a row that
+// is compared, its hash, and that with its place in the table of them.
 constexpr int64_t kLookBytes = int64_t{64} << 20;
+constexpr int64_t kLookBytesPerColumn = 150;
+constexpr int64_t kLookBytesPerRow = 24;
 
 bool HasLabels(const Model& model) { return model.coding.kind() != CodingKind::kRegression; }
 
@@ -190,9 +195,18 @@ absl::Status CheckPrediction(const Predictor& predictor, const Dataset& source,
 int64_t PredictionBytes(const Model& model, const Dataset& source, const DatasetPrediction& asked) {
   const auto columns = static_cast<int64_t>(static_cast<size_t>(model.coding.num_outputs()) + 1 +
                                             asked.kept_columns.size());
-  // A block once more, of the numbers that are written; columns with a role are copied and opened.
-  return 2 * BytesOfBlock(model, source) + kLookBytes +
-         columns * source.rows * 2 * static_cast<int64_t>(sizeof(double));
+  // Columns with a role are copied, and opened; of a target one knows the class of each row. The new block stays in its file.
+  int64_t bytes_per_row = 0;
+  for (const std::string& name : asked.kept_columns) {
+    if (const RoleColumn* column = FindRoleColumn(source, name); column != nullptr) {
+      bytes_per_row += 2 * static_cast<int64_t>(sizeof(double));
+      bytes_per_row += column->role == ColumnRole::kTarget ? 1 : 0;
+    }
+  }
+  // A block once more, of the numbers that are written.
+  return 2 * BytesOfBlock(model, source) + kLookBytes + columns * kLookBytesPerColumn +
+         source.rows * bytes_per_row +
+         std::min<int64_t>(source.rows, DataQuality::kMaxHashedRows) * kLookBytesPerRow;
 }
 
 int64_t PredictedBytes(const Model& model, const Dataset& source, const DatasetPrediction& asked) {

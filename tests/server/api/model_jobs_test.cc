@@ -369,15 +369,18 @@ TEST_F(ModelJobsTest, PredictionsThatTheDiskHasNoRoomForAreRefused) {
   EXPECT_EQ(ReasonOf(Start(Request())), "DISK_NEARLY_FULL");
 }
 
-TEST_F(ModelJobsTest, EstimatesGrowWithTheRows) {
+TEST_F(ModelJobsTest, EstimatesGrowWithTheRowsOfColumnsWithARoleAlone) {
   ServeClouds(1);
   const auto loaded = cache_->Load("clouds", 1);
   ASSERT_TRUE(loaded.ok());
+  const Model& model = (*loaded)->predictor->model();
   Dataset huge;
   huge.rows = Index{1} << 40;
+  huge.role_columns.emplace_back().schema.name = "a";
   DatasetPrediction asked;
+  EXPECT_LT(PredictionBytes(model, huge, asked), int64_t{1} << 30);  // the new block is mapped
   asked.kept_columns = {"a"};
-  EXPECT_GT(PredictionBytes((*loaded)->predictor->model(), huge, asked), int64_t{1} << 44);
+  EXPECT_GT(PredictionBytes(model, huge, asked), int64_t{1} << 44);
 }
 
 }  // namespace
