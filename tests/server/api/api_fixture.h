@@ -94,7 +94,11 @@ class HookedBlobStore final : public BlobStore {
 
   absl::StatusOr<std::unique_ptr<BlobWriter>> NewBlob() override {
     const absl::Status status = before_new_blob();
-    return status.ok() ? inner_.NewBlob() : status;
+    if (!status.ok()) {
+      return status;
+    }
+    auto writer = inner_.NewBlob();
+    return writer.ok() ? hook_writer(*std::move(writer)) : std::move(writer);
   }
   absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) override {
     auto file = inner_.Read(digest);
@@ -111,6 +115,8 @@ class HookedBlobStore final : public BlobStore {
   }
 
   std::function<absl::Status()> before_new_blob = [] { return absl::OkStatus(); };
+  std::function<std::unique_ptr<BlobWriter>(std::unique_ptr<BlobWriter>)> hook_writer =
+      [](std::unique_ptr<BlobWriter> writer) { return writer; };
   std::function<void(const std::string&)> before_answer = [](const std::string&) {};
 
  private:

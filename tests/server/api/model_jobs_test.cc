@@ -322,6 +322,37 @@ TEST_F(ModelJobsTest, AFullDiskDelaysThePrediction) {
   EXPECT_EQ(job_.attempts(0).end_reason(), "RETRY");
 }
 
+// Its Commit fails so many times, all together.
+class FailingWriter final : public BlobWriter {
+ public:
+  FailingWriter(std::unique_ptr<BlobWriter> inner, std::atomic<int>& failures)
+      : inner_(std::move(inner)), failures_(failures) {}
+
+  absl::Status Append(std::string_view bytes) override { return inner_->Append(bytes); }
+  int64_t size() const override { return inner_->size(); }
+  absl::StatusOr<std::unique_ptr<MappedFile>> Map() const override { return inner_->Map(); }
+  absl::StatusOr<PinnedBlob> Commit() override {
+    return failures_-- > 0 ? absl::InternalError("cannot sync") : inner_->Commit();
+  }
+
+ private:
+  const std::unique_ptr<BlobWriter> inner_;
+  std::atomic<int>& failures_;
+};
+
+TEST_F(ModelJobsTest, AFileThatCannotBeEndedDelaysThePrediction) {
+  ServeClouds(1);
+  std::atomic<int> failures{1};
+  blobs_->hook_writer = [&](std::unique_ptr<BlobWriter> writer) {
+    return std::make_unique<FailingWriter>(std::move(writer), failures);
+  };
+  ASSERT_TRUE(Start(Request()).ok());
+  Finish();
+  EXPECT_EQ(job_.state(), v1::JOB_STATE_QUEUED);
+  ASSERT_EQ(job_.attempts_size(), 1);
+  EXPECT_EQ(job_.attempts(0).end_reason(), "RETRY");
+}
+
 TEST_F(ModelJobsTest, ADiskThatFailsForAMomentDoesNotCostThePrediction) {
   ServeClouds(1);
   std::atomic<int> failures{1};
