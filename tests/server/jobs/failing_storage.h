@@ -20,6 +20,8 @@ struct StorageFailures {
   std::atomic<int> cancelled_ends{0};
   std::atomic<int> appends{0};
   std::atomic<int> checkpoint_reads{0};
+  // Lists end at once in the midst of the jobs, as when many were looked at that are not asked for.
+  std::atomic<bool> empty_pages{false};
   // Renewals of leases are not answered but kept here, for a test that calls on one thread.
   bool hold_renewals = false;
   std::vector<Done<RenewedLease>> held_renewals;
@@ -59,6 +61,11 @@ class FailingJobStore final : public ForwardingJobStore {
       return StorageFailures::Failure();
     }
     return jobs_->GetCheckpoint(job_id);
+  }
+
+  absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
+                                           const PageRequest& page) override {
+    return failures_->empty_pages ? Page<JobRecord>{{}, "more"} : jobs_->ListJobs(filter, page);
   }
 
   using JobStore::EndAttempt;

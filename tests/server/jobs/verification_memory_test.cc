@@ -86,6 +86,8 @@ class VerificationMemoryTest : public JobManagerFixture {
       EXPECT_TRUE(certificate.ok()) << certificate.status();
     }
   }
+  // While verifications keep coming.
+  void ExpectThatALargeJobBegins(bool empty_pages);
   // Lasts until it is let go.
   class LongWork final : public JobWork {
    public:
@@ -122,8 +124,9 @@ class VerificationMemoryTest : public JobManagerFixture {
   VerificationChain chain_;
 };
 
-TEST_F(VerificationMemoryTest, JobThatNeedsTheWholeBudgetBeginsAlthoughVerificationsKeepComing) {
+void VerificationMemoryTest::ExpectThatALargeJobBegins(bool empty_pages) {
   TrainAndLowerTheBudget();
+  failures_.empty_pages = empty_pages;
   std::vector<std::thread> clients;
   for (int i = 0; i < 3; ++i) {
     clients.emplace_back([this] { VerifyUntilTheEnd(); });
@@ -138,6 +141,14 @@ TEST_F(VerificationMemoryTest, JobThatNeedsTheWholeBudgetBeginsAlthoughVerificat
   for (std::thread& client : clients) {
     client.join();
   }
+}
+
+TEST_F(VerificationMemoryTest, JobThatNeedsTheWholeBudgetBeginsAlthoughVerificationsKeepComing) {
+  ExpectThatALargeJobBegins(false);
+}
+
+TEST_F(VerificationMemoryTest, ItBeginsAlsoWhenAPageDoesNotReachTheJobsThatWait) {
+  ExpectThatALargeJobBegins(true);
 }
 
 // It takes a little of the memory that the head of the queue wants, for long; the rest is there for others.
