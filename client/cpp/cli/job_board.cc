@@ -40,7 +40,9 @@ std::string MadeBy(const v1::Job& job) {
 
 std::string DescribeJob(const v1::Job& job) {
   std::vector<std::string> parts = {job.name(), StateText(job)};
-  parts.push_back(WorkOf(job));
+  if (const std::string work = WorkOf(job); !work.empty()) {
+    parts.push_back(work);
+  }
   const v1::TrainingProgress& progress = job.progress().progress();
   if (progress.has_relative_gap()) {
     parts.push_back(absl::StrCat("gap ", FormatGap(progress.relative_gap())));

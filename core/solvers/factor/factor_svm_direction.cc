@@ -121,7 +121,7 @@ absl::Status FactorSvmSolver::ChangeGram(State& state, const std::vector<Index>&
   Matrix of_rows = Matrix::Zero(rank, rank);
   MERCER_RETURN_IF_ERROR(add_rows(added, 1.0, of_rows));
   MERCER_RETURN_IF_ERROR(add_rows(removed, -1.0, of_rows));
-  Matrix change(rank, rank);
+  Matrix change = Matrix::Zero(rank, rank);  // of which the lower triangle is written
   MERCER_RETURN_IF_ERROR(TriangularCongruence(of_rows, kernel_.root, change, context));
   state.gram += change;
   return absl::OkStatus();
