@@ -11,6 +11,7 @@ from typing import Any, Mapping, Optional, Sequence, Union
 import numpy as np
 
 from mercer import _proto
+from mercer._names import full_name
 from mercer._proto import v1
 from mercer.kernels import Kernels, parse_all
 
@@ -192,7 +193,7 @@ def train_request(
         request.task = task
     model = settings.pop("model")
     if model:
-        request.model = model if model.startswith("models/") else f"models/{model}"
+        request.model = full_name(model, "models")
     request.preprocessing.scaling = choose("scaling", settings.pop("scaling"), SCALINGS)
     request.preprocessing.imputation = choose("imputation", settings.pop("imputation"), IMPUTATIONS)
     request.preprocessing.unseen_category = choose("unseen_category", settings.pop("unseen_category"), UNSEEN)

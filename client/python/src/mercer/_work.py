@@ -6,6 +6,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union, cast
 
 from mercer._channel import Connection
+from mercer._names import full_name
 from mercer._proto import v1
 from mercer.datasets import Dataset
 from mercer.jobs import Job
@@ -13,11 +14,6 @@ from mercer.models import Model, read_task_rule, read_unseen
 
 if TYPE_CHECKING:
     from mercer.client import Client
-
-
-def _name(resource: Union[Dataset, Model, str], collection: str) -> str:
-    name = resource if isinstance(resource, str) else resource.name
-    return name if name.startswith(collection + "/") else f"{collection}/{name}"
 
 
 class WorkCalls:
@@ -63,8 +59,8 @@ class WorkCalls:
             As in :meth:`train`.
         """
         request = v1.PredictDatasetRequest(
-            model=_name(model, "models"),
-            dataset=_name(dataset, "datasets"),
+            model=full_name(model, "models"),
+            dataset=full_name(dataset, "datasets"),
             keep_columns=keep,
             probabilities=probabilities,
             task=task,
@@ -98,8 +94,8 @@ class WorkCalls:
             Of the job, as in :meth:`train`.
         """
         request = v1.EvaluateModelRequest(
-            name=_name(model, "models"),
-            dataset=_name(dataset, "datasets"),
+            name=full_name(model, "models"),
+            dataset=full_name(dataset, "datasets"),
             task=task,
             task_rule=read_task_rule(task_rule),
         )
@@ -122,7 +118,7 @@ class WorkCalls:
         labels, priority, request_id
             Of the job, as in :meth:`train`.
         """
-        request = v1.VerifyModelRequest(name=_name(model, "models"))
+        request = v1.VerifyModelRequest(name=full_name(model, "models"))
         return self._start("StartVerification", request, labels, priority, request_id)
 
     def _start(

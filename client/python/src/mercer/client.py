@@ -8,6 +8,7 @@ from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 from mercer import _proto
 from mercer._channel import Connection, PathLike
 from mercer._images import images_part, patch_spec
+from mercer._names import full_name
 from mercer._proto import v1
 from mercer._tables import make_parts
 from mercer._training import ClassWeight, Path, RankingTest, Validation, train_request
@@ -153,8 +154,7 @@ class Client(WorkCalls):
 
     def dataset(self, name: str) -> Dataset:
         """The data set ``"datasets/{id}"``, or ``"{id}"``."""
-        full = name if name.startswith("datasets/") else f"datasets/{name}"
-        request = v1.GetDatasetRequest(name=full, view=v1.DATASET_VIEW_BASIC)
+        request = v1.GetDatasetRequest(name=full_name(name, "datasets"), view=v1.DATASET_VIEW_BASIC)
         return Dataset(self, self.connection.call("GetDataset", request))
 
     def datasets(self, *, filter: str = "", order_by: str = "") -> Iterator[Dataset]:
@@ -289,7 +289,7 @@ class Client(WorkCalls):
         settings = {k: v for k, v in locals().items() if k not in ("self", "data", "learner", "options", "kernels")}
         many = [data] if isinstance(data, (Dataset, str)) else list(data)
         names = [item if isinstance(item, str) else item.name for item in many]
-        names = [name if name.startswith("datasets/") else f"datasets/{name}" for name in names]
+        names = [full_name(name, "datasets") for name in names]
         request = train_request(names, learner, options or {}, kernels, settings)
         return Job(self, self.connection.call("Train", request))
 
@@ -297,8 +297,8 @@ class Client(WorkCalls):
 
     def job(self, name: str) -> Job:
         """The job ``"jobs/{id}"``, or ``"{id}"``."""
-        full = name if name.startswith("jobs/") else f"jobs/{name}"
-        return Job(self, self.connection.call("GetJob", v1.GetJobRequest(name=full)))
+        request = v1.GetJobRequest(name=full_name(name, "jobs"))
+        return Job(self, self.connection.call("GetJob", request))
 
     def jobs(
         self,
@@ -342,7 +342,7 @@ class Client(WorkCalls):
 
     def model(self, name: str) -> Model:
         """The model ``"models/spam"``, ``"spam/versions/3"`` or ``"spam@live"``; no call is made."""
-        return Model(self, name if name.startswith("models/") else f"models/{name}")
+        return Model(self, full_name(name, "models"))
 
     def models(
         self,
