@@ -82,7 +82,7 @@ class VerificationWork final : public ModelWork {
     if (prepared.choice.memory_bytes > frame_.job().memory_bytes) {
       return JobTooLarge(prepared.choice.memory_bytes, frame_.job().memory_bytes);
     }
-    MERCER_RETURN_IF_ERROR(CheckGoesOn());
+    MERCER_RETURN_IF_ERROR(Progress("verify", 0, 1));
     return RunVerification(frame_.environment(), verified.stored, prepared, token());
   }
 };

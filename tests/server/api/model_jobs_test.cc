@@ -1,4 +1,5 @@
 // Predictions of data sets, evaluations and verifications as jobs: what they give, what they refuse, what may go meanwhile.
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -13,6 +14,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/training/model/predictor.h"
 #include "server/jobs/attempt_frame.h"
+#include "server/jobs/job_event.h"
 #include "server/prediction/dataset_prediction.h"
 #include "server/translation/dataset_translator.h"
 #include "tests/server/api/registry_fixture.h"
@@ -263,6 +265,12 @@ TEST_F(ModelJobsTest, EvaluationsAndVerificationsAreThoseOfTheCalls) {
   EXPECT_EQ(job_.state(), v1::JOB_STATE_SUCCEEDED) << job_.error().message();
   EXPECT_TRUE(job_.verification().matches());
   EXPECT_EQ(job_.verification().SerializeAsString(), verification_.SerializeAsString());
+  const auto events =
+      storage_.events().Read(job_.name().substr(std::string("jobs/").size()), 0, 100);
+  ASSERT_TRUE(events.ok()) << events.status();
+  EXPECT_TRUE(std::any_of(events->begin(), events->end(), [](const EventRecord& event) {
+    return DecodeJobEvent(event)->phase == "verify";
+  }));
 
   v1::ListJobsRequest list;
   list.add_kinds(v1::JOB_KIND_VERIFICATION);
