@@ -1,5 +1,5 @@
-# Writes OUT/asset_table.cc, which holds the files of the folder ROOT, and FILE as FILE_PATH; see MercerAssets.cmake. The assembler takes their bytes from
-# files beside it, which is a thousand times faster than to compile them as arrays.
+# Writes OUT/asset_table.cc, which holds the files of the folder ROOT, and FILE as FILE_PATH; see MercerAssets.cmake. The assembler
+# takes their bytes from files beside it, which is a thousand times faster than to compile them as arrays.
 file(REMOVE_RECURSE ${OUT})
 file(MAKE_DIRECTORY ${OUT})
 file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/*)

@@ -71,7 +71,8 @@ function JobHeader({ job }: { job: Job }) {
       }
       below={
         <>
-          {workOf(job)} on{' '}
+          {workOf(job)}
+          {data.length > 0 ? ' on ' : ' '}
           {data.map((dataset, index) => (
             <span key={dataset}>
               {index > 0 ? ', ' : ''}
