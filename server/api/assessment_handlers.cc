@@ -10,7 +10,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/api/job_starter.h"
-#include "server/jobs/job_errors.h"
+#include "server/jobs/record/job_errors.h"
 #include "server/prediction/dataset_evaluation.h"
 #include "server/prediction/model_assessment.h"
 #include "server/prediction/model_jobs.h"

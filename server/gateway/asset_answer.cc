@@ -9,8 +9,8 @@
 
 #include "core/base/status/errors.h"
 #include "server/gateway/assets.h"
-#include "server/gateway/error_answer.h"
-#include "server/gateway/url.h"
+#include "server/gateway/http/error_answer.h"
+#include "server/gateway/http/url.h"
 
 namespace mercer::gateway {
 namespace {

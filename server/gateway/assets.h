@@ -4,7 +4,7 @@
 #include <functional>
 #include <string_view>
 
-#include "server/gateway/exchange.h"
+#include "server/gateway/http/exchange.h"
 
 namespace mercer::gateway {
 

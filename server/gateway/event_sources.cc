@@ -11,11 +11,11 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/status_macros.h"
 #include "mercer/v1/training_service.pb.h"
-#include "server/gateway/error_answer.h"
+#include "server/gateway/http/error_answer.h"
+#include "server/gateway/http/url.h"
 #include "server/gateway/message_json.h"
 #include "server/gateway/request_binding.h"
 #include "server/gateway/rpc_messages.h"
-#include "server/gateway/url.h"
 
 namespace mercer::gateway {
 namespace {

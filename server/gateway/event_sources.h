@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "server/gateway/event_stream.h"
-#include "server/gateway/exchange.h"
 #include "server/gateway/gateway_context.h"
+#include "server/gateway/http/exchange.h"
 #include "server/gateway/routes.h"
 
 namespace mercer::gateway {

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
-#include "server/gateway/error_answer.h"
+#include "server/gateway/http/error_answer.h"
 
 namespace mercer::gateway {
 namespace {

@@ -12,8 +12,8 @@
 #include "absl/time/time.h"
 
 #include "google/rpc/status.pb.h"
-#include "server/gateway/exchange.h"
 #include "server/gateway/gateway_context.h"
+#include "server/gateway/http/exchange.h"
 #include "server/gateway/rpc_channel.h"
 
 namespace mercer::gateway {

@@ -9,7 +9,7 @@
 
 #include "core/base/process/run_safely.h"
 #include "mercer/v1/model_service.pb.h"
-#include "server/gateway/error_answer.h"
+#include "server/gateway/http/error_answer.h"
 #include "server/gateway/message_json.h"
 #include "server/gateway/rpc_messages.h"
 

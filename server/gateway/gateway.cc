@@ -12,15 +12,15 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/gateway/error_answer.h"
 #include "server/gateway/event_sources.h"
 #include "server/gateway/export_call.h"
+#include "server/gateway/http/error_answer.h"
+#include "server/gateway/http/request_guard.h"
+#include "server/gateway/http/url.h"
 #include "server/gateway/message_json.h"
-#include "server/gateway/request_guard.h"
 #include "server/gateway/routes.h"
 #include "server/gateway/unary_call.h"
 #include "server/gateway/upload_call.h"
-#include "server/gateway/url.h"
 #include "server/rpc/method_rules.h"
 
 namespace mercer::gateway {

@@ -16,7 +16,7 @@
 
 #include "server/gateway/assets.h"
 #include "server/gateway/gateway_context.h"
-#include "server/gateway/http_server.h"
+#include "server/gateway/http/http_server.h"
 
 namespace grpc {
 class Channel;

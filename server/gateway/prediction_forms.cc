@@ -10,9 +10,9 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "mercer/v1/prediction_service.pb.h"
-#include "server/gateway/csv_rows.h"
-#include "server/gateway/json_rows.h"
-#include "server/gateway/row_answers.h"
+#include "server/gateway/rows/csv_rows.h"
+#include "server/gateway/rows/json_rows.h"
+#include "server/gateway/rows/row_answers.h"
 #include "server/translation/whole_message.h"
 
 namespace mercer::gateway {

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include <google/protobuf/message.h>
 
-#include "server/gateway/row_columns.h"
+#include "server/gateway/rows/row_columns.h"
 #include "server/gateway/rpc_messages.h"
 
 namespace mercer::gateway {

@@ -8,7 +8,7 @@
 #include <google/protobuf/message.h>
 
 #include "core/base/status/errors.h"
-#include "server/gateway/url.h"
+#include "server/gateway/http/url.h"
 
 namespace mercer::gateway {
 

@@ -19,7 +19,7 @@
 #include "mercer/v1/prediction_service.pb.h"
 #include "mercer/v1/server_service.pb.h"
 #include "mercer/v1/training_service.pb.h"
-#include "server/gateway/url.h"
+#include "server/gateway/http/url.h"
 #include "server/translation/resource_names.h"
 
 namespace mercer::gateway {

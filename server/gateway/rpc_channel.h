@@ -16,7 +16,7 @@
 #include <grpcpp/support/status.h>
 
 #include "google/rpc/status.pb.h"
-#include "server/gateway/exchange.h"
+#include "server/gateway/http/exchange.h"
 
 namespace mercer::gateway {
 

@@ -10,8 +10,8 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "server/gateway/http/url.h"
 #include "server/gateway/request_binding.h"
-#include "server/gateway/url.h"
 
 namespace mercer::gateway {
 

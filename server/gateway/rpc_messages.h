@@ -8,7 +8,7 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
-#include "server/gateway/http_message.h"
+#include "server/gateway/http/http_message.h"
 #include "server/gateway/message_json.h"
 #include "server/gateway/routes.h"
 

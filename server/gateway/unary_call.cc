@@ -12,7 +12,7 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/gateway/error_answer.h"
+#include "server/gateway/http/error_answer.h"
 #include "server/gateway/message_json.h"
 #include "server/gateway/prediction_forms.h"
 #include "server/gateway/rpc_messages.h"

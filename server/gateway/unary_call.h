@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "server/gateway/exchange.h"
 #include "server/gateway/gateway_context.h"
+#include "server/gateway/http/exchange.h"
 #include "server/gateway/routes.h"
 
 namespace mercer::gateway {

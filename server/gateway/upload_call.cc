@@ -11,10 +11,10 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/status_macros.h"
 #include "mercer/v1/dataset_service.pb.h"
-#include "server/gateway/error_answer.h"
+#include "server/gateway/http/error_answer.h"
+#include "server/gateway/http/url.h"
 #include "server/gateway/message_json.h"
 #include "server/gateway/request_binding.h"
-#include "server/gateway/url.h"
 #include "server/translation/whole_message.h"
 
 namespace mercer::gateway {

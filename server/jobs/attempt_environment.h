@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "core/base/memory/shared_cache.h"
-#include "server/jobs/dataset_cache.h"
+#include "server/jobs/data/dataset_cache.h"
+#include "server/jobs/data/job_scratch.h"
 #include "server/jobs/executor.h"
 #include "server/jobs/job_manager.h"
-#include "server/jobs/job_scratch.h"
 
 namespace mercer::server {
 

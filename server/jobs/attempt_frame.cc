@@ -4,8 +4,8 @@
 
 #include <spdlog/logger.h>
 
-#include "server/jobs/job_event.h"
-#include "server/jobs/job_log.h"
+#include "server/jobs/record/job_event.h"
+#include "server/jobs/record/job_log.h"
 
 namespace mercer::server {
 

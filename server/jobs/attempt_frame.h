@@ -13,7 +13,7 @@
 #include "server/jobs/attempt_environment.h"
 #include "server/jobs/attempt_interruption.h"
 #include "server/jobs/progress_recorder.h"
-#include "server/jobs/retry_policy.h"
+#include "server/jobs/record/retry_policy.h"
 
 namespace mercer::server {
 

@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 
 #include "core/base/process/cancellation.h"
-#include "server/jobs/steady_sleep.h"
+#include "server/jobs/record/steady_sleep.h"
 
 namespace mercer::server {
 

@@ -11,9 +11,9 @@
 #include "core/base/status/status_macros.h"
 #include "core/training/recipe/recipe_checks.h"
 #include "server/digest/sha256.h"
-#include "server/jobs/job_errors.h"
-#include "server/jobs/job_event.h"
-#include "server/jobs/training_data.h"
+#include "server/jobs/data/training_data.h"
+#include "server/jobs/record/job_errors.h"
+#include "server/jobs/record/job_event.h"
 #include "server/storage/refusals.h"
 
 namespace mercer::server {

@@ -11,7 +11,7 @@
 
 #include "core/training/run/machine_rates.h"
 #include "server/jobs/attempt_environment.h"
-#include "server/jobs/dataset_cache.h"
+#include "server/jobs/data/dataset_cache.h"
 #include "server/jobs/job_manager.h"
 
 namespace mercer::server {

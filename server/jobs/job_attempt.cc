@@ -12,11 +12,11 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/jobs/blob_collector.h"
-#include "server/jobs/job_errors.h"
-#include "server/jobs/job_log.h"
-#include "server/jobs/retry_policy.h"
+#include "server/jobs/record/job_errors.h"
+#include "server/jobs/record/job_log.h"
+#include "server/jobs/record/retry_policy.h"
 #include "server/jobs/training_work.h"
+#include "server/jobs/upkeep/blob_collector.h"
 
 namespace mercer::server {
 

@@ -20,10 +20,10 @@
 #include "core/training/model/certificate.h"
 #include "server/blobs/blob_store.h"
 #include "server/blobs/disk_guard.h"
-#include "server/jobs/clock.h"
-#include "server/jobs/crash_notes.h"
 #include "server/jobs/job_observer.h"
 #include "server/jobs/job_planner.h"
+#include "server/jobs/record/clock.h"
+#include "server/jobs/upkeep/crash_notes.h"
 #include "server/storage/storage.h"
 
 namespace spdlog {

@@ -9,8 +9,8 @@
 #include "core/base/memory/shared_cache.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "server/jobs/data/training_data.h"
 #include "server/jobs/job_admission.h"
-#include "server/jobs/training_data.h"
 
 namespace mercer::server {
 namespace {

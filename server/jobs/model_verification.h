@@ -12,7 +12,7 @@
 #include "core/training/model/model.h"
 #include "core/training/model/witness.h"
 #include "server/jobs/attempt_environment.h"
-#include "server/jobs/training_data.h"
+#include "server/jobs/data/training_data.h"
 #include "server/storage/records.h"
 
 namespace mercer::server {

@@ -23,8 +23,8 @@
 #include "absl/time/time.h"
 
 #include "core/training/run/run_training.h"
-#include "server/jobs/clock.h"
-#include "server/jobs/job_event.h"
+#include "server/jobs/record/clock.h"
+#include "server/jobs/record/job_event.h"
 #include "server/storage/storage.h"
 
 namespace mercer::server {

@@ -8,9 +8,9 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/jobs/blob_collector.h"
-#include "server/jobs/job_errors.h"
-#include "server/jobs/job_event.h"
+#include "server/jobs/record/job_errors.h"
+#include "server/jobs/record/job_event.h"
+#include "server/jobs/upkeep/blob_collector.h"
 
 namespace mercer::server {
 namespace {

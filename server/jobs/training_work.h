@@ -10,8 +10,8 @@
 
 #include "core/training/recipe/recipe.h"
 #include "server/jobs/attempt_frame.h"
+#include "server/jobs/data/training_data.h"
 #include "server/jobs/job_work.h"
-#include "server/jobs/training_data.h"
 
 namespace mercer::server {
 

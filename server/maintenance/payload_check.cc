@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status/status_macros.h"
-#include "server/jobs/job_event.h"
+#include "server/jobs/record/job_event.h"
 #include "server/storage/sqlite/migrations.h"
 #include "server/translation/dataset_translator.h"
 #include "server/translation/job_translator.h"

@@ -8,7 +8,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
-#include "server/jobs/clock.h"
+#include "server/jobs/record/clock.h"
 
 namespace spdlog {
 class logger;

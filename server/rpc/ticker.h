@@ -11,7 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
-#include "server/jobs/steady_sleep.h"
+#include "server/jobs/record/steady_sleep.h"
 
 namespace mercer::server {
 

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 
 #include "mercer/v1/job.pb.h"
-#include "server/jobs/job_event.h"
+#include "server/jobs/record/job_event.h"
 #include "server/storage/records.h"
 
 namespace mercer::server {

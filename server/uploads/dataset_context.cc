@@ -1,6 +1,6 @@
 #include "server/uploads/dataset_context.h"
 
-#include "server/jobs/blob_collector.h"
+#include "server/jobs/upkeep/blob_collector.h"
 
 namespace mercer::server {
 

@@ -15,7 +15,7 @@
 #include "server/blobs/disk_guard.h"
 #include "server/blobs/disk_reserve.h"
 #include "server/budget/budget.h"
-#include "server/jobs/clock.h"
+#include "server/jobs/record/clock.h"
 #include "server/storage/storage.h"
 #include "server/uploads/unfinished_uploads.h"
 #include "server/uploads/upload_requests.h"

@@ -10,7 +10,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/access/ownership.h"
-#include "server/jobs/storage_quota.h"
+#include "server/jobs/data/storage_quota.h"
 #include "server/translation/dataset_translator.h"
 
 namespace mercer::server {

@@ -17,7 +17,7 @@
 
 #include "mercer/v1/dataset_service.pb.h"
 #include "server/digest/sha256.h"
-#include "server/jobs/clock.h"
+#include "server/jobs/record/clock.h"
 #include "server/uploads/upload_journal.h"
 #include "server/uploads/upload_part_files.h"
 #include "server/uploads/upload_space.h"

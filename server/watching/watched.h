@@ -12,7 +12,7 @@
 
 #include "core/base/process/run_safely.h"
 #include "core/base/status/status_macros.h"
-#include "server/jobs/job_event.h"
+#include "server/jobs/record/job_event.h"
 #include "server/storage/records.h"
 
 namespace mercer::server {

@@ -1,5 +1,5 @@
 // The file in which a crash leaves its note: whatever a crash has written, the next server starts.
-#include "server/jobs/crash_notes.h"
+#include "server/jobs/upkeep/crash_notes.h"
 
 #include <string>
 

@@ -4,8 +4,8 @@
 #include "absl/status/status.h"
 
 #include "mercer/v1/prediction_service.pb.h"
-#include "server/gateway/csv_rows.h"
-#include "server/gateway/json_rows.h"
+#include "server/gateway/rows/csv_rows.h"
+#include "server/gateway/rows/json_rows.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/fuzz_target.h"
 #include "tests/fuzz/support/input.h"

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/base/status/errors.h"
-#include "server/jobs/job_event.h"
+#include "server/jobs/record/job_event.h"
 #include "server/translation/dataset_translator.h"
 #include "server/translation/error_details.h"
 #include "server/translation/job_translator.h"

@@ -7,7 +7,7 @@
 
 #include "core/base/status/status_macros.h"
 #include "server/digest/sha256.h"
-#include "server/jobs/blob_collector.h"
+#include "server/jobs/upkeep/blob_collector.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 
 namespace mercer::server {

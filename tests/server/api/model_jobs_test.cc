@@ -14,7 +14,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/training/model/predictor.h"
 #include "server/jobs/attempt_frame.h"
-#include "server/jobs/job_event.h"
+#include "server/jobs/record/job_event.h"
 #include "server/prediction/dataset_prediction.h"
 #include "server/translation/dataset_translator.h"
 #include "tests/server/api/registry_fixture.h"

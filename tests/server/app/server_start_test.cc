@@ -9,7 +9,7 @@
 
 #include "core/base/status/errors.h"
 #include "server/app/server.h"
-#include "server/jobs/job_event.h"
+#include "server/jobs/record/job_event.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 
 namespace mercer::server {

@@ -1,5 +1,5 @@
 // The port itself: limits of connections, slow and half-closed clients, bodies piece by piece, TLS.
-#include "server/gateway/http_server.h"
+#include "server/gateway/http/http_server.h"
 
 #include <functional>
 #include <memory>
@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status/errors.h"
-#include "server/gateway/error_answer.h"
+#include "server/gateway/http/error_answer.h"
 #include "tests/support/server/certificates.h"
 #include "tests/support/server/http_client.h"
 

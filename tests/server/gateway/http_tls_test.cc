@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status/errors.h"
-#include "server/gateway/http_server.h"
+#include "server/gateway/http/http_server.h"
 #include "tests/support/server/certificates.h"
 #include "tests/support/server/http_client.h"
 

@@ -1,4 +1,4 @@
-#include "server/gateway/request_guard.h"
+#include "server/gateway/http/request_guard.h"
 
 #include <string>
 

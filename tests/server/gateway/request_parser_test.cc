@@ -1,4 +1,4 @@
-#include "server/gateway/request_parser.h"
+#include "server/gateway/http/request_parser.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "server/gateway/url.h"
+#include "server/gateway/http/url.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "server/jobs/crash_notes.h"
+#include "server/jobs/upkeep/crash_notes.h"
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "server/jobs/dataset_cache.h"
+#include "server/jobs/data/dataset_cache.h"
 
 #include <algorithm>
 #include <atomic>

@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 
-#include "server/jobs/clock.h"
+#include "server/jobs/record/clock.h"
 
 namespace mercer::server {
 

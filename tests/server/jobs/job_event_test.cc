@@ -1,4 +1,4 @@
-#include "server/jobs/job_event.h"
+#include "server/jobs/record/job_event.h"
 
 #include <limits>
 #include <optional>

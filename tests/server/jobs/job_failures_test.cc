@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/jobs/blob_collector.h"
 #include "server/jobs/job_attempt.h"
+#include "server/jobs/upkeep/blob_collector.h"
 #include "tests/server/jobs/job_harness.h"
 
 namespace mercer::server {

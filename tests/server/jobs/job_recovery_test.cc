@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/jobs/blob_collector.h"
+#include "server/jobs/upkeep/blob_collector.h"
 #include "tests/server/jobs/job_harness.h"
 
 namespace mercer::server {

@@ -1,5 +1,5 @@
 // Which jobs are forgotten, by which clock.
-#include "server/jobs/job_retention.h"
+#include "server/jobs/upkeep/job_retention.h"
 
 #include <filesystem>
 #include <memory>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
 
-#include "server/jobs/job_event.h"
+#include "server/jobs/record/job_event.h"
 #include "tests/server/jobs/fake_clock.h"
 #include "tests/support/server/test_storage.h"
 

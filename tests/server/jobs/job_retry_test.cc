@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/jobs/retry_policy.h"
+#include "server/jobs/record/retry_policy.h"
 #include "tests/server/jobs/job_harness.h"
 
 namespace mercer::server {

@@ -1,4 +1,4 @@
-#include "server/jobs/job_scratch.h"
+#include "server/jobs/data/job_scratch.h"
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // Jobs of a dead process: who is to blame, and how often a job is tried again.
-#include "server/jobs/orphans.h"
+#include "server/jobs/upkeep/orphans.h"
 
 #include <fstream>
 #include <memory>

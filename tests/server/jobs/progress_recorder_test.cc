@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/jobs/job_event.h"
+#include "server/jobs/record/job_event.h"
 #include "tests/server/jobs/failing_storage.h"
 #include "tests/server/jobs/fake_clock.h"
 #include "tests/support/server/test_storage.h"

@@ -1,4 +1,4 @@
-#include "server/jobs/steady_sleep.h"
+#include "server/jobs/record/steady_sleep.h"
 
 #include <thread>
 

@@ -1,5 +1,5 @@
 // The collection of blobs that nothing names, while others write, and the thread that does it.
-#include "server/jobs/storage_keeper.h"
+#include "server/jobs/upkeep/storage_keeper.h"
 
 #include <atomic>
 #include <filesystem>
@@ -17,8 +17,8 @@
 #include <gtest/gtest.h>
 
 #include "server/digest/sha256.h"
-#include "server/jobs/blob_collector.h"
-#include "server/jobs/clock.h"
+#include "server/jobs/record/clock.h"
+#include "server/jobs/upkeep/blob_collector.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 
 namespace mercer::server {

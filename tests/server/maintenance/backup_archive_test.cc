@@ -13,7 +13,7 @@
 #include "core/base/status/errors.h"
 #include "server/backup/backup_format.h"
 #include "server/backup/tar.h"
-#include "server/jobs/blob_collector.h"
+#include "server/jobs/upkeep/blob_collector.h"
 #include "tests/server/maintenance/stored_folder.h"
 
 namespace mercer::server {

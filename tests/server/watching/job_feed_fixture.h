@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status/errors.h"
-#include "server/jobs/job_event.h"
+#include "server/jobs/record/job_event.h"
 #include "server/watching/job_feed.h"
 #include "tests/support/server/failing_executor.h"
 #include "tests/support/server/hooked_jobs.h"

@@ -1,0 +1,158 @@
+#include "server/gateway/http/error_answer.h"
+
+#include "absl/strings/str_cat.h"
+#include <google/protobuf/util/json_util.h>
+
+#include "core/base/status/errors.h"
+#include "google/rpc/code.pb.h"
+#include "google/rpc/error_details.pb.h"
+#include "server/translation/error_details.h"
+
+namespace mercer::gateway {
+namespace {
+
+namespace json = google::protobuf::util;
+
+// As JSON of its own kind; one that cannot be written is left out.
+std::string DetailJson(const google::protobuf::Any& detail) {
+  std::string text;
+  return json::MessageToJsonString(detail, &text).ok() ? text : std::string();
+}
+
+std::string QuotedText(const std::string& text) {
+  google::rpc::ErrorInfo carrier;
+  carrier.set_reason(text);
+  std::string printed;
+  if (!json::MessageToJsonString(carrier, &printed).ok() || text.empty()) {
+    return "\"\"";
+  }
+  constexpr size_t kFrame = sizeof("{\"reason\":") - 1;
+  return printed.substr(kFrame, printed.size() - kFrame - 1);
+}
+
+int64_t RetrySecondsOf(const google::rpc::Status& status) {
+  google::rpc::RetryInfo retry;
+  for (const google::protobuf::Any& detail : status.details()) {
+    if (detail.UnpackTo(&retry)) {
+      return retry.retry_delay().seconds();
+    }
+  }
+  return 0;
+}
+
+Answer AnswerWith(const google::rpc::Status& status, int http_status) {
+  Answer answer;
+  answer.status = http_status;
+  answer.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
+  if (const int64_t seconds = RetrySecondsOf(status); seconds > 0) {
+    answer.headers.emplace_back("Retry-After", absl::StrCat(seconds));
+  }
+  if (http_status == 401) {
+    answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+  }
+  answer.body = absl::StrCat("{\"error\":", ErrorJson(status, http_status), "}\n");
+  return answer;
+}
+
+}  // namespace
+
+int HttpStatusOf(int code) {
+  switch (code) {
+    case google::rpc::OK:
+      return 200;
+    case google::rpc::CANCELLED:
+      return 499;
+    case google::rpc::INVALID_ARGUMENT:
+    case google::rpc::FAILED_PRECONDITION:
+    case google::rpc::OUT_OF_RANGE:
+      return 400;
+    case google::rpc::UNAUTHENTICATED:
+      return 401;
+    case google::rpc::PERMISSION_DENIED:
+      return 403;
+    case google::rpc::NOT_FOUND:
+      return 404;
+    case google::rpc::ABORTED:
+    case google::rpc::ALREADY_EXISTS:
+      return 409;
+    case google::rpc::RESOURCE_EXHAUSTED:
+      return 429;
+    case google::rpc::UNIMPLEMENTED:
+      return 501;
+    case google::rpc::UNAVAILABLE:
+      return 503;
+    case google::rpc::DEADLINE_EXCEEDED:
+      return 504;
+    default:
+      return 500;
+  }
+}
+
+std::string ErrorJson(const google::rpc::Status& status, int http_status) {
+  const std::string name =
+      google::rpc::Code_IsValid(status.code())
+          ? google::rpc::Code_Name(static_cast<google::rpc::Code>(status.code()))
+          : "UNKNOWN";
+  std::string text =
+      absl::StrCat("{\"code\":", http_status, ",\"status\":\"", name,
+                   "\",\"message\":", QuotedText(status.message()), ",\"details\":[");
+  const char* separator = "";
+  for (const google::protobuf::Any& detail : status.details()) {
+    if (const std::string one = DetailJson(detail); !one.empty()) {
+      absl::StrAppend(&text, separator, one);
+      separator = ",";
+    }
+  }
+  absl::StrAppend(&text, "]}");
+  return text;
+}
+
+Answer ErrorAnswer(const google::rpc::Status& status) {
+  return AnswerWith(status, HttpStatusOf(status.code()));
+}
+
+Answer ErrorAnswer(const absl::Status& status, int http_status) {
+  const google::rpc::Status details = server::ToRpcStatus(status);
+  return AnswerWith(details, http_status == 0 ? HttpStatusOf(details.code()) : http_status);
+}
+
+Answer BodyErrorAnswer(const absl::Status& status) {
+  const std::string reason = GetReason(status);
+  const int http_status = reason == "BODY_TOO_LARGE" ? 413 : reason == "REQUEST_TOO_SLOW" ? 408 : 0;
+  Answer answer = ErrorAnswer(status, http_status);
+  answer.close = true;
+  return answer;
+}
+
+Answer BadRequestAnswer(int http_status) {
+  Answer answer;
+  if (http_status == 408) {
+    answer = ErrorAnswer(
+        WithReason(absl::DeadlineExceededError("the request came too slowly"), "REQUEST_TOO_SLOW"),
+        http_status);
+  } else if (http_status == 431) {
+    answer =
+        ErrorAnswer(WithReason(absl::InvalidArgumentError("the head of the request is too large"),
+                               "HEAD_TOO_LARGE"),
+                    http_status);
+  } else if (http_status == 501) {
+    answer = ErrorAnswer(WithReason(absl::InvalidArgumentError(
+                                        "the only transfer coding that is understood is 'chunked'"),
+                                    "BAD_HTTP"),
+                         http_status);
+  } else {
+    answer = ErrorAnswer(
+        WithReason(absl::InvalidArgumentError("this is not a request of HTTP/1.1"), "BAD_HTTP"),
+        http_status);
+  }
+  answer.close = true;
+  return answer;
+}
+
+Answer InternalErrorAnswer() {
+  Answer answer = ErrorAnswer(absl::InternalError("an exchange was dropped without an answer"));
+  answer.close = true;
+  return answer;
+}
+
+}  // namespace mercer::gateway

@@ -1,0 +1,114 @@
+#include "server/gateway/http/http_message.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace mercer::gateway {
+namespace {
+
+struct Phrase {
+  int status;
+  std::string_view text;
+};
+
+constexpr std::array kPhrases = {
+    Phrase{200, "OK"},
+    Phrase{204, "No Content"},
+    Phrase{304, "Not Modified"},
+    Phrase{400, "Bad Request"},
+    Phrase{401, "Unauthorized"},
+    Phrase{403, "Forbidden"},
+    Phrase{404, "Not Found"},
+    Phrase{405, "Method Not Allowed"},
+    Phrase{408, "Request Timeout"},
+    Phrase{409, "Conflict"},
+    Phrase{413, "Content Too Large"},
+    Phrase{415, "Unsupported Media Type"},
+    Phrase{421, "Misdirected Request"},
+    Phrase{429, "Too Many Requests"},
+    Phrase{431, "Request Header Fields Too Large"},
+    Phrase{499, "Client Closed Request"},
+    Phrase{500, "Internal Server Error"},
+    Phrase{501, "Not Implemented"},
+    Phrase{503, "Service Unavailable"},
+    Phrase{504, "Gateway Timeout"},
+    Phrase{505, "HTTP Version Not Supported"},
+};
+
+// For every answer: browsers neither guess its type, nor frame it, nor tell others where it came from.
+constexpr std::string_view kCommonHeaders =
+    "X-Content-Type-Options: nosniff\r\n"
+    "X-Frame-Options: DENY\r\n"
+    "Referrer-Policy: no-referrer\r\n"
+    "Cross-Origin-Resource-Policy: same-origin\r\n"
+    "Cross-Origin-Opener-Policy: same-origin\r\n";
+
+absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
+
+// A value may quote what a client has sent, which must not begin a line of its own.
+std::string OneLine(const std::string& value) {
+  std::string line = value;
+  std::replace_if(
+      line.begin(), line.end(),
+      [](char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == '\x7f'; },
+      ' ');
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::string_view> RequestHead::FindAll(std::string_view name) const {
+  std::vector<std::string_view> values;
+  for (const auto& [key, value] : headers) {
+    if (key == name) {
+      values.emplace_back(value);
+    }
+  }
+  return values;
+}
+
+std::string_view RequestHead::Find(std::string_view name) const {
+  const auto found = std::find_if(headers.begin(), headers.end(),
+                                  [name](const Header& header) { return header.first == name; });
+  return found == headers.end() ? std::string_view() : std::string_view(found->second);
+}
+
+std::string_view StatusPhrase(int status) {
+  const auto found = std::find_if(kPhrases.begin(), kPhrases.end(),
+                                  [status](const Phrase& p) { return p.status == status; });
+  return found == kPhrases.end() ? std::string_view("Unknown") : found->text;
+}
+
+std::string HeadText(int status, const std::vector<Header>& headers, std::optional<uint64_t> length,
+                     const RequestHead& request, bool keep_alive) {
+  std::string text = absl::StrCat(
+      "HTTP/1.1 ", status, " ", View(StatusPhrase(status)),
+      "\r\nDate: ", absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", absl::Now(), absl::UTCTimeZone()),
+      "\r\n", View(kCommonHeaders));
+  for (const auto& [name, value] : headers) {
+    absl::StrAppend(&text, name, ": ", OneLine(value), "\r\n");
+  }
+  if (length.has_value() && status != 304 && status != 204) {
+    absl::StrAppend(&text, "Content-Length: ", *length, "\r\n");
+  } else if (!length.has_value() && !request.http10) {
+    absl::StrAppend(&text, "Transfer-Encoding: chunked\r\n");
+  }
+  if (!keep_alive) {
+    absl::StrAppend(&text, "Connection: close\r\n");
+  } else if (request.http10) {
+    absl::StrAppend(&text, "Connection: keep-alive\r\n");
+  }
+  absl::StrAppend(&text, "\r\n");
+  return text;
+}
+
+std::string ChunkText(std::string_view bytes) {
+  return absl::StrCat(absl::Hex(bytes.size()), "\r\n", View(bytes), "\r\n");
+}
+
+}  // namespace mercer::gateway

@@ -1,0 +1,106 @@
+#include "server/gateway/http/request_guard.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+
+namespace mercer::gateway {
+namespace {
+
+absl::string_view AbslView(std::string_view text) { return {text.data(), text.size()}; }
+
+// "localhost:7380" without its port.
+std::string HostName(std::string_view host) {
+  const size_t bracket = host.rfind(']');
+  const size_t colon = host.rfind(':');
+  const bool has_port =
+      colon != std::string_view::npos && (bracket == std::string_view::npos || bracket < colon);
+  return absl::AsciiStrToLower(AbslView(has_port ? host.substr(0, colon) : host));
+}
+
+bool IsNameOfThisMachine(const std::string& name) {
+  if (name == "localhost" || name == "[::1]") {
+    return true;
+  }
+  const std::vector<std::string> parts = absl::StrSplit(name, '.');
+  return parts.size() == 4 && parts[0] == "127" &&
+         std::all_of(parts.begin(), parts.end(), [](const std::string& part) {
+           int value = -1;
+           return absl::SimpleAtoi(part, &value) && value >= 0 && value <= 255;
+         });
+}
+
+bool Changes(std::string_view method) {
+  return method != "GET" && method != "HEAD" && method != "OPTIONS";
+}
+
+// The types that a form or a script of any site may send without asking first.
+bool IsSimpleType(std::string_view content_type) {
+  constexpr std::array<absl::string_view, 3> kSimple = {"application/x-www-form-urlencoded",
+                                                        "multipart/form-data", "text/plain"};
+  const std::string type = absl::AsciiStrToLower(
+      absl::StripAsciiWhitespace(AbslView(content_type.substr(0, content_type.find(';')))));
+  return type.empty() || std::find(kSimple.begin(), kSimple.end(), type) != kSimple.end();
+}
+
+absl::Status CheckHost(const RequestHead& request, const GuardRules& rules) {
+  const std::vector<std::string_view> hosts = request.FindAll("host");
+  if (hosts.size() > 1 || (hosts.empty() && !request.http10)) {
+    return WithReason(absl::InvalidArgumentError("a request has one Host header"), "BAD_HOST");
+  }
+  const std::string name = hosts.empty() ? "localhost" : HostName(hosts[0]);
+  if (rules.loopback && !rules.tokens && !IsNameOfThisMachine(name)) {
+    return WithReason(
+        absl::PermissionDeniedError("this server takes requests for 127.0.0.1, [::1] and localhost "
+                                    "only; with tokens it takes any name"),
+        "FOREIGN_HOST");
+  }
+  return absl::OkStatus();
+}
+
+// What browsers themselves say of where a request comes from.
+absl::Status CheckOrigin(const RequestHead& request) {
+  const std::string_view site = request.Find("sec-fetch-site");
+  const std::string_view origin = request.Find("origin");
+  const size_t scheme = origin.find("://");
+  const bool same_origin =
+      origin.empty() ||
+      (scheme != std::string_view::npos &&
+       absl::EqualsIgnoreCase(AbslView(origin.substr(scheme + 3)), AbslView(request.Find("host"))));
+  if (site == "cross-site" || site == "same-site" || !same_origin) {
+    return WithReason(absl::PermissionDeniedError("another site may not use this server"),
+                      "CROSS_SITE");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckSite(const RequestHead& request, const GuardRules& rules) {
+  MERCER_RETURN_IF_ERROR(CheckHost(request, rules));
+  if (!Changes(request.method) && !absl::StartsWith(request.target, "/v1/")) {
+    return absl::OkStatus();  // links to a page are for everybody
+  }
+  MERCER_RETURN_IF_ERROR(CheckOrigin(request));
+  if (Changes(request.method) && request.Find("authorization").empty() &&
+      request.Find("x-mercer").empty() && IsSimpleType(request.Find("content-type"))) {
+    return WithReason(
+        absl::PermissionDeniedError(
+            "a request that changes something needs the header 'Content-Type: application/json' or "
+            "'X-Mercer: 1', which pages of other sites cannot send"),
+        "CROSS_SITE_POSSIBLE");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mercer::gateway

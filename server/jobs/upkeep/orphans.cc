@@ -1,0 +1,144 @@
+#include "server/jobs/upkeep/orphans.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include <spdlog/logger.h>
+
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/training/run/no_model.h"
+#include "server/jobs/record/job_errors.h"
+#include "server/jobs/record/job_event.h"
+#include "server/jobs/record/job_log.h"
+#include "server/storage/job_transitions.h"
+
+namespace mercer::server {
+namespace {
+
+// The crash that the orphaned attempt is to blame for; null if none.
+const CrashedAttempt* FindCrash(const JobRecord& job, const std::vector<CrashedAttempt>& crashes) {
+  const auto found = std::find_if(crashes.begin(), crashes.end(), [&](const CrashedAttempt& crash) {
+    return crash.job_id == job.id && crash.attempt == job.attempt;
+  });
+  return found == crashes.end() ? nullptr : &*found;
+}
+
+// Attempts that ended for `reason` after attempt number `after`, the orphaned one included.
+int CountAttempts(const Orphan& orphan, AttemptReason reason, int32_t after) {
+  const auto count = std::count_if(orphan.attempts.begin(), orphan.attempts.end(),
+                                   [&](const AttemptRecord& attempt) {
+                                     return attempt.reason == reason && attempt.attempt > after;
+                                   });
+  return static_cast<int>(count) + (orphan.job.attempt > after ? 1 : 0);
+}
+
+OrphanVerdict JudgeCrash(const Orphan& orphan, int signal) {
+  const int crashes = CountAttempts(orphan, AttemptReason::kCrashed, 0);
+  if (crashes < kMaxCrashesOfAJob) {
+    return {JobState::kQueued, AttemptReason::kCrashed, absl::OkStatus()};
+  }
+  return {JobState::kFailed, AttemptReason::kCrashed, JobCrashedWorker(crashes, signal)};
+}
+
+OrphanVerdict JudgeLoss(const Orphan& orphan, int max_lost_attempts) {
+  const int32_t checkpoint = orphan.checkpoint.has_value() ? orphan.checkpoint->attempt : 0;
+  const int losses = CountAttempts(orphan, AttemptReason::kWorkerLost, checkpoint);
+  if (losses < max_lost_attempts) {
+    return {JobState::kQueued, AttemptReason::kWorkerLost, absl::OkStatus()};
+  }
+  return {JobState::kFailed, AttemptReason::kWorkerLost, JobLostRepeatedly(losses)};
+}
+
+// The word that watchers get; none for a cancellation that was asked for, which says all.
+std::string WhyOf(const OrphanVerdict& verdict) {
+  if (verdict.state == JobState::kCancelled) {
+    return GetReason(verdict.error);
+  }
+  return verdict.error.ok() ? std::string(AttemptReasonName(verdict.reason))
+                            : GetReason(verdict.error);
+}
+
+// After what became of the attempt; nothing but our own words.
+void LogVerdict(spdlog::logger* log, const JobRecord& job, const AttemptEnd& end,
+                const std::string& message) {
+  if (log != nullptr) {
+    log->log(end.state == JobState::kFailed ? spdlog::level::err : spdlog::level::warn,
+             "{} was left by a dead process: {}, the job is {}: {}", LogAttemptOf(job),
+             AttemptReasonName(end.reason), JobStateName(end.state), message);
+  }
+}
+
+absl::Status Recover(const OrphanRecovery& recovery, JobRecord job,
+                     const std::vector<CrashedAttempt>& crashes) {
+  JobStore& jobs = recovery.storage->jobs();
+  Orphan orphan;
+  MERCER_ASSIGN_OR_RETURN(orphan.attempts, jobs.ListAttempts(job.id));
+  MERCER_ASSIGN_OR_RETURN(orphan.checkpoint, jobs.GetCheckpoint(job.id));
+  orphan.job = std::move(job);
+  const OrphanVerdict verdict = JudgeOrphan(orphan, crashes, recovery.max_lost_attempts);
+  AttemptEnd end;
+  end.lease = {orphan.job.id, orphan.job.lease_worker, orphan.job.epoch};
+  end.state = verdict.state;
+  end.reason = verdict.reason;
+  if (!verdict.error.ok()) {
+    end.error = EncodeError(verdict.error);
+  }
+  end.now = recovery.clock->Now();
+  end.takes_over = !recovery.storage->exclusive();
+  end.events = {StateEvent(verdict.state, WhyOf(verdict))};
+  const absl::StatusOr<EndedAttempt> ended = jobs.EndAttempt(end);
+  if (end.takes_over &&
+      (absl::IsAborted(ended.status()) || GetReason(ended.status()) == "CANCEL_REQUESTED")) {
+    return absl::OkStatus();  // it has changed meanwhile; whoever looks next judges it as it is now
+  }
+  MERCER_RETURN_IF_ERROR(ended.status());
+  LogVerdict(recovery.log, orphan.job, end, WhyOf(verdict));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+OrphanVerdict JudgeOrphan(const Orphan& orphan, const std::vector<CrashedAttempt>& crashes,
+                          int max_lost_attempts) {
+  const CrashedAttempt* crash = FindCrash(orphan.job, crashes);
+  if (orphan.job.state == JobState::kCancelling) {
+    return {JobState::kCancelled, AttemptReason::kCancelled, absl::OkStatus()};
+  }
+  OrphanVerdict verdict;
+  if (crash != nullptr) {
+    verdict = JudgeCrash(orphan, crash->signal);
+  } else if (!crashes.empty()) {
+    verdict = {JobState::kQueued, AttemptReason::kServerCrashed, absl::OkStatus()};
+  } else {
+    verdict = JudgeLoss(orphan, max_lost_attempts);
+  }
+  const bool has_nothing = orphan.job.stop_requested && !orphan.checkpoint.has_value();
+  if (verdict.state == JobState::kQueued && has_nothing) {
+    verdict.state = JobState::kCancelled;
+    verdict.error = NoModelError(StopReason::kStopRequested);
+  }
+  return verdict;
+}
+
+absl::Status RecoverOrphans(const OrphanRecovery& recovery) {
+  const std::vector<CrashedAttempt> crashes = recovery.crash_notes != nullptr
+                                                  ? recovery.crash_notes->found()
+                                                  : std::vector<CrashedAttempt>();
+  const JobFilter orphans{{JobState::kRunning, JobState::kCancelling, JobState::kVerifying}, {}};
+  PageRequest request;
+  do {
+    MERCER_ASSIGN_OR_RETURN(Page<JobRecord> page,
+                            recovery.storage->jobs().ListJobs(orphans, request));
+    for (JobRecord& job : page.items) {
+      if (recovery.storage->exclusive() || IsExpired(job, recovery.clock->Now())) {
+        MERCER_RETURN_IF_ERROR(Recover(recovery, std::move(job), crashes));
+      }
+    }
+    request.token = page.next_token;
+  } while (!request.token.empty());
+  return recovery.crash_notes != nullptr ? recovery.crash_notes->Clear() : absl::OkStatus();
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,63 @@
+// Jobs that a dead process has left running.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+#include "server/jobs/record/clock.h"
+#include "server/jobs/upkeep/crash_notes.h"
+#include "server/storage/storage.h"
+
+namespace spdlog {
+class logger;
+}  // namespace spdlog
+
+namespace mercer::server {
+
+// A job that has taken the server down so often is not tried again. One crash may be somebody else's doing: a defective
+// memory cell, another thread that wrote where it should not.
+inline constexpr int kMaxCrashesOfAJob = 2;
+
+// What is known of an orphan.
+struct Orphan {
+  JobRecord job;
+  std::vector<AttemptRecord> attempts;         // the last one is the orphaned
+  std::optional<CheckpointRecord> checkpoint;  // the newest
+};
+
+// How its last attempt ends and what becomes of the job.
+struct OrphanVerdict {
+  JobState state = JobState::kQueued;  // or kCancelled, kFailed
+  AttemptReason reason = AttemptReason::kWorkerLost;
+  absl::Status error;  // kFailed: why; kCancelled: NO_MODEL, or none
+
+  friend bool operator==(const OrphanVerdict&, const OrphanVerdict&) = default;
+};
+
+// `crashes`: the attempts of the dead process that took it down, if any. The job goes back to the queue unless
+//   - it was being cancelled: CANCELLED;
+//   - kMaxCrashesOfAJob of its attempts have taken the server down: FAILED, reason JOB_CRASHED_WORKER;
+//   - `max_lost_attempts` of its attempts were lost for an unknown reason (the process was killed, the machine lost its
+//     power, memory ran out) since its newest checkpoint: FAILED, reason JOB_LOST_REPEATEDLY;
+//   - it was to stop and there is no checkpoint whose model could be kept: CANCELLED, reason NO_MODEL.
+// A job whose server was taken down by another one bears no blame: such attempts count for nothing.
+OrphanVerdict JudgeOrphan(const Orphan& orphan, const std::vector<CrashedAttempt>& crashes,
+                          int max_lost_attempts);
+
+// Ends the open attempts whose workers are dead, to be called before the first claim: of an exclusive storage all of them,
+// of one that others use those whose leases have expired. `crash_notes` may be null. Errors: those of the storage; a second
+// call goes on where the first one failed.
+struct OrphanRecovery {
+  Storage* storage = nullptr;
+  Clock* clock = nullptr;
+  CrashNotes* crash_notes = nullptr;
+  int max_lost_attempts = 0;
+  spdlog::logger* log = nullptr;  // told every verdict; may be null
+};
+absl::Status RecoverOrphans(const OrphanRecovery& recovery);
+
+}  // namespace mercer::server
