@@ -11,6 +11,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/kernels/gram/kernel_family.h"
 #include "core/kernels/gram/kernel_source.h"
+#include "core/kernels/gram/strip_coefficients.h"
 #include "core/kernels/spec/kernel_errors.h"
 #include "core/kernels/spec/normalization.h"
 #include "core/kernels/spec/pair_values.h"
@@ -20,7 +21,7 @@ namespace mercer {
 namespace {
 
 constexpr Index kCrossRows = 64;
-constexpr Index kColumnsAtOnce = 256;
+constexpr Index kColumnsAtOnce = StripCoefficients::kWidth;
 constexpr Index kValuesPerCheck = 4'000'000;  // of kernels: some 10 ms
 
 // What kernels read of the basis, shared by all of one source.
@@ -169,15 +170,18 @@ void AddSource(const SourceKernels& kernels, const Strip& strip, Index row, Inde
   }
 }
 
-// Computes the weighted sum of all kernels for the rows [begin, end).
-void CombineRows(const std::vector<SourceKernels>& sources, Index begin, Index end,
-                 const RunContext& context, MatrixRef out) {
+// Adds the products of the weighted sum of all kernels for the rows [begin, end) to `values`. Of the
+// sum some columns are in memory at a time.
+void AddProductsOfRows(const std::vector<SourceKernels>& sources, Index num_basis, Index begin,
+                       Index end, const RunContext& context, const StripCoefficients& coefficients,
+                       MatrixRef values) {
+  const Vector ones = Vector::Ones(coefficients.num_outputs());
   std::vector<double> strip_values;
   std::vector<double> sums;
   CrossScratch scratch;
   PacedCheck check(context);
-  for (Index column = 0; column < out.cols() && !context.cancelled(); column += kColumnsAtOnce) {
-    const Index width = std::min(kColumnsAtOnce, out.cols() - column);
+  for (Index column = 0; column < num_basis && !context.cancelled(); column += kColumnsAtOnce) {
+    const Index width = std::min(kColumnsAtOnce, num_basis - column);
     const Index stride = PaddedLength(width);
     sums.assign(static_cast<size_t>((end - begin) * stride), 0.0);
     for (const SourceKernels& source : sources) {
@@ -203,17 +207,8 @@ void CombineRows(const std::vector<SourceKernels>& sources, Index begin, Index e
                   row, column, scratch, sums.data() + first);
       }
     }
-    // So many columns at a time that their values lie in one line of the cache.
-    constexpr Index kTogether = 8;
-    for (Index first = 0; first < width; first += kTogether) {
-      const Index last = std::min(first + kTogether, width);
-      for (Index r = begin; r < end; ++r) {
-        const double* const row = sums.data() + (r - begin) * stride;
-        for (Index c = first; c < last; ++c) {
-          out(r, column + c) = row[c];
-        }
-      }
-    }
+    coefficients.AddProducts(column, {sums.data(), end - begin, width, stride}, ones,
+                             values.middleRows(begin, end - begin));
   }
 }
 
@@ -378,8 +373,9 @@ size_t CrossKernels::MemoryBytes() const {
   return static_cast<size_t>(values) * sizeof(double);
 }
 
-absl::Status CrossKernels::Combine(const PreparedData& x, ConstVectorRef weights, MatrixRef out,
-                                   RunContext& context) const {
+absl::Status CrossKernels::AddProducts(const PreparedData& x, ConstVectorRef weights,
+                                       const StripCoefficients& coefficients, MatrixRef values,
+                                       RunContext& context) const {
   constexpr size_t kNone = std::numeric_limits<size_t>::max();
   const SourceFinder finder(x);
   std::vector<SourceKernels> used;
@@ -403,7 +399,7 @@ absl::Status CrossKernels::Combine(const PreparedData& x, ConstVectorRef weights
   }
   context.parallel().ForBlocks(x.rows, kCrossRows, [&](Index begin, Index end) {
     if (!context.cancelled()) {
-      CombineRows(used, begin, end, context, out);
+      AddProductsOfRows(used, num_basis(), begin, end, context, coefficients, values);
     }
   });
   return context.CheckCancelled();

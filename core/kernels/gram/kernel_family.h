@@ -108,6 +108,8 @@ size_t ExactKernelFamilyBytes(const ExactFamilyShape& shape);
 // adds to a learner's.
 size_t ExactKernelSourceBytes(const ExactFamilyShape& shape);
 
+class StripCoefficients;
+
 // Kernels between rows and the basis of a model, bound to these rows.
 class BoundCrossKernels;
 
@@ -116,7 +118,7 @@ class CrossKernels {
  public:
   // `basis` holds the basis rows; its square blocks are not needed. `kernels[k]` of a square type
   // reads the columns `square_columns` of the block of the rows to predict (empty: all, in order).
-  // What the kernels read of the basis is gathered here, once. Errors: those of Combine.
+  // What the kernels read of the basis is gathered here, once. Errors: those of AddProducts.
   static absl::StatusOr<CrossKernels> Make(std::shared_ptr<const PreparedData> basis,
                                            std::vector<KernelSpec> kernels,
                                            std::vector<Index> square_columns,
@@ -126,16 +128,18 @@ class CrossKernels {
   // The bytes that it takes beyond those of the basis.
   size_t MemoryBytes() const;
 
-  // out(i, j) = sum_k weights(k) k_k(x_i, z_j), unit diagonal included, scaling not. `out` is rows
-  // x num_basis. Weights of zero cost nothing. Errors: kInvalidArgument (block or column missing,
-  // wrong width, or reason NEGATIVE_VALUE or ZERO_DIAGONAL with the row of the data set,
+  // Adds K(x_i, z) times the coefficients of each output, K = sum_k weights(k) k_k, unit diagonal
+  // included, scaling not, to the row i of `values`. Weights of zero cost nothing. What is added
+  // to a row does not depend on the rows beside it. Errors: kInvalidArgument (block or column
+  // missing, wrong width, or reason NEGATIVE_VALUE or ZERO_DIAGONAL with the row of the data set,
   // from 1), kCancelled.
-  absl::Status Combine(const PreparedData& x, ConstVectorRef weights, MatrixRef out,
-                       RunContext& context) const;
+  absl::Status AddProducts(const PreparedData& x, ConstVectorRef weights,
+                           const StripCoefficients& coefficients, MatrixRef values,
+                           RunContext& context) const;
 
   // Prepares the evaluation of all kernels one by one, block of rows by block of rows. The result
   // shares the memory of `x` and keeps no copy of what the kernels read of its feature blocks.
-  // Errors: those of Combine.
+  // Errors: those of AddProducts.
   absl::StatusOr<BoundCrossKernels> Bind(const PreparedData& x, RunContext& context) const;
 
  private:

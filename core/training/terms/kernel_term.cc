@@ -12,6 +12,7 @@
 #include "core/base/numeric/index_range.h"
 #include "core/base/status/status_macros.h"
 #include "core/kernels/gram/kernel_family.h"
+#include "core/kernels/gram/strip_coefficients.h"
 #include "core/kernels/spec/kernel_labels.h"
 #include "core/training/terms/term_kinds.h"
 
@@ -20,13 +21,11 @@ namespace {
 
 using SparseMatrix = Eigen::SparseMatrix<double>;
 
-// How many rows are evaluated at a time: a multiple of 8, so that every chunk begins at a multiple
-// of 64 bytes, and few enough that rows x basis stays below 16 MB.
-Index ChunkRows(Index num_basis) {
-  return std::clamp<Index>((Index{1} << 21) / std::max<Index>(num_basis, 1) / 8 * 8, 8, 1024);
-}
+// How many rows are evaluated at a time, so that what the kernels read of them is gathered for some.
+constexpr Index kChunkRows = 1024;
 
-// The same of kernels one by one, whose values of a block of rows stay in the second-level cache.
+// How many where kernels are evaluated one by one: their values of a block of rows stay in the
+// second-level cache.
 Index BlockRows(Index num_basis) {
   return std::clamp<Index>((Index{1} << 16) / std::max<Index>(num_basis, 1) / 8 * 8, 8, 64);
 }
@@ -57,18 +56,6 @@ PreparedData RowRange(const PreparedData& data, Index begin, Index count) {
   return range;
 }
 
-// values(:, j) += factor * cross * coefficients(:, j), element by element, so that a row's value
-// does not depend on its neighbours.
-void AddProduct(const Matrix& cross, const SparseMatrix& coefficients, Index j, double factor,
-                Eigen::Ref<Vector> values) {
-  for (SparseMatrix::InnerIterator entry(coefficients, j); entry; ++entry) {
-    values += (factor * entry.value()) * cross.col(entry.row());
-  }
-}
-
-// Outputs of one combination that a thread adds at a time.
-constexpr Index kOutputsOfBlock = 16;
-
 // Whether all outputs have the same weights, and so share one combination of kernels.
 bool HasOneCombination(const Matrix& weights) {
   return weights == weights.col(0).replicate(1, weights.cols());
@@ -76,11 +63,10 @@ bool HasOneCombination(const Matrix& weights) {
 
 // Calls visit(range, begin) for the rows, chunk by chunk.
 template <typename Visit>
-absl::Status ForChunks(const PreparedData& rows, Index chunk, const RunContext& context,
-                       const Visit& visit) {
-  for (Index begin = 0; begin < rows.rows; begin += chunk) {
+absl::Status ForChunks(const PreparedData& rows, const RunContext& context, const Visit& visit) {
+  for (Index begin = 0; begin < rows.rows; begin += kChunkRows) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const Index count = std::min(chunk, rows.rows - begin);
+    const Index count = std::min(kChunkRows, rows.rows - begin);
     MERCER_RETURN_IF_ERROR(count == rows.rows ? visit(rows, begin)
                                               : visit(RowRange(rows, begin, count), begin));
   }
@@ -94,6 +80,7 @@ class KernelTermValues : public TermValues {
   KernelTermValues(const KernelTerm& term, CrossKernels cross_kernels)
       : term_(term),
         cross_kernels_(std::move(cross_kernels)),
+        coefficients_(term.coefficients, term.outputs),
         one_combination_(HasOneCombination(term.weights)) {}
 
   size_t MemoryBytes() const override;
@@ -103,16 +90,15 @@ class KernelTermValues : public TermValues {
 
  private:
   // The values of a kernel at the rows from `begin` on: rows x basis.
-  using KernelVisit = std::function<void(Index kernel, Index begin, const Matrix& cross)>;
+  using KernelVisit = std::function<void(Index kernel, Index begin, const Strip& cross)>;
 
-  absl::Status AddCombination(const PreparedData& rows, MatrixRef values,
-                              RunContext& context) const;
   absl::Status ForKernels(const PreparedData& rows, RunContext& context,
                           const KernelVisit& visit) const;
-  void AddKernel(Index kernel, const Matrix& cross, MatrixRef values) const;
+  void AddKernel(Index kernel, const Strip& cross, MatrixRef values) const;
 
   const KernelTerm& term_;
   const CrossKernels cross_kernels_;
+  const StripCoefficients coefficients_;
   const bool one_combination_;
 };
 
@@ -120,7 +106,7 @@ size_t KernelTermValues::MemoryBytes() const {
   return static_cast<size_t>(term_.weights.size()) * sizeof(double) +
          term_.kernels.size() * 2 * sizeof(KernelSpec) +
          static_cast<size_t>(term_.coefficients.nonZeros()) * (sizeof(double) + sizeof(int)) +
-         cross_kernels_.MemoryBytes();
+         coefficients_.MemoryBytes() + cross_kernels_.MemoryBytes();
 }
 
 // One combination costs one pass over kernels. Of several, each would have a pass of its own, with
@@ -128,27 +114,14 @@ size_t KernelTermValues::MemoryBytes() const {
 absl::Status KernelTermValues::Add(const PreparedData& rows, MatrixRef values,
                                    RunContext& context) const {
   if (!one_combination_) {
-    return ForKernels(rows, context, [&](Index kernel, Index begin, const Matrix& cross) {
-      AddKernel(kernel, cross, values.middleRows(begin, cross.rows()));
+    return ForKernels(rows, context, [&](Index kernel, Index begin, const Strip& cross) {
+      AddKernel(kernel, cross, values.middleRows(begin, cross.rows));
     });
   }
-  return ForChunks(rows, ChunkRows(cross_kernels_.num_basis()), context,
-                   [&](const PreparedData& range, Index begin) {
-                     return AddCombination(range, values.middleRows(begin, range.rows), context);
-                   });
-}
-
-absl::Status KernelTermValues::AddCombination(const PreparedData& rows, MatrixRef values,
-                                              RunContext& context) const {
-  Matrix cross(rows.rows, cross_kernels_.num_basis());
-  MERCER_RETURN_IF_ERROR(cross_kernels_.Combine(rows, term_.weights.col(0), cross, context));
-  context.parallel().ForBlocks(term_.weights.cols(), kOutputsOfBlock, [&](Index begin, Index end) {
-    for (Index j = begin; j < end && !context.cancelled(); ++j) {
-      AddProduct(cross, term_.coefficients, j, 1.0,
-                 values.col(term_.outputs[static_cast<size_t>(j)]));
-    }
+  return ForChunks(rows, context, [&](const PreparedData& range, Index begin) {
+    return cross_kernels_.AddProducts(range, term_.weights.col(0), coefficients_,
+                                      values.middleRows(begin, range.rows), context);
   });
-  return context.CheckCancelled();
 }
 
 // Calls visit for all kernels at all rows, concurrently for different rows.
@@ -158,32 +131,24 @@ absl::Status KernelTermValues::ForKernels(const PreparedData& rows, RunContext& 
   const auto add_chunk = [&](const PreparedData& range, Index first) -> absl::Status {
     MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, cross_kernels_.Bind(range, context));
     context.parallel().ForBlocks(range.rows, BlockRows(basis), [&](Index begin, Index end) {
-      Matrix cross(end - begin, basis);
       bound.ForEachKernel(begin, end, context, [&](Index kernel, const double* values) {
-        cross = Eigen::Map<const RowMatrix, 0, Eigen::OuterStride<>>(
-            values, end - begin, basis, Eigen::OuterStride<>(bound.stride()));
-        visit(kernel, first + begin, cross);
+        visit(kernel, first + begin, {values, end - begin, basis, bound.stride()});
       });
     });
     return context.CheckCancelled();
   };
-  return ForChunks(rows, ChunkRows(basis), context, add_chunk);
+  return ForChunks(rows, context, add_chunk);
 }
 
-void KernelTermValues::AddKernel(Index kernel, const Matrix& cross, MatrixRef values) const {
-  for (Index j = 0; j < term_.weights.cols(); ++j) {
-    if (term_.weights(kernel, j) != 0) {
-      AddProduct(cross, term_.coefficients, j, term_.weights(kernel, j),
-                 values.col(term_.outputs[static_cast<size_t>(j)]));
-    }
-  }
+void KernelTermValues::AddKernel(Index kernel, const Strip& cross, MatrixRef values) const {
+  coefficients_.AddProducts(0, cross, Vector(term_.weights.row(kernel)), values);
 }
 
 absl::Status KernelTermValues::AddByShare(const PreparedData& rows,
                                           const std::vector<Matrix*>& shares,
                                           RunContext& context) const {
-  return ForKernels(rows, context, [&](Index kernel, Index begin, const Matrix& cross) {
-    AddKernel(kernel, cross, shares[static_cast<size_t>(kernel)]->middleRows(begin, cross.rows()));
+  return ForKernels(rows, context, [&](Index kernel, Index begin, const Strip& cross) {
+    AddKernel(kernel, cross, shares[static_cast<size_t>(kernel)]->middleRows(begin, cross.rows));
   });
 }
 

@@ -76,7 +76,8 @@ TEST(CrossKernelsBlocksTest, BlocksHaveTheBitsOfRowsThatWereCopied) {
     bound->Values(256, 556, values.data(), context);
     for (Index k = 0; k < kBoundColumns; ++k) {
       Matrix whole(700, kBoundBasis);
-      ASSERT_TRUE(cross->Combine(*data, Vector::Unit(kBoundColumns, k), whole, context).ok());
+      ASSERT_TRUE(
+          CombineKernels(*cross, *data, Vector::Unit(kBoundColumns, k), whole, context).ok());
       const auto block =
           RowMatrix::Map(values.data() + k * 300 * bound->stride(), 300, bound->stride());
       EXPECT_EQ(Matrix(block.leftCols(kBoundBasis)), Matrix(whole.middleRows(256, 300))) << k;

@@ -41,7 +41,7 @@ TEST(CrossKernelsTest, TrainingRowsReproduceTheFamily) {
     ASSERT_TRUE(gram.ok()) << gram.status();
     Matrix values(kBasisRows, kBasisRows);
     const Vector weights = Vector::Unit(m, k) * (*family)->scales()(k);
-    ASSERT_TRUE(cross->Combine(*data, weights, values, context).ok());
+    ASSERT_TRUE(CombineKernels(*cross, *data, weights, values, context).ok());
     const double error = (values - *(*gram)->Dense()).cwiseAbs().maxCoeff();
     EXPECT_LE(error, 1e-12 * (*gram)->Dense()->cwiseAbs().maxCoeff()) << "kernel " << k;
   }
@@ -63,7 +63,7 @@ TEST(CrossKernelsTest, NewRowsAgainstABasisOfSelectedRows) {
   const auto m = static_cast<Index>(UnscaledKernels().size());
   Vector weights = Vector::LinSpaced(m, 0.2, 1.0);
   Matrix values(70, 5);
-  ASSERT_TRUE(cross->Combine(*test, weights, values, context).ok());
+  ASSERT_TRUE(CombineKernels(*cross, *test, weights, values, context).ok());
   for (Index i = 0; i < 70; ++i) {
     for (Index j = 0; j < 5; ++j) {
       const Index row = selected[static_cast<size_t>(j)];
@@ -93,11 +93,11 @@ TEST(CrossKernelsTest, ARowHasTheSameBitsAloneAndInABatch) {
   RunContext context;
   const auto test = MixedData(90, 6);
   Matrix batch(90, kBasisRows);
-  ASSERT_TRUE(cross->Combine(*test, Vector::Ones(2), batch, context).ok());
+  ASSERT_TRUE(CombineKernels(*cross, *test, Vector::Ones(2), batch, context).ok());
   for (const Index row : {0, 31, 89}) {
     const PreparedData alone = SelectRows(*test, {row});
     Matrix single(1, kBasisRows);
-    ASSERT_TRUE(cross->Combine(alone, Vector::Ones(2), single, context).ok());
+    ASSERT_TRUE(CombineKernels(*cross, alone, Vector::Ones(2), single, context).ok());
     EXPECT_TRUE((single.array() == batch.row(row).array()).all()) << "row " << row;
   }
 }
@@ -136,7 +136,7 @@ double DifferenceOfTrainingAndPrediction(const std::shared_ptr<const PreparedDat
   const auto gram = (*family)->Combine(Vector::Ones(1), context);
   EXPECT_TRUE(gram.ok());
   Matrix values(data->rows, data->rows);
-  EXPECT_TRUE(cross->Combine(*data, Vector::Ones(1), values, context).ok());
+  EXPECT_TRUE(CombineKernels(*cross, *data, Vector::Ones(1), values, context).ok());
   return (values - *(*gram)->Dense()).cwiseAbs().maxCoeff();
 }
 
@@ -200,7 +200,7 @@ TEST(CrossKernelsTest, TrainingAndPredictionAcceptTheSameDistances) {
     const auto cross = CrossKernels::Make(data, {kernel}, {});
     ASSERT_TRUE(cross.ok()) << cross.status();
     Matrix values(4, 4);
-    const absl::Status predicted = cross->Combine(*data, Vector::Ones(1), values, context);
+    const absl::Status predicted = CombineKernels(*cross, *data, Vector::Ones(1), values, context);
     EXPECT_EQ(family.ok(), accepted) << rounded << " of " << span;
     EXPECT_EQ(predicted.ok(), accepted) << rounded << " of " << span;
     if (accepted && predicted.ok()) {
@@ -218,15 +218,15 @@ TEST(CrossKernelsTest, MissingBlocksAndWrongWidthsAreNamed) {
   Matrix out(20, 20);
   PreparedData without = *basis;
   without.squares.clear();
-  const absl::Status missing = cross->Combine(without, Vector::Ones(2), out, context);
+  const absl::Status missing = CombineKernels(*cross, without, Vector::Ones(2), out, context);
   ASSERT_EQ(missing.code(), absl::StatusCode::kInvalidArgument);
   ASSERT_EQ(GetFieldViolations(missing).size(), 1U);
   EXPECT_EQ(GetFieldViolations(missing)[0].field, "kernels[1].block");
-  EXPECT_TRUE(cross->Combine(without, Vector::Unit(2, 0), out, context).ok())
+  EXPECT_TRUE(CombineKernels(*cross, without, Vector::Unit(2, 0), out, context).ok())
       << "weight zero: not read";
   PreparedData narrow = *basis;
   narrow.squares[0].values = SharedMatrix(RandomRows(20, 19, 1));
-  EXPECT_EQ(cross->Combine(narrow, Vector::Ones(2), out, context).code(),
+  EXPECT_EQ(CombineKernels(*cross, narrow, Vector::Ones(2), out, context).code(),
             absl::StatusCode::kInvalidArgument);
   EXPECT_FALSE(CrossKernels::Make(basis, {MakeSpec(KernelType::kGaussian, "nowhere")}, {}).ok());
 }
@@ -254,7 +254,7 @@ TEST(CrossKernelsTest, BadValuesOfNewRowsAreNamedFromOne) {
   for (const auto& [kernel, reason] :
        {std::pair(0, "NEGATIVE_VALUE"), std::pair(1, "NEGATIVE_VALUE"),
         std::pair(2, "ZERO_DIAGONAL")}) {
-    const absl::Status status = cross->Combine(bad, Vector::Unit(3, kernel), out, context);
+    const absl::Status status = CombineKernels(*cross, bad, Vector::Unit(3, kernel), out, context);
     EXPECT_EQ(GetReason(status), reason) << status;
     EXPECT_NE(status.message().find("row 7"), std::string::npos) << status;
   }

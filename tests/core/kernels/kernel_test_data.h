@@ -3,12 +3,15 @@
 
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/numeric/random.h"
 #include "core/data/preprocess/prepared_data.h"
+#include "core/kernels/gram/kernel_family.h"
+#include "core/kernels/gram/strip_coefficients.h"
 #include "core/kernels/spec/kernel_spec.h"
 
 namespace mercer {
@@ -179,10 +182,19 @@ inline Matrix NaiveGram(const KernelSpec& spec, const PreparedData& data,
 
 inline std::vector<Index> AllRowsOf(const PreparedData& data) {
   std::vector<Index> rows(static_cast<size_t>(data.rows));
-  for (size_t i = 0; i < rows.size(); ++i) {
-    rows[i] = static_cast<Index>(i);
-  }
+  std::iota(rows.begin(), rows.end(), Index{0});
   return rows;
+}
+
+// The weighted sum of the kernels, rows x basis: an output for each basis row.
+inline absl::Status CombineKernels(const CrossKernels& cross, const PreparedData& x,
+                                   const Vector& weights, Matrix& out, RunContext& context) {
+  Eigen::SparseMatrix<double> identity(cross.num_basis(), cross.num_basis());
+  identity.setIdentity();
+  std::vector<int> outputs(static_cast<size_t>(cross.num_basis()));
+  std::iota(outputs.begin(), outputs.end(), 0);
+  out.setZero();
+  return cross.AddProducts(x, weights, StripCoefficients(identity, outputs), out, context);
 }
 
 }  // namespace mercer

@@ -269,7 +269,8 @@ TEST_F(LowRankFamilyTest, LandmarkCoefficientsCarryTheFunctionToAllRows) {
   Vector expected = Vector::Zero(all_rows_->rows);
   for (Index k = 0; k < NumKernels(); ++k) {
     Matrix values(all_rows_->rows, kLandmarks);
-    ASSERT_TRUE(cross->Combine(*all_rows_, Vector::Unit(NumKernels(), k), values, context_).ok());
+    ASSERT_TRUE(
+        CombineKernels(*cross, *all_rows_, Vector::Unit(NumKernels(), k), values, context_).ok());
     predicted += values * (*coefficients)[static_cast<size_t>(k)];
     expected += weights(k) * (kernels_[static_cast<size_t>(k)].leftCols(kFamilyRows) * dual);
   }
