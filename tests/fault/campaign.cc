@@ -23,6 +23,31 @@ namespace {
 constexpr int kClients = 3;
 constexpr int kWatchers = 2;
 
+// What becomes of a model and a data set, by jobs that nothing interrupts.
+void AddWorks(Connection& connection, const std::string& model, const std::string& dataset,
+              const std::string& key, Reference& reference) {
+  v1::PredictDatasetRequest predict;
+  predict.set_model(model);
+  predict.set_dataset(dataset);
+  v1::EvaluateModelRequest evaluate;
+  evaluate.set_name(model);
+  evaluate.set_dataset(dataset);
+  const auto prediction = connection.client.StartPrediction(predict);
+  const auto evaluation = connection.client.StartEvaluation(evaluate);
+  for (const auto& job : {prediction, evaluation}) {
+    ASSERT_TRUE(job.ok()) << job.status();
+    const absl::Status watched = connection.client.WatchJob(job->name(), {});
+    ASSERT_TRUE(watched.ok()) << watched;
+  }
+  const auto predicted = connection.client.GetJob(prediction->name());
+  const auto evaluated = connection.client.GetJob(evaluation->name());
+  ASSERT_TRUE(predicted.ok() && evaluated.ok());
+  const auto made = connection.client.GetDataset(predicted->prediction().dataset());
+  ASSERT_TRUE(made.ok()) << made.status();
+  reference.predicted_digests[key] = made->digest();
+  reference.evaluations[key] = MetricsOf(evaluated->evaluation());
+}
+
 }  // namespace
 
 ServerProcessOptions BusyOptions(ServerProcessOptions options) {
@@ -70,7 +95,9 @@ Reference MakeReference(const ServerProcessOptions& options) {
     for (size_t other = 0; other < kContents; ++other) {
       const auto bits = PredictBits(connection, model, absl::StrCat("datasets/content-", other));
       EXPECT_TRUE(bits.ok()) << bits.status();
-      reference.predictions[PredictionKey(combination, other)] = bits.value_or("");
+      const std::string key = PredictionKey(combination, other);
+      reference.predictions[key] = bits.value_or("");
+      AddWorks(connection, model, absl::StrCat("datasets/content-", other), key, reference);
     }
   }
   return reference;
@@ -236,6 +263,16 @@ int64_t Campaign::operations() const {
     sum += client->operations();
   }
   return sum;
+}
+
+std::string Campaign::works() const {
+  size_t works = 0;
+  int64_t lost = 0;
+  for (const auto& client : clients_) {
+    works += client->num_works();
+    lost += client->num_lost_works();
+  }
+  return absl::StrCat("works=", works, " lost_works=", lost);
 }
 
 ExpectedBlobs Campaign::expected_blobs() const {

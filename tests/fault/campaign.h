@@ -48,6 +48,8 @@ class Campaign {
   void Finish();
 
   int64_t operations() const;
+  // Jobs that are no trainings, and attempts of them that a kill has ended: "works=12 lost_works=3".
+  std::string works() const;
   const Ledger& ledger() const { return ledger_; }
   // What there is below "blobs" when everything is at its end.
   ExpectedBlobs expected_blobs() const;

@@ -208,12 +208,14 @@ void CrashClient::CheckAll(Connection& connection) {
   for (Transfer& transfer : transfers_) {
     FinishTransfer(transfer);
   }
+  AwaitWorks();
   CheckDatasets();
   CheckModels();
   EXPECT_FALSE(lost_);
 }
 
 void CrashClient::AddExpectedBlobs(ExpectedBlobs& blobs) const {
+  AddPredictedBlobs(blobs.datasets);
   for (const Slot& slot : slots_) {
     if (slot.dataset.has_value()) {
       blobs.datasets.insert(slot.dataset->digest());

@@ -28,13 +28,19 @@ struct Reference {
   std::vector<std::string> dataset_digests;          // by content
   std::map<std::string, std::string> model_digests;  // by combination
   std::map<std::string, std::string> predictions;    // by PredictionKey
-  std::vector<std::string> transfer_digests;         // by content
+  std::map<std::string, std::string> evaluations;    // by PredictionKey: MetricsOf
+  // By PredictionKey: of the data set that holds the predictions.
+  std::map<std::string, std::string> predicted_digests;
+  std::vector<std::string> transfer_digests;  // by content
 };
 std::string CombinationOf(size_t content, size_t recipe);
 std::string PredictionKey(const std::string& combination, size_t content);
 // The bits of a model's predictions of a data set.
 absl::StatusOr<std::string> PredictBits(Connection& connection, const std::string& model,
                                         const std::string& dataset);
+
+// The bytes of all that an evaluation tells, but for the version's name.
+std::string MetricsOf(const v1::EvaluateModelResponse& evaluation);
 
 // Digests of what must be there.
 struct ExpectedBlobs {
@@ -55,6 +61,10 @@ class CrashClient {
   void CheckAll(Connection& connection);
 
   int64_t operations() const { return operations_; }
+  // Jobs that are no trainings.
+  size_t num_works() const { return works_.size(); }
+  // How many attempts of them a kill has ended.
+  int64_t num_lost_works() const;
   // Labels "op" of all jobs that there are.
   const std::set<std::string>& job_operations() const { return job_operations_; }
   void AddExpectedBlobs(ExpectedBlobs& blobs) const;
@@ -83,6 +93,17 @@ class CrashClient {
         -1;  // bytes that are there for certain; negative: there need not even be an upload
     int64_t sent = 0;  // no more than these are there
     std::optional<v1::Dataset> dataset;
+  };
+  // A job that is no training. What it makes is kept.
+  struct Work {
+    v1::JobKind kind = v1::JOB_KIND_UNSPECIFIED;
+    std::string training;  // the job that made the model
+    std::string version;
+    std::string dataset;
+    std::string key;   // PredictionKey
+    v1::Job job = {};  // as it was read last
+
+    bool has_ended() const { return job.state() >= v1::JOB_STATE_SUCCEEDED; }
   };
   struct Operation {
     void (CrashClient::*run)();
@@ -119,6 +140,8 @@ class CrashClient {
   void TransferSome();
   void DropTransfer();
   void CheckTransfers();
+  void StartWork();
+  void CheckWorks();
 
   v1::UploadHeader HeaderOf(const Slot& slot, size_t content) const;
   void NoteUpload(Slot& slot, size_t content, const v1::Dataset& dataset);
@@ -151,6 +174,14 @@ class CrashClient {
   void Forget(Transfer& transfer);
   void FinishTransfer(Transfer& transfer);
 
+  absl::StatusOr<v1::Job> SendWork(const Work& work, const std::string& operation);
+  void FindWork(const Work& work, const std::string& operation);
+  void NoteWork(const Work& work, const std::string& operation, const v1::Job& job);
+  void CheckWork(Work& work);
+  void CheckResult(const Work& work);
+  void AwaitWorks();
+  void AddPredictedBlobs(std::set<std::string>& datasets) const;
+
   const std::string name_;
   const Reference& reference_;
   Ledger& ledger_;
@@ -158,7 +189,8 @@ class CrashClient {
   std::vector<Slot> slots_;
   std::vector<Pointer> pointers_;
   std::vector<Transfer> transfers_;
-  std::set<std::string> jobs_;
+  std::set<std::string> jobs_;         // trainings
+  std::map<std::string, Work> works_;  // by job
   std::set<std::string> job_operations_;
   std::set<std::string> deleted_;  // jobs whose version of the model was deleted
   std::map<std::string, std::string> stopped_digests_;  // of the models of stopped jobs, by job

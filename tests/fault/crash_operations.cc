@@ -29,7 +29,8 @@ const std::vector<CrashClient::Operation> CrashClient::kOperations = {
     {&CrashClient::CheckModels, 3},    {&CrashClient::Stop, 3},
     {&CrashClient::MoveAlias, 10},     {&CrashClient::CheckAliases, 3},
     {&CrashClient::TransferSome, 12},  {&CrashClient::DropTransfer, 2},
-    {&CrashClient::CheckTransfers, 3},
+    {&CrashClient::CheckTransfers, 3}, {&CrashClient::StartWork, 6},
+    {&CrashClient::CheckWorks, 4},
 };
 
 void CrashClient::Upload() {

@@ -68,7 +68,7 @@ class CrashTest : public FaultTest {
     std::filesystem::remove_all(folder_ / name);
     std::printf("%s\n",
                 absl::StrCat("seed=", seed, " kills=", kills, " operations=", campaign.operations(),
-                             " jobs=", campaign.ledger().Names().size(),
+                             " trainings=", campaign.ledger().Names().size(), " ", campaign.works(),
                              " events=", campaign.ledger().num_events(),
                              " resumptions=", campaign.ledger().num_resumptions(),
                              " seconds=", absl::ToInt64Seconds(absl::Now() - begin))
