@@ -44,6 +44,8 @@ class SvmLearner : public ResumableLearner<SvmState> {
         options_(options),
         slice_iterations_(slice_iterations) {}
 
+  ~SvmLearner() override { DropSolver(); }
+
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override {
     if (solver_ == nullptr || solver_->dual().size() == 0) {
       return absl::FailedPreconditionError("the run has not begun");
@@ -73,7 +75,7 @@ class SvmLearner : public ResumableLearner<SvmState> {
   absl::Status Begin(const WarmStart* warm_start) override {
     MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(*problem_, options_.C, options_.epsilon));
     state_.first_dual = CarriedDual(*problem_, warm_start);
-    solver_ = nullptr;
+    DropSolver();
     sum_ = nullptr;
     return absl::OkStatus();
   }
@@ -85,7 +87,8 @@ class SvmLearner : public ResumableLearner<SvmState> {
     }
     if (!state_.begun) {
       solver_ = MakeSolver();
-      MERCER_RETURN_IF_ERROR(solver_->Start(svm_, {.dual = state_.first_dual}, context));
+      MERCER_ASSIGN_OR_RETURN(const SvmWarmStart warm_start, FirstPoint(context));
+      MERCER_RETURN_IF_ERROR(solver_->Start(svm_, warm_start, context));
       state_.first_dual = Vector();
       state_.begun = true;
     }
@@ -125,8 +128,8 @@ class SvmLearner : public ResumableLearner<SvmState> {
 
   absl::Status LoadParts(ByteReader& reader, RunContext& context) override {
     const std::string solver_state = reader.ReadString();
+    DropSolver();
     MERCER_RETURN_IF_ERROR(MakeKernelSum(*problem_, sum_, context));
-    solver_ = nullptr;
     if (!state_.begun) {
       return absl::OkStatus();
     }
@@ -134,11 +137,30 @@ class SvmLearner : public ResumableLearner<SvmState> {
     return OfPart(solver_->RestoreState(svm_, solver_state, context));
   }
 
+  // The dual of another cost with its products, which its certificate has computed as a rule.
+  absl::StatusOr<SvmWarmStart> FirstPoint(RunContext& context) const {
+    SvmWarmStart first{.dual = state_.first_dual};
+    if (first.dual.size() > 0) {
+      first.scores.resize(first.dual.size());
+      first.rescale = true;
+      MERCER_RETURN_IF_ERROR(sum_->Product(first.dual, first.scores, context));
+    }
+    return first;
+  }
+
   std::unique_ptr<SmoSolver> MakeSolver() const {
     SmoOptions options;
     options.relative_gap = target_;
     options.gap_of_function = true;
-    return std::make_unique<SmoSolver>(*sum_->kernel, options);
+    return std::make_unique<SmoSolver>(*sum_->kernel, options, sum_->spare_columns->Take());
+  }
+
+  // Its columns serve the next value of a path.
+  void DropSolver() {
+    if (solver_ != nullptr) {
+      sum_->spare_columns->Leave(solver_->TakeColumns());
+      solver_ = nullptr;
+    }
   }
 
   int64_t SliceIterations() const {

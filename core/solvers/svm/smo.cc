@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -58,11 +59,12 @@ ByteCount SmoColumnBytes(Index num_samples, const SmoOptions& options) {
                   ByteCount(options.cache_bytes));
 }
 
-SmoSolver::SmoSolver(const KernelOperator& kernel, const SmoOptions& options)
+SmoSolver::SmoSolver(const KernelOperator& kernel, const SmoOptions& options,
+                     std::unique_ptr<SmoColumns> columns)
     : kernel_(kernel),
       options_(options),
-      columns_(kernel, options.cache_bytes / 2),
-      single_columns_(kernel, options.cache_bytes / 2) {}
+      columns_(columns != nullptr ? std::move(columns)
+                                  : std::make_unique<SmoColumns>(kernel, options.cache_bytes)) {}
 
 SmoSolver::~SmoSolver() = default;
 
@@ -156,11 +158,20 @@ void SmoSolver::RescaleStart() {
       scale = std::min(scale, (state_.dual(i) > 0 ? upper_(i) : lower_(i)) / state_.dual(i));
     }
   }
-  if (scale > 0 && std::isfinite(scale)) {
-    state_.dual *= scale;
-    state_.base_dual *= scale;
-    state_.base_scores *= scale;
+  if (!(scale > 0) || !std::isfinite(scale)) {
+    return;
   }
+  state_.dual *= scale;
+  // What is at its bound but for rounding must not count as free.
+  constexpr double kRounding = 4 * std::numeric_limits<double>::epsilon();
+  for (Index i = 0; i < state_.dual.size(); ++i) {
+    const double end = state_.dual(i) > 0 ? upper_(i) : lower_(i);
+    if (std::abs(end - state_.dual(i)) <= kRounding * std::abs(end)) {
+      state_.dual(i) = end;
+    }
+  }
+  state_.base_dual = state_.dual;
+  state_.base_scores *= scale;
 }
 
 absl::Status SmoSolver::RefreshScores(RunContext& context) {
@@ -192,8 +203,8 @@ void SmoSolver::SetActive(std::vector<Index> active) {
     active_diagonal_(position) = diagonal_(state_.active[static_cast<size_t>(position)]);
   }
   active_diagonal_single_ = active_diagonal_.cast<float>();
-  columns_.SetActive(state_.active);
-  single_columns_.SetActive(state_.active);
+  columns_->doubles.SetActive(state_.active);
+  columns_->singles.SetActive(state_.active);
 }
 
 void SmoSolver::ActivateAll() {

@@ -26,8 +26,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -64,11 +66,16 @@ struct SmoOptions {
 ByteCount SmoColumnBytes(Index num_samples, const SmoOptions& options);
 
 // One problem at a time; not thread-safe. The kernel must outlive the solver; its columns stay
-// cached between problems, so a path over costs should use one solver.
+// cached between problems, so a path over costs should use one solver, or hand the columns on.
 class SmoSolver : public SvmSolver {
  public:
-  SmoSolver(const KernelOperator& kernel, const SmoOptions& options);
+  // `columns` are those of an earlier solver on this kernel with the same cache_bytes; null: none.
+  SmoSolver(const KernelOperator& kernel, const SmoOptions& options,
+            std::unique_ptr<SmoColumns> columns = nullptr);
   ~SmoSolver() override;
+
+  // For a later solver; this one must not be used afterwards.
+  std::unique_ptr<SmoColumns> TakeColumns() { return std::move(columns_); }
 
   // Of the problem at hand and of later ones: one that was reached may be lowered to go on.
   void set_relative_gap(double relative_gap);
@@ -177,8 +184,7 @@ class SmoSolver : public SvmSolver {
   Vector down_gain_;
   Vector active_diagonal_;
   Eigen::VectorXf active_diagonal_single_;
-  ColumnCache<double> columns_;
-  ColumnCache<float> single_columns_;
+  std::unique_ptr<SmoColumns> columns_;
 };
 
 }  // namespace mercer

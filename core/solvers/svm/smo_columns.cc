@@ -56,11 +56,12 @@ template <typename T>
 T* LruColumns<T>::Insert(Index key) {
   auto slot = static_cast<Index>(key_of_.size());
   if (key_of_.size() < max_slots_) {
-    key_of_.push_back(key);
-    if (columns_.size() < key_of_.size()) {
+    // What may run out of memory comes first: another solver may go on with these columns.
+    if (columns_.size() == key_of_.size()) {
       columns_.emplace_back();
     }
     columns_[static_cast<size_t>(slot)].resize(length_);
+    key_of_.push_back(key);
   } else {
     slot = previous_[max_slots_];
     slot_of_[static_cast<size_t>(key_of_[static_cast<size_t>(slot)])] = -1;

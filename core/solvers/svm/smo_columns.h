@@ -2,6 +2,7 @@
 // in a bounded cache.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -64,6 +65,15 @@ class ColumnCache {
   LruColumns<T> whole_;
   LruColumns<T> restricted_;
   Matrix scratch_;
+};
+
+// What an SmoSolver keeps of the columns of one kernel, half of the capacity in either precision.
+struct SmoColumns {
+  SmoColumns(const KernelOperator& kernel, size_t capacity_bytes)
+      : doubles(kernel, capacity_bytes / 2), singles(kernel, capacity_bytes / 2) {}
+
+  ColumnCache<double> doubles;
+  ColumnCache<float> singles;
 };
 
 extern template class LruColumns<float>;

@@ -108,10 +108,10 @@ absl::Status SmoSolver::IterateWithinRound(int64_t count, RunContext& context, b
     const int64_t chunk = std::min(count, std::max<int64_t>(1, kEntriesPerCheck / size));
     if (state_.single_precision) {
       MERCER_RETURN_IF_ERROR(
-          IterateOn(single_columns_, active_diagonal_single_.data(), chunk, context, round_over));
+          IterateOn(columns_->singles, active_diagonal_single_.data(), chunk, context, round_over));
     } else {
       MERCER_RETURN_IF_ERROR(
-          IterateOn(columns_, active_diagonal_.data(), chunk, context, round_over));
+          IterateOn(columns_->doubles, active_diagonal_.data(), chunk, context, round_over));
     }
     count -= chunk;
   }

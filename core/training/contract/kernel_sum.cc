@@ -32,6 +32,43 @@ absl::StatusOr<std::shared_ptr<const KernelSum>> NewKernelSum(const TrainingProb
 
 }  // namespace
 
+bool LastProduct::Read(ConstMatrixRef a, MatrixRef out) const {
+  absl::MutexLock lock(&mutex_);
+  const bool found = a.cols() == 1 && vector_.size() == a.rows() && vector_ == a.col(0);
+  if (found) {
+    out.col(0) = product_;
+  }
+  return found;
+}
+
+void LastProduct::Write(ConstMatrixRef a, ConstMatrixRef product) {
+  absl::MutexLock lock(&mutex_);
+  vector_ = a.col(0);
+  product_ = product.col(0);
+}
+
+std::unique_ptr<SmoColumns> SpareColumns::Take() {
+  absl::MutexLock lock(&mutex_);
+  return std::move(columns_);
+}
+
+void SpareColumns::Leave(std::unique_ptr<SmoColumns> columns) {
+  absl::MutexLock lock(&mutex_);
+  columns_ = std::move(columns);
+}
+
+// Of several vectors the sums have another order than of each alone, and are not kept.
+absl::Status KernelSum::Product(ConstMatrixRef a, MatrixRef out, RunContext& context) const {
+  if (last_product->Read(a, out)) {
+    return absl::OkStatus();
+  }
+  MERCER_RETURN_IF_ERROR(GramProduct(*kernel->Dense(), a, out, context));
+  if (a.cols() == 1) {
+    last_product->Write(a, out);
+  }
+  return absl::OkStatus();
+}
+
 std::shared_ptr<const KernelSum> KernelSumCell::Find(const TrainingProblem& problem) const {
   absl::MutexLock lock(&mutex_);
   const bool of_table = sum_ != nullptr && sum_->inputs == problem.tasks[0].inputs;
@@ -68,8 +105,8 @@ absl::Status KernelSumProduct(const TrainingProblem& problem, const KernelFamily
                               ConstMatrixRef a, MatrixRef out, RunContext& context) {
   const std::shared_ptr<const KernelSum> sum =
       problem.kernel_sum != nullptr ? problem.kernel_sum->Find(problem) : nullptr;
-  if (sum != nullptr && sum->kernel->Dense() != nullptr) {
-    return GramProduct(*sum->kernel->Dense(), a, out, context);
+  if (sum != nullptr) {
+    return sum->Product(a, out, context);
   }
   return family.CombinedProduct(Vector::Ones(family.num_kernels()), a, out, context);
 }

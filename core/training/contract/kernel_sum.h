@@ -15,14 +15,47 @@
 #include "core/base/process/run_context.h"
 #include "core/kernels/gram/kernel_family.h"
 #include "core/kernels/gram/kernel_operator.h"
+#include "core/solvers/svm/smo_columns.h"
 #include "core/training/contract/problem.h"
 
 namespace mercer {
+
+// The product with one vector that was computed last. Thread-safe.
+class LastProduct {
+ public:
+  // Answers whether it was of `a`, and writes it to `out` if so.
+  bool Read(ConstMatrixRef a, MatrixRef out) const;
+  void Write(ConstMatrixRef a, ConstMatrixRef product);
+
+ private:
+  mutable absl::Mutex mutex_;
+  Vector vector_ ABSL_GUARDED_BY(mutex_);
+  Vector product_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The columns that a solver has copied, until another one takes them. Thread-safe.
+class SpareColumns {
+ public:
+  // Null when there are none.
+  std::unique_ptr<SmoColumns> Take();
+  void Leave(std::unique_ptr<SmoColumns> columns);
+
+ private:
+  absl::Mutex mutex_;
+  std::unique_ptr<SmoColumns> columns_ ABSL_GUARDED_BY(mutex_);
+};
 
 struct KernelSum {
   std::shared_ptr<const PreparedData> inputs;  // whose rows they are of
   std::unique_ptr<const KernelFamily> family;
   std::unique_ptr<const KernelOperator> kernel;  // sum_k K_k, formed
+  // The certificate of one value of a path leaves the product with which the next value begins.
+  std::unique_ptr<LastProduct> last_product = std::make_unique<LastProduct>();
+  // Of `kernel`: what the solver of one value leaves to that of the next.
+  std::unique_ptr<SpareColumns> spare_columns = std::make_unique<SpareColumns>();
+
+  // out = sum_k K_k a with the bits of the family's CombinedProduct. Errors: kCancelled.
+  absl::Status Product(ConstMatrixRef a, MatrixRef out, RunContext& context) const;
 };
 
 // Keeps the sum that was made last. One belongs to a problem and all that are made of it

@@ -229,6 +229,49 @@ TEST(SmoSolverTest, WarmStartFromAnythingReachesTheSameOptimum) {
   }
 }
 
+// Of a problem before: whole columns, and columns of the samples that were under work at its end.
+TEST(SmoSolverTest, ColumnsOfAnotherSolverChangeNoBit) {
+  for (const Index n : {300, 1100}) {
+    SmoCase task = MakeSmoCase(15, n, 1.0);
+    const SmoOptions options{.relative_gap = 1e-7};
+    const auto before = SolveSmo(task.kernel, task.problem, options);
+    SvmProblem larger = task.problem;
+    larger.costs *= 3.0;
+    const SvmWarmStart first{.dual = before->dual(), .scores = before->scores(), .rescale = true};
+    const auto with_new = SolveSmo(task.kernel, larger, options, first);
+    SmoSolver with_old(task.kernel, options, before->TakeColumns());
+    RunContext context;
+    ASSERT_EQ(with_old.Start(larger, first, context), absl::OkStatus());
+    ASSERT_EQ(with_old.Run(context), absl::OkStatus());
+    EXPECT_GT(with_old.iterations(), 0);
+    EXPECT_EQ(with_old.SaveState(), with_new->SaveState()) << n;
+  }
+}
+
+// What is at its bound does not leave it by rounding, where it would count as free.
+TEST(SmoSolverTest, ARescaledStartKeepsWhatIsAtItsBoundThere) {
+  SmoCase task = MakeSmoCase(16, 300, 0.1);
+  const auto before = SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-6});
+  const Index at_bound = (before->dual().array().abs() == 0.1).count();
+  ASSERT_GT(at_bound, 100);
+  RunContext context;
+  for (const double factor : {0.3, 1.1, std::pow(1000.0, 1.0 / 9)}) {
+    SvmProblem other = task.problem;
+    other.costs *= factor;
+    SmoSolver solver(task.kernel, {.relative_gap = 0.9});  // the start will do
+    ASSERT_EQ(
+        solver.Start(other, {.dual = before->dual(), .scores = before->scores(), .rescale = true},
+                     context),
+        absl::OkStatus());
+    EXPECT_EQ(solver.iterations(), 0);
+    EXPECT_EQ((solver.dual().array().abs() == other.costs(0)).count(), at_bound) << factor;
+    const Vector scores = *task.gram * solver.dual();
+    EXPECT_LE((scores - solver.scores()).lpNorm<Eigen::Infinity>(),
+              1e-14 * scores.lpNorm<Eigen::Infinity>());
+    ExpectFeasible(other, solver.dual());
+  }
+}
+
 TEST(SmoSolverTest, SlicedSavedAndRestoredRunHasTheSameBits) {
   for (const LossKind kind : {LossKind::kHinge, LossKind::kEpsilonInsensitive}) {
     for (const Index n : {300, 1100}) {

@@ -100,6 +100,29 @@ TEST(KernelSumTest, ProductHasTheSameBitsWhateverTheCellKeeps) {
   EXPECT_EQ(product(problem), expected) << "of a cell with another sum";
 }
 
+// A value of a path begins with the product that the certificate of the value before has computed.
+TEST(KernelSumTest, TheLastProductIsNotComputedAgain) {
+  const TrainingProblem problem = WithCell();
+  const std::shared_ptr<const KernelSum> sum = SumOf(problem);
+  RunContext context;
+  const CancellationToken cancellation;
+  cancellation.Cancel();
+  RunContext cancelled(cancellation, 1, nullptr);  // in which nothing can be computed
+  const Matrix a = Matrix::Random(60, 2);
+  Vector expected(60);
+  ASSERT_TRUE(KernelSumProduct(problem, *sum->family, a.col(0), expected, context).ok());
+  Vector product(60);
+  ASSERT_TRUE(sum->Product(a.col(0), product, cancelled).ok());
+  EXPECT_EQ(product, expected);
+  EXPECT_FALSE(sum->Product(a.col(1), product, cancelled).ok());
+  Matrix both(60, 2);
+  EXPECT_FALSE(sum->Product(a, both, cancelled).ok());
+  ASSERT_TRUE(sum->Product(a, both, context).ok());
+  EXPECT_FALSE(sum->Product(a.col(1), product, cancelled).ok()) << "its sums have another order";
+  ASSERT_TRUE(sum->Product(a.col(0), product, cancelled).ok());
+  EXPECT_EQ(product, expected);
+}
+
 // The values of a path have it in common, those of each fold and of the model.
 TEST(KernelSumTest, APathMakesItOnceForEachSetOfRows) {
   const Dataset data = ClassificationData(60, 2, 2, 4);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/learners/registry.h"
+#include "core/training/contract/kernel_sum.h"
 #include "core/training/recipe/recipe.h"
 #include "tests/support/json_fixture.h"
 #include "tests/support/learner_runs.h"
@@ -201,6 +202,28 @@ TEST(SvmLearnerTest, ASolutionAsStartNeedsNoIterations) {
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->inner_iterations, 0);
   EXPECT_LE(report->accuracy, 1e-5);
+}
+
+// A value of a path begins with the products of the value before, be they kept or, in a run that is
+// taken up again, computed anew.
+TEST(SvmLearnerTest, TheNextCostBeginsWithTheSameBitsWhateverIsKept) {
+  TrainingProblem kept = ToyProblem(TargetKind::kClassification, 120, 3, {0.5, 2.0});
+  kept.relative_gap = 1e-6;
+  kept.kernel_sum = std::make_shared<KernelSumCell>();
+  TrainingProblem bare = kept;
+  bare.kernel_sum = nullptr;
+  const absl::StatusOr<TrainingOutcome> first = Train(kept, {.C = 1.0});
+  ASSERT_TRUE(first.ok()) << first.status();
+  RunContext context;
+  std::vector<std::string> states;
+  for (const TrainingProblem* problem : {&kept, &bare}) {
+    const WarmStart warm_start{&first->point, problem};
+    const std::unique_ptr<Learner> learner = svm::MakeLearner({.C = 2.0}, 25);
+    ASSERT_EQ(learner->Start(*problem, &warm_start), absl::OkStatus());
+    ASSERT_TRUE(learner->Step(context, kept.relative_gap).ok());
+    states.push_back(learner->SaveState());
+  }
+  EXPECT_EQ(states[0], states[1]);
 }
 
 TEST(SvmLearnerTest, ATubeAroundAllTargetsIsAnObjectiveOfZero) {
