@@ -46,6 +46,8 @@ class SharedCache {
   }
   static constexpr size_t kNotKept = std::numeric_limits<size_t>::max();
 
+  // Whether it keeps a value of so many bytes when nobody else holds it.
+  bool Keeps(size_t bytes) const { return bytes <= capacity_bytes_; }
   size_t size_bytes() const;
 
  private:

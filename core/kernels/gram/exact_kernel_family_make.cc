@@ -25,6 +25,8 @@ namespace {
 constexpr size_t kMaxStoredBytes = size_t{4} << 30;
 constexpr size_t kMaxStoredBytesOfMany = size_t{1} << 30;
 constexpr size_t kFewSources = 32;
+// Distances of one source that are stored even for one pass.
+constexpr size_t kSmallBytes = size_t{64} << 20;
 // How many tiles and strips are in the hands of the threads, at most.
 constexpr size_t kScratchTiles = 32;
 constexpr size_t kMaxPartialSumBytes = size_t{16} << 20;
@@ -69,8 +71,12 @@ absl::StatusOr<std::vector<KernelSource>> ResolveSources(const std::vector<Kerne
 
 absl::Status AddSourcesAndGroups(const std::shared_ptr<const PreparedData>& data,
                                  const std::vector<Index>& rows,
-                                 const std::vector<KernelSource>& sources, RunContext& context,
-                                 ExactKernels& parts) {
+                                 const std::vector<KernelSource>& sources, KernelPasses passes,
+                                 RunContext& context, ExactKernels& parts) {
+  const size_t each = StoredBytes(parts.size);
+  const bool serves_others = !data->cache_key.empty() && context.cache().Keeps(each);
+  const bool store_any = passes == KernelPasses::kMany || serves_others || each <= kSmallBytes;
+  const size_t most_stored = store_any ? MostStoredSources(parts.size) : 0;
   HashMap<std::string, Index> source_of_key;
   HashMap<std::string, size_t> group_of_key;
   size_t stored = 0;
@@ -81,7 +87,7 @@ absl::Status AddSourcesAndGroups(const std::shared_ptr<const PreparedData>& data
     const auto [found, is_new] =
         source_of_key.try_emplace(key, static_cast<Index>(parts.sources.size()));
     if (is_new) {
-      const bool store = IsWorthStoring(sources[k]) && stored < MostStoredSources(parts.size);
+      const bool store = IsWorthStoring(sources[k]) && stored < most_stored;
       absl::StatusOr<TileSource> source = TileSource::Make(sources[k], data, rows, store, context);
       if (!source.ok()) {
         return NameKernel(k, parts.specs[k], source.status());
@@ -163,6 +169,12 @@ absl::Status NormalizeDiagonals(const PreparedData& data, const std::vector<Inde
   return absl::OkStatus();
 }
 
+// Whether its factor is one of the sum of its entries.
+bool IsSummedForScaling(const KernelSpec& spec) {
+  const KernelScaling scaling = spec.normalization.scaling;
+  return scaling == KernelScaling::kVariance || scaling == KernelScaling::kCentredTrace;
+}
+
 // Factors of the kernels that ask for one, from sums over the kernels as they are so far (unit
 // diagonal included).
 absl::StatusOr<Vector> ScalingFactors(const ExactKernels& parts, RunContext& context) {
@@ -173,7 +185,7 @@ absl::StatusOr<Vector> ScalingFactors(const ExactKernels& parts, RunContext& con
     if (scaling != KernelScaling::kNone) {
       scaled.push_back(static_cast<Index>(k));
     }
-    if (scaling == KernelScaling::kVariance || scaling == KernelScaling::kCentredTrace) {
+    if (IsSummedForScaling(parts.specs[k])) {
       summed.push_back(static_cast<Index>(k));
     }
   }
@@ -189,7 +201,7 @@ absl::StatusOr<Vector> ScalingFactors(const ExactKernels& parts, RunContext& con
     const KernelScaling scaling = spec.normalization.scaling;
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     GramSums sums{parts.size, KernelDiagonal(parts, kernel).sum(), 0.0};
-    if (scaling == KernelScaling::kVariance || scaling == KernelScaling::kCentredTrace) {
+    if (IsSummedForScaling(spec)) {
       sums.total = totals(next_total++, 0);
     }
     const absl::StatusOr<double> factor = ScalingFactor(scaling, sums);
@@ -204,7 +216,8 @@ absl::StatusOr<Vector> ScalingFactors(const ExactKernels& parts, RunContext& con
 // Everything but the factors, which are 1.
 absl::StatusOr<ExactKernels> PrepareKernels(std::shared_ptr<const PreparedData> data,
                                             std::vector<Index> rows,
-                                            std::vector<KernelSpec> kernels, RunContext& context) {
+                                            std::vector<KernelSpec> kernels, KernelPasses passes,
+                                            RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const std::vector<KernelSource> sources,
                           ResolveSources(kernels, *data, context));
   ExactKernels parts;
@@ -213,7 +226,7 @@ absl::StatusOr<ExactKernels> PrepareKernels(std::shared_ptr<const PreparedData> 
   for (const KernelSpec& spec : parts.specs) {
     parts.rates.push_back(IsExponential(spec.type) ? ExponentialRate(spec) : 0.0);
   }
-  MERCER_RETURN_IF_ERROR(AddSourcesAndGroups(data, rows, sources, context, parts));
+  MERCER_RETURN_IF_ERROR(AddSourcesAndGroups(data, rows, sources, passes, context, parts));
   AddTables(parts);
   MERCER_RETURN_IF_ERROR(NormalizeDiagonals(*data, rows, parts, context));
   return parts;
@@ -223,9 +236,12 @@ absl::StatusOr<ExactKernels> PrepareKernels(std::shared_ptr<const PreparedData> 
 
 absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
     std::shared_ptr<const PreparedData> data, std::vector<Index> rows,
-    std::vector<KernelSpec> kernels, RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(ExactKernels parts, PrepareKernels(std::move(data), std::move(rows),
-                                                             std::move(kernels), context));
+    std::vector<KernelSpec> kernels, RunContext& context, KernelPasses passes) {
+  // Factors from sums over a kernel are a pass of their own.
+  const bool are_summed = std::any_of(kernels.begin(), kernels.end(), IsSummedForScaling);
+  MERCER_ASSIGN_OR_RETURN(ExactKernels parts,
+                          PrepareKernels(std::move(data), std::move(rows), std::move(kernels),
+                                         are_summed ? KernelPasses::kMany : passes, context));
   MERCER_ASSIGN_OR_RETURN(parts.scales, ScalingFactors(parts, context));
   return std::unique_ptr<KernelFamily>(std::make_unique<ExactKernelFamily>(std::move(parts)));
 }
@@ -233,8 +249,9 @@ absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
 absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
     std::shared_ptr<const PreparedData> data, std::vector<Index> rows,
     std::vector<KernelSpec> kernels, Vector scales, RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(ExactKernels parts, PrepareKernels(std::move(data), std::move(rows),
-                                                             std::move(kernels), context));
+  MERCER_ASSIGN_OR_RETURN(ExactKernels parts,
+                          PrepareKernels(std::move(data), std::move(rows), std::move(kernels),
+                                         KernelPasses::kMany, context));
   parts.scales = std::move(scales);
   return std::unique_ptr<KernelFamily>(std::make_unique<ExactKernelFamily>(std::move(parts)));
 }

@@ -74,14 +74,21 @@ class KernelFamily {
   }
 };
 
+// How often the kernels of a family are computed for all pairs of rows.
+enum class KernelPasses {
+  kMany,  // distances are stored, within bounds
+  kOne,   // large ones are stored only where the cache of the context keeps them for others
+};
+
 // Exact kernels on the rows `rows` of `data` (empty: all). Checks the data that the kernels read:
 // symmetry of square blocks to 1e-8 of the largest entry (then symmetrised), negative diagonals,
 // negative entries under chi-square and, beyond 4e-8 of the largest entry of their row, among
-// distances. Errors: kInvalidArgument naming
-// "kernels[k]" and the row of `data` (from 1); kCancelled.
+// distances. `passes` changes time and memory only. Errors: kInvalidArgument naming "kernels[k]"
+// and the row of `data` (from 1); kCancelled.
 absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
     std::shared_ptr<const PreparedData> data, std::vector<Index> rows,
-    std::vector<KernelSpec> kernels, RunContext& context);
+    std::vector<KernelSpec> kernels, RunContext& context,
+    KernelPasses passes = KernelPasses::kMany);
 // The same with these factors > 0, one for each kernel, in place of those that the rows give.
 absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
     std::shared_ptr<const PreparedData> data, std::vector<Index> rows,

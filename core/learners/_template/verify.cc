@@ -16,7 +16,7 @@ absl::StatusOr<Verification> Verify(const TemplateLearnerOptions& options,
   const Vector y = task.targets.col(0);
   const Vector a = witness.tasks[0].dual.col(0);
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<KernelFamily> family,
-                          MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
+                          MakeFamilyOfSum(problem, context));
   const Vector weights = Vector::Ones(family->num_kernels());
   Matrix values(a.size(), 1);  // K a
   MERCER_RETURN_IF_ERROR(KernelSumProduct(problem, *family, a, values, context));

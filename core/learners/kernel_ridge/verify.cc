@@ -32,7 +32,7 @@ absl::StatusOr<Verification> Verify(const KernelRidgeOptions& options,
   Matrix duals(y.size(), 2);
   duals << point.dual, MakeFeasible(point.dual, task.costs);
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<KernelFamily> family,
-                          MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
+                          MakeFamilyOfSum(problem, context));
   const Vector weights = Vector::Ones(family->num_kernels());
   Matrix scores(y.size(), 2);
   MERCER_RETURN_IF_ERROR(KernelSumProduct(problem, *family, duals, scores, context));

@@ -28,7 +28,7 @@ absl::StatusOr<Verification> Verify(const SvmOptions& options, const TrainingPro
   loss->RepairDual(targets, costs, true, feasible);
 
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<KernelFamily> family,
-                          MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
+                          MakeFamilyOfSum(problem, context));
   // The dual of the model's function, and the feasible one: the same but for rounding when the
   // learner did its work, and then one product serves both.
   const Index columns = feasible == point.dual ? 1 : 2;

@@ -20,17 +20,22 @@ std::string KeyOf(const TrainingProblem& problem) {
 absl::StatusOr<std::shared_ptr<const KernelSum>> NewKernelSum(const TrainingProblem& problem,
                                                               RunContext& context) {
   context.ReportStage("kernels");
-  const TaskData& task = problem.tasks[0];
   auto sum = std::make_shared<KernelSum>();
-  sum->inputs = task.inputs;
-  MERCER_ASSIGN_OR_RETURN(sum->family,
-                          MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
+  sum->inputs = problem.tasks[0].inputs;
+  MERCER_ASSIGN_OR_RETURN(sum->family, MakeFamilyOfSum(problem, context));
   MERCER_ASSIGN_OR_RETURN(sum->kernel,
                           sum->family->Combine(Vector::Ones(sum->family->num_kernels()), context));
   return std::shared_ptr<const KernelSum>(std::move(sum));
 }
 
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<KernelFamily>> MakeFamilyOfSum(const TrainingProblem& problem,
+                                                              RunContext& context) {
+  const TaskData& task = problem.tasks[0];
+  return MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context,
+                               KernelPasses::kOne);
+}
 
 bool LastProduct::Read(ConstMatrixRef a, MatrixRef out) const {
   absl::MutexLock lock(&mutex_);

@@ -20,6 +20,11 @@
 
 namespace mercer {
 
+// The kernels of a problem of one task, for a learner on their fixed sum and its verifier: either
+// computes them once. Errors: those of MakeExactKernelFamily.
+absl::StatusOr<std::unique_ptr<KernelFamily>> MakeFamilyOfSum(const TrainingProblem& problem,
+                                                              RunContext& context);
+
 // The product with one vector that was computed last. Thread-safe.
 class LastProduct {
  public:

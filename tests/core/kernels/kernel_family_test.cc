@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/core/kernels/kernel_test_data.h"
+#include "tests/support/peak_growth.h"
 
 namespace mercer {
 namespace {
@@ -305,6 +306,47 @@ TEST_F(KernelFamilyTest, BitsDoNotDependOnThreadsOrCache) {
   const Matrix expected = Fingerprint(*family_, context_);
   ExpectSameBits(Fingerprint(*cold, two_threads), expected, "two threads, cold cache");
   ExpectSameBits(Fingerprint(*warm, two_threads), expected, "two threads, warm cache");
+}
+
+TEST_F(KernelFamilyTest, PassesChangeNoBit) {
+  const auto one = MakeExactKernelFamily(data_, {}, MixedKernels(), context_, KernelPasses::kOne);
+  ASSERT_TRUE(one.ok()) << one.status();
+  ExpectSameBits(Fingerprint(**one, context_), Fingerprint(*family_, context_), "one pass");
+}
+
+// Where one pass over the pairs is all, large distances are stored for others alone.
+TEST(KernelFamilyMemoryTest, OnePassStoresWhatTheCacheKeeps) {
+  constexpr Index kMany = 4300;
+  constexpr int64_t kStored = int64_t{4} * kMany * kMany;
+  const auto data = std::make_shared<PreparedData>();
+  data->rows = kMany;
+  data->blocks.push_back(MakeBlock("x", RandomRows(kMany, 3, 5)));
+  data->cache_key = "many rows";
+  KernelSpec spec;
+  spec.type = KernelType::kGaussian;
+  spec.block = "x";
+  spec.bandwidth = 1.5;
+  Vector products[2] = {Vector(kMany), Vector(kMany)};
+  for (const KernelPasses passes : {KernelPasses::kMany, KernelPasses::kOne}) {
+    for (const size_t capacity : {size_t{0}, size_t{2} * kStored}) {
+      RunContext context(CancellationToken(), 1, std::make_shared<SharedCache>(capacity));
+      const int64_t grown =
+          PeakGrowth([&] { return MakeExactKernelFamily(data, {}, {spec}, context, passes).ok(); });
+      ASSERT_GE(grown, 0);
+      const bool stored = passes == KernelPasses::kMany || capacity > 0;
+      if (kGrowthIsMemoryHeld) {
+        EXPECT_EQ(grown > kStored / 2, stored) << grown << " bytes, a cache of " << capacity;
+      }
+    }
+    RunContext context;
+    const auto family = MakeExactKernelFamily(data, {}, {spec}, context, passes);
+    ASSERT_TRUE(family.ok()) << family.status();
+    ASSERT_TRUE((*family)
+                    ->CombinedProduct(Vector::Ones(1), Vector::Ones(kMany),
+                                      products[passes == KernelPasses::kOne ? 1 : 0], context)
+                    .ok());
+  }
+  EXPECT_EQ(products[0], products[1]);
 }
 
 TEST_F(KernelFamilyTest, CancelledOperationsSaySo) {
