@@ -40,7 +40,7 @@ class Connection::LiveExchange final : public Exchange {
       return;
     }
     const ScopedAllocations scope(Allocations::kNeeded);
-    asio::dispatch(connection_->executor_, [c = connection_, begun = begun_.load()] {
+    asio::dispatch(connection_->stream_->executor(), [c = connection_, begun = begun_.load()] {
       begun ? c->EndStream(/*whole=*/false) : c->SendAnswer(InternalErrorAnswer());
     });
   }
@@ -99,7 +99,7 @@ class Connection::LiveExchange final : public Exchange {
   template <typename Work>
   void Post(Work work) {
     const ScopedAllocations scope(Allocations::kNeeded);
-    asio::post(connection_->executor_, std::move(work));
+    asio::post(connection_->stream_->executor(), std::move(work));
   }
 
   const std::shared_ptr<Connection> connection_;
@@ -109,11 +109,10 @@ class Connection::LiveExchange final : public Exchange {
   std::atomic<bool> begun_ = false;
 };
 
-Connection::Connection(Executor executor, std::unique_ptr<ByteStream> stream, Peer peer,
+Connection::Connection(std::unique_ptr<ByteStream> stream, Peer peer,
                        const ConnectionLimits& limits, const Handler& handler,
                        std::function<void()> on_closed)
-    : executor_(std::move(executor)),
-      stream_(std::move(stream)),
+    : stream_(std::move(stream)),
       peer_(std::move(peer)),
       limits_(limits),
       handler_(handler),
@@ -190,12 +189,12 @@ void Connection::Linger() {
   phase_ = Phase::kLinger;
   deadline_ = absl::Now() + limits_.linger;
   input_.clear();
-  stream_->ShutDownWriting([self = shared_from_this()] {});
+  stream_->ShutDownWriting(shared_from_this());
   Read();
 }
 
 void Connection::Leave() {
-  stream_->ShutDownWriting([self = shared_from_this()] {});
+  stream_->ShutDownWriting(shared_from_this());
   Close();
 }
 
@@ -213,7 +212,7 @@ void Connection::AwaitHead() {
   if (input_.empty()) {
     Read();
   } else {
-    asio::post(executor_, [self = shared_from_this()] { self->OnInput(); });
+    asio::post(stream_->executor(), [self = shared_from_this()] { self->OnInput(); });
   }
 }
 
@@ -447,32 +446,27 @@ void Connection::SendMore() {
   if (writing_ || outgoing_.empty() || phase_ == Phase::kClosed) {
     return;
   }
-  Outgoing& first = outgoing_.front();
-  const std::string_view rest = sent_ < first.bytes.size()
-                                    ? std::string_view(first.bytes).substr(sent_)
-                                    : first.fixed.substr(sent_ - first.bytes.size());
-  if (rest.empty()) {
-    const auto done = std::move(first.done);
-    outgoing_.pop_front();
-    sent_ = 0;
-    if (done != nullptr) {
-      done(true);
-    }
-    SendMore();
+  writing_ = true;
+  const Outgoing& first = outgoing_.front();
+  stream_->Write(
+      {asio::buffer(first.bytes), asio::buffer(first.fixed)},
+      [self = shared_from_this()] { self->write_deadline_ = absl::Now() + self->limits_.write; },
+      [self = shared_from_this()](bool ok) { self->OnWritten(ok); });
+}
+
+void Connection::OnWritten(bool ok) {
+  writing_ = false;
+  write_deadline_ = absl::InfiniteFuture();
+  if (!ok || phase_ == Phase::kClosed) {
+    Close();
     return;
   }
-  writing_ = true;
-  write_deadline_ = absl::Now() + limits_.write;
-  stream_->WriteSome(rest, [self = shared_from_this()](size_t written) {
-    self->writing_ = false;
-    self->write_deadline_ = absl::InfiniteFuture();
-    if (written == 0) {
-      self->Close();
-      return;
-    }
-    self->sent_ += written;
-    self->SendMore();
-  });
+  const auto done = std::move(outgoing_.front().done);
+  outgoing_.pop_front();
+  if (done != nullptr) {
+    done(true);
+  }
+  SendMore();
 }
 
 }  // namespace mercer::gateway

@@ -20,13 +20,11 @@ namespace mercer::gateway {
 // Everything happens on the network's thread, except what Exchange says.
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
-  using Executor = boost::asio::ip::tcp::socket::executor_type;
   using Handler = std::function<void(std::shared_ptr<Exchange>)>;
 
   // `limits`, `handler` outlive it; `on_closed` is called once.
-  Connection(Executor executor, std::unique_ptr<ByteStream> stream, Peer peer,
-             const ConnectionLimits& limits, const Handler& handler,
-             std::function<void()> on_closed);
+  Connection(std::unique_ptr<ByteStream> stream, Peer peer, const ConnectionLimits& limits,
+             const Handler& handler, std::function<void()> on_closed);
   ~Connection();
 
   void Start();
@@ -78,11 +76,11 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   void Send(Outgoing outgoing);
   void SendMore();
+  void OnWritten(bool ok);
   void Linger();
   // Between two requests: the client is told, but not waited for.
   void Leave();
 
-  const Executor executor_;
   const std::unique_ptr<ByteStream> stream_;
   const Peer peer_;
   const ConnectionLimits& limits_;
@@ -108,8 +106,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::function<void()> gone_;
 
   std::deque<Outgoing> outgoing_;
-  size_t sent_ = 0;  // of the first of them
-  bool writing_ = false;
+  bool writing_ = false;  // the first of them
   absl::Time write_deadline_ = absl::InfiniteFuture();
 };
 

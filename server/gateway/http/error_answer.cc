@@ -1,6 +1,7 @@
 #include "server/gateway/http/error_answer.h"
 
 #include "absl/strings/str_cat.h"
+#include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
 #include "core/base/status/errors.h"
@@ -20,14 +21,10 @@ std::string DetailJson(const google::protobuf::Any& detail) {
 }
 
 std::string QuotedText(const std::string& text) {
-  google::rpc::ErrorInfo carrier;
-  carrier.set_reason(text);
+  google::protobuf::Value value;
+  value.set_string_value(text);
   std::string printed;
-  if (!json::MessageToJsonString(carrier, &printed).ok() || text.empty()) {
-    return "\"\"";
-  }
-  constexpr size_t kFrame = sizeof("{\"reason\":") - 1;
-  return printed.substr(kFrame, printed.size() - kFrame - 1);
+  return json::MessageToJsonString(value, &printed).ok() ? printed : "\"\"";
 }
 
 int64_t RetrySecondsOf(const google::rpc::Status& status) {
@@ -125,26 +122,20 @@ Answer BodyErrorAnswer(const absl::Status& status) {
 }
 
 Answer BadRequestAnswer(int http_status) {
-  Answer answer;
+  absl::Status status =
+      WithReason(absl::InvalidArgumentError("this is not a request of HTTP/1.1"), "BAD_HTTP");
   if (http_status == 408) {
-    answer = ErrorAnswer(
-        WithReason(absl::DeadlineExceededError("the request came too slowly"), "REQUEST_TOO_SLOW"),
-        http_status);
+    status =
+        WithReason(absl::DeadlineExceededError("the request came too slowly"), "REQUEST_TOO_SLOW");
   } else if (http_status == 431) {
-    answer =
-        ErrorAnswer(WithReason(absl::InvalidArgumentError("the head of the request is too large"),
-                               "HEAD_TOO_LARGE"),
-                    http_status);
+    status = WithReason(absl::InvalidArgumentError("the head of the request is too large"),
+                        "HEAD_TOO_LARGE");
   } else if (http_status == 501) {
-    answer = ErrorAnswer(WithReason(absl::InvalidArgumentError(
-                                        "the only transfer coding that is understood is 'chunked'"),
-                                    "BAD_HTTP"),
-                         http_status);
-  } else {
-    answer = ErrorAnswer(
-        WithReason(absl::InvalidArgumentError("this is not a request of HTTP/1.1"), "BAD_HTTP"),
-        http_status);
+    status = WithReason(
+        absl::InvalidArgumentError("the only transfer coding that is understood is 'chunked'"),
+        "BAD_HTTP");
   }
+  Answer answer = ErrorAnswer(status, http_status);
   answer.close = true;
   return answer;
 }

@@ -1,44 +1,18 @@
 #include "server/gateway/http/http_message.h"
 
 #include <algorithm>
-#include <array>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include <boost/beast/core/buffers_to_string.hpp>
+#include <boost/beast/http/chunk_encode.hpp>
+#include <boost/beast/http/status.hpp>
 
 namespace mercer::gateway {
 namespace {
 
-struct Phrase {
-  int status;
-  std::string_view text;
-};
-
-constexpr std::array kPhrases = {
-    Phrase{200, "OK"},
-    Phrase{204, "No Content"},
-    Phrase{304, "Not Modified"},
-    Phrase{400, "Bad Request"},
-    Phrase{401, "Unauthorized"},
-    Phrase{403, "Forbidden"},
-    Phrase{404, "Not Found"},
-    Phrase{405, "Method Not Allowed"},
-    Phrase{408, "Request Timeout"},
-    Phrase{409, "Conflict"},
-    Phrase{413, "Content Too Large"},
-    Phrase{415, "Unsupported Media Type"},
-    Phrase{421, "Misdirected Request"},
-    Phrase{429, "Too Many Requests"},
-    Phrase{431, "Request Header Fields Too Large"},
-    Phrase{499, "Client Closed Request"},
-    Phrase{500, "Internal Server Error"},
-    Phrase{501, "Not Implemented"},
-    Phrase{503, "Service Unavailable"},
-    Phrase{504, "Gateway Timeout"},
-    Phrase{505, "HTTP Version Not Supported"},
-};
+namespace http = boost::beast::http;
 
 // For every answer: browsers neither guess its type, nor frame it, nor tell others where it came from.
 constexpr std::string_view kCommonHeaders =
@@ -50,7 +24,8 @@ constexpr std::string_view kCommonHeaders =
 
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
-// A value may quote what a client has sent, which must not begin a line of its own.
+// A value may quote what a client has sent, which must not begin a line of its own. The library's fields, whose serializer
+// would write the head otherwise, take such a value as it is.
 std::string OneLine(const std::string& value) {
   std::string line = value;
   std::replace_if(
@@ -78,16 +53,10 @@ std::string_view RequestHead::Find(std::string_view name) const {
   return found == headers.end() ? std::string_view() : std::string_view(found->second);
 }
 
-std::string_view StatusPhrase(int status) {
-  const auto found = std::find_if(kPhrases.begin(), kPhrases.end(),
-                                  [status](const Phrase& p) { return p.status == status; });
-  return found == kPhrases.end() ? std::string_view("Unknown") : found->text;
-}
-
 std::string HeadText(int status, const std::vector<Header>& headers, std::optional<uint64_t> length,
                      const RequestHead& request, bool keep_alive) {
   std::string text = absl::StrCat(
-      "HTTP/1.1 ", status, " ", View(StatusPhrase(status)),
+      "HTTP/1.1 ", status, " ", std::string(http::obsolete_reason(http::int_to_status(status))),
       "\r\nDate: ", absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", absl::Now(), absl::UTCTimeZone()),
       "\r\n", View(kCommonHeaders));
   for (const auto& [name, value] : headers) {
@@ -108,7 +77,8 @@ std::string HeadText(int status, const std::vector<Header>& headers, std::option
 }
 
 std::string ChunkText(std::string_view bytes) {
-  return absl::StrCat(absl::Hex(bytes.size()), "\r\n", View(bytes), "\r\n");
+  return boost::beast::buffers_to_string(
+      http::make_chunk(boost::asio::buffer(bytes.data(), bytes.size())));
 }
 
 }  // namespace mercer::gateway

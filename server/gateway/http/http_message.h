@@ -54,7 +54,4 @@ std::string HeadText(int status, const std::vector<Header>& headers, std::option
 std::string ChunkText(std::string_view bytes);
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
-// "Not Found" for 404.
-std::string_view StatusPhrase(int status);
-
 }  // namespace mercer::gateway

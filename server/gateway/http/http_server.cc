@@ -23,6 +23,7 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "server/budget/budget.h"
 #include "server/gateway/http/connection.h"
 #include "server/gateway/http/tls_context.h"
 #include "server/net/listening_sockets.h"
@@ -51,43 +52,11 @@ tcp ProtocolOf(int socket) {
   return known && address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4();
 }
 
-// "ipv4:127.0.0.1:5000", "ipv6:[::1]:5000", as gRPC writes it.
-std::string PeerText(const tcp::endpoint& endpoint) {
-  const std::string address = endpoint.address().to_string();
-  return endpoint.address().is_v6() ? absl::StrCat("ipv6:[", address, "]:", endpoint.port())
-                                    : absl::StrCat("ipv4:", address, ":", endpoint.port());
-}
-
-std::string HostOf(const tcp::endpoint& endpoint) {
+sockaddr_storage AddressOf(const tcp::endpoint& endpoint) {
   sockaddr_storage address = {};
   std::memcpy(&address, endpoint.data(), std::min(endpoint.size(), sizeof(address)));
-  return server::PeerHost(address);
+  return address;
 }
-
-// Connections by host.
-class HostCounts {
- public:
-  size_t total() const { return total_; }
-  size_t of(const std::string& host) const {
-    const auto found = of_host_.find(host);
-    return found == of_host_.end() ? 0 : found->second;
-  }
-  void Add(const std::string& host) {
-    ++of_host_[host];
-    ++total_;
-  }
-  void Remove(const std::string& host) {
-    const auto found = of_host_.find(host);
-    if (--found->second == 0) {
-      of_host_.erase(found);
-    }
-    --total_;
-  }
-
- private:
-  std::unordered_map<std::string, size_t> of_host_;
-  size_t total_ = 0;
-};
 
 }  // namespace
 
@@ -158,6 +127,11 @@ class HttpServer::Impl {
   int port() const { return port_; }
 
  private:
+  struct Held {
+    std::shared_ptr<Connection> connection;
+    server::Budget::Share place;  // of nothing: a spare one
+  };
+
   // What a handler throws ends nothing but its own turn.
   void Run() {
     bool more = true;
@@ -196,11 +170,11 @@ class HttpServer::Impl {
       return;  // closes it
     }
     socket.set_option(tcp::no_delay(true), error);
-    const std::string host = HostOf(endpoint);
-    Peer peer;
-    peer.address = PeerText(endpoint);
-    peer.spare = usual_.total() >= options_.max_connections ||
-                 usual_.of(host) >= options_.max_connections_per_host;
+    const sockaddr_storage address = AddressOf(endpoint);
+    server::Budget::Share place = usual_.NewShare(server::PeerHost(address));
+    const server::BudgetLimits limits{static_cast<int64_t>(options_.max_connections),
+                                      static_cast<int64_t>(options_.max_connections_per_host)};
+    const Peer peer{server::PeerName(address), /*spare=*/place.Grow(1, limits).has_value()};
     TlsContext tls;
     {
       absl::MutexLock lock(&mutex_);
@@ -209,17 +183,11 @@ class HttpServer::Impl {
     const int64_t key = next_key_++;
     if (peer.spare) {
       MakeSpareRoom(key);
-    } else {
-      usual_.Add(host);
     }
-    auto on_closed = [this, key, host, spare = peer.spare] {
-      Forget(key, spare ? nullptr : &host);
-    };
-    const auto executor = socket.get_executor();
     auto connection = std::make_shared<Connection>(
-        executor, MakeByteStream(std::move(socket), std::move(tls), read_buffer_), std::move(peer),
-        options_.limits, handler_, std::move(on_closed));
-    connections_.emplace(key, connection);
+        std::make_unique<ByteStream>(std::move(socket), std::move(tls), read_buffer_), peer,
+        options_.limits, handler_, [this, key] { Forget(key); });
+    connections_.emplace(key, Held{connection, std::move(place)});
     connection->Start();
   }
 
@@ -229,19 +197,15 @@ class HttpServer::Impl {
       const auto oldest = connections_.find(spare_.front());
       spare_.pop_front();
       if (oldest != connections_.end()) {
-        const std::shared_ptr<Connection> connection = oldest->second;
+        const std::shared_ptr<Connection> connection = oldest->second.connection;
         connection->Close();
       }
     }
     spare_.push_back(key);
   }
 
-  // `host`: of a connection that was no spare one.
-  void Forget(int64_t key, const std::string* host) {
+  void Forget(int64_t key) {
     connections_.erase(key);
-    if (host != nullptr) {
-      usual_.Remove(*host);
-    }
     if (retiring_ && connections_.empty()) {
       absl::MutexLock lock(&mutex_);
       all_gone_ = true;
@@ -272,8 +236,8 @@ class HttpServer::Impl {
   std::vector<std::shared_ptr<Connection>> Connections() const {
     std::vector<std::shared_ptr<Connection>> connections;
     connections.reserve(connections_.size());
-    for (const auto& [key, connection] : connections_) {
-      connections.push_back(connection);
+    for (const auto& [key, held] : connections_) {
+      connections.push_back(held.connection);
     }
     return connections;
   }
@@ -313,9 +277,9 @@ class HttpServer::Impl {
   Handler handler_;
   std::function<void()> on_tick_;
   // Of the thread.
-  std::unordered_map<int64_t, std::shared_ptr<Connection>> connections_;
-  HostCounts usual_;           // the connections that are not spare
-  std::deque<int64_t> spare_;  // keys, the oldest first; some may have closed by themselves
+  std::unordered_map<int64_t, Held> connections_;
+  const server::Budget usual_;  // places of the connections that are not spare
+  std::deque<int64_t> spare_;   // keys, the oldest first; some may have closed by themselves
   int64_t next_key_ = 1;
   bool retiring_ = false;
   bool ending_ = false;  // nobody waits for another tick

@@ -7,9 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include <boost/asio/ip/address_v4.hpp>
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
@@ -29,15 +27,9 @@ std::string HostName(std::string_view host) {
 }
 
 bool IsNameOfThisMachine(const std::string& name) {
-  if (name == "localhost" || name == "[::1]") {
-    return true;
-  }
-  const std::vector<std::string> parts = absl::StrSplit(name, '.');
-  return parts.size() == 4 && parts[0] == "127" &&
-         std::all_of(parts.begin(), parts.end(), [](const std::string& part) {
-           int value = -1;
-           return absl::SimpleAtoi(part, &value) && value >= 0 && value <= 255;
-         });
+  boost::system::error_code error;
+  return name == "localhost" || name == "[::1]" ||
+         boost::asio::ip::make_address_v4(name, error).is_loopback();
 }
 
 bool Changes(std::string_view method) {

@@ -30,24 +30,20 @@ class RequestParser::Impl final : public http::basic_parser<true> {
   }
 
   size_t Take(std::string_view bytes) {
-    size_t taken = 0;
-    while (error_status_ == 0 && !is_done() && taken < bytes.size()) {
-      const bool in_head = !is_header_done();
-      error_code error;
-      taken += put(boost::asio::const_buffer(bytes.data() + taken, bytes.size() - taken), error);
-      if (error == http::error::need_more) {
-        if (!in_head && bytes.size() - taken > kMaxUnparsedBytes) {
-          error_status_ = 400;
-        }
-        break;
-      }
-      if (error) {
-        error_status_ = StatusOf(error);
-      }
-      if (in_head && is_header_done()) {
-        CheckTransferCoding();
-        break;
-      }
+    if (error_status_ != 0 || is_done() || bytes.empty()) {
+      return 0;
+    }
+    const bool in_head = !is_header_done();
+    eager(!in_head);
+    error_code error;
+    const size_t taken = put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
+    if (error == http::error::need_more) {
+      const bool is_endless = !in_head && bytes.size() - taken > kMaxUnparsedBytes;
+      error_status_ = is_endless ? 400 : 0;
+    } else if (error) {
+      error_status_ = StatusOf(error);
+    } else if (in_head) {
+      CheckTransferCoding();
     }
     return taken;
   }
@@ -95,9 +91,9 @@ class RequestParser::Impl final : public http::basic_parser<true> {
         codings.empty() ||
         (codings.size() == 1 &&
          boost::beast::iequals(BeastView(codings[0].data(), codings[0].size()), "chunked"));
-    if (error_status_ == 0 && !is_known) {
+    if (!is_known) {
       error_status_ = 501;
-    } else if (error_status_ == 0 && !codings.empty() && head_.http10) {
+    } else if (!codings.empty() && head_.http10) {
       error_status_ = 400;  // HTTP/1.0 has no codings
     }
   }
