@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -307,9 +308,12 @@ class JobManagerFixture : public ::testing::Test {
     EXPECT_EQ(job.state, JobState::kFailed);
     return job.error.has_value() ? GetReason(DecodeError(*job.error)) : "";
   }
-  // That a verification has begun is stored a moment later.
+  // That a verification has begun is stored a moment later. A job that never verifies fails the test.
   void WaitUntilVerifying(const std::string& id) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (Job(id).state != JobState::kVerifying) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline)
+          << id << " is " << JobStateName(Job(id).state);
       std::this_thread::yield();
     }
   }
