@@ -6,6 +6,7 @@
 
 #include "core/training/contract/learner.h"
 #include "mercer/v1/server_service.pb.h"
+#include "server/api/request_planner.h"
 #include "server/jobs/job_manager.h"
 #include "server/prediction/model_jobs.h"
 #include "server/uploads/dataset_context.h"
@@ -17,6 +18,7 @@ namespace mercer::server {
 // The parts that the API is built on; all outlive it.
 struct ApiContext : DatasetContext {
   JobManager* jobs = nullptr;
+  const RequestPlanner* planner = nullptr;
   ProgressHub* hub = nullptr;
   JobFeed* feed = nullptr;
   const ModelJobContext* model_jobs = nullptr;

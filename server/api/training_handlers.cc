@@ -97,15 +97,6 @@ absl::StatusOr<std::vector<JobKind>> ReadJobKinds(
   return result;
 }
 
-const LearnerEntry* TrainingHandlers::FindLearner(std::string_view name) const {
-  for (const LearnerEntry* entry : context_.learners) {
-    if (entry->name == name) {
-      return entry;
-    }
-  }
-  return nullptr;
-}
-
 std::string TrainingHandlers::LessMemoryAdvice(const v1::TrainRequest& request) const {
   std::vector<std::string> ways;
   for (const LearnerEntry* entry : context_.learners) {
@@ -131,22 +122,19 @@ absl::Status TrainingHandlers::WithAdvice(const absl::Status& status,
 
 absl::StatusOr<JobSubmission> TrainingHandlers::MakeSubmission(
     const v1::TrainRequest& request) const {
-  const auto check = [this](const v1::TrainRequest& asked) {
-    const auto find = [this](std::string_view name) { return FindLearner(name); };
-    return ReadTrainRequest(asked, find, context_.limits.default_threads, context_.learners)
-        .status();
-  };
   const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
   v1::TrainRequest asked = request;
   asked.clear_decisions();
-  absl::Status valid = check(asked);
-  if (!valid.ok() && asked.target_kind() == v1::TARGET_KIND_UNSPECIFIED) {
+  absl::StatusOr<JobPlan> plan = context_.planner->Translate(asked, context_.learners);
+  if (!plan.ok() && asked.target_kind() == v1::TARGET_KIND_UNSPECIFIED) {
     // An option that is for numbers alone says what the target is.
     asked.set_target_kind(v1::TARGET_KIND_REGRESSION);
-    valid = check(asked).ok() ? absl::OkStatus() : valid;
+    absl::StatusOr<JobPlan> of_numbers = context_.planner->Translate(asked, context_.learners);
+    plan = of_numbers.ok() ? std::move(of_numbers) : std::move(plan);
   }
-  MERCER_RETURN_IF_ERROR(valid);
+  MERCER_RETURN_IF_ERROR(plan.status());
   JobSubmission submission;
+  submission.plan = std::make_shared<const JobPlan>(*std::move(plan));
   submission.request = EncodeTrainRequest(asked);
   if (submission.request.size() > kMaxStoredRequestBytes) {
     return WithReason(absl::ResourceExhaustedError(absl::StrCat(
@@ -301,7 +289,7 @@ absl::StatusOr<v1::EstimateCostResponse> TrainingHandlers::EstimateCost(
   if (!submission.ok()) {
     return InTraining(submission.status());
   }
-  const absl::StatusOr<JobCost> cost = context_.jobs->Estimate(submission->request, cancellation);
+  const absl::StatusOr<JobCost> cost = context_.jobs->Estimate(*submission, cancellation);
   if (!cost.ok()) {
     return InTraining(AboutDataset(WithRequestPaths(cost.status(), training.learner()), training));
   }

@@ -48,7 +48,6 @@ class TrainingHandlers {
   absl::StatusOr<v1::Job> ReadJob(const std::string& id) const;
   // Errors: kNotFound, kInvalidArgument: the job's request sets aside labels for what it makes.
   absl::Status CheckLabelsOf(const std::string& id, const v1::Job& job) const;
-  const LearnerEntry* FindLearner(std::string_view name) const;
   // Names the learners that may fit where another is too large.
   std::string LessMemoryAdvice(const v1::TrainRequest& request) const;
   // A refusal for the memory of a training, with that advice; other errors as they are.

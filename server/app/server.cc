@@ -356,6 +356,7 @@ class Server::Impl {
     context_.storage = storage_.get();
     context_.blobs = blobs_.get();
     context_.jobs = jobs_.get();
+    context_.planner = planner_.get();
     context_.hub = hub_.get();
     context_.feed = feed_.get();
     context_.learners = AllLearners();

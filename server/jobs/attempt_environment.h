@@ -8,6 +8,7 @@
 #include "server/jobs/data/job_scratch.h"
 #include "server/jobs/executor.h"
 #include "server/jobs/job_manager.h"
+#include "server/jobs/kept_plans.h"
 
 namespace mercer::server {
 
@@ -20,6 +21,7 @@ struct AttemptEnvironment {
   std::unique_ptr<JobScratch> scratch = nullptr;
   // Of files, beside the threads that train.
   std::unique_ptr<Executor> writers = nullptr;
+  std::unique_ptr<KeptPlans> plans = nullptr;  // of jobs that wait
 };
 
 }  // namespace mercer::server

@@ -61,11 +61,17 @@ absl::StatusOr<CompleteRequest> MakeComplete(const AttemptEnvironment& environme
                                              const RunContext& context) {
   MERCER_RETURN_IF_ERROR(ValidatePlan(environment.dependencies.find_learner, plan).status());
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape, OpenShape(environment, plan));
-  const JobPlanner& planner = *environment.dependencies.planner;
-  CompleteRequest complete;
-  MERCER_ASSIGN_OR_RETURN(complete.request, planner.Complete(request, *shape, context));
-  MERCER_ASSIGN_OR_RETURN(complete.plan, planner.Plan(complete.request));
-  return complete;
+  return environment.dependencies.planner->Complete(request, plan, *shape, context);
+}
+
+absl::StatusOr<const JobPlan*> PlanOf(const AttemptEnvironment& environment,
+                                      const JobSubmission& submission,
+                                      std::optional<JobPlan>& asked) {
+  if (submission.plan != nullptr) {
+    return submission.plan.get();
+  }
+  MERCER_ASSIGN_OR_RETURN(asked, environment.dependencies.planner->Plan(submission.request));
+  return &*asked;
 }
 
 absl::Status CheckJobData(const AttemptEnvironment& environment, const JobPlan& plan,
@@ -111,7 +117,7 @@ absl::StatusOr<absl::Duration> EstimateJobTime(const AttemptEnvironment& environ
 absl::StatusOr<NewJob> AdmitTraining(const AttemptEnvironment& environment,
                                      const JobSubmission& submission, const JobPlan& plan,
                                      const RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(const CompleteRequest complete,
+  MERCER_ASSIGN_OR_RETURN(CompleteRequest complete,
                           MakeComplete(environment, submission.request, plan, context));
   MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate,
                           EstimateJob(environment, complete.plan, context));
@@ -127,6 +133,7 @@ absl::StatusOr<NewJob> AdmitTraining(const AttemptEnvironment& environment,
   job.model_name =
       submission.model_name.empty() ? absl::StrCat("model-", job.id) : submission.model_name;
   job.memory_bytes = estimate.memory_bytes;
+  environment.plans->Keep(job.id, std::move(complete));  // before a worker may claim it
   return job;
 }
 
@@ -144,10 +151,11 @@ absl::StatusOr<NewJob> AdmitOther(const AttemptEnvironment& environment, JobAdmi
 }
 
 absl::StatusOr<JobCost> EstimateCost(const AttemptEnvironment& environment, MachineRates& rates,
-                                     std::string_view request, const RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(const JobPlan asked, environment.dependencies.planner->Plan(request));
+                                     const JobSubmission& submission, const RunContext& context) {
+  std::optional<JobPlan> kept;
+  MERCER_ASSIGN_OR_RETURN(const JobPlan* asked, PlanOf(environment, submission, kept));
   MERCER_ASSIGN_OR_RETURN(CompleteRequest complete,
-                          MakeComplete(environment, request, asked, context));
+                          MakeComplete(environment, submission.request, *asked, context));
   const JobPlan& plan = complete.plan;
   MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate, EstimateJob(environment, plan, context));
   MERCER_RETURN_IF_ERROR(CheckJobData(environment, plan, context));
@@ -195,7 +203,12 @@ absl::StatusOr<CreatedJob> SubmitJob(const AttemptEnvironment& environment,
   job.now = environment.dependencies.clock->Now();
   job.event = QueuedEvent(submission.trace_id);
   job.check = submission.check;
-  return jobs.CreateJob(std::move(job));
+  const std::string id = job.id;
+  absl::StatusOr<CreatedJob> created = jobs.CreateJob(std::move(job));
+  if (!created.ok() || !created->created) {
+    environment.plans->Take(id, "");
+  }
+  return created;
 }
 
 std::string MakeJobId() {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,11 +21,6 @@ namespace mercer::server {
 absl::StatusOr<const LearnerEntry*> ValidatePlan(const LearnerLookup& find_learner,
                                                  const JobPlan& plan);
 
-// A request with its defaults written out, as it is stored.
-struct CompleteRequest {
-  std::string request;
-  JobPlan plan;  // of that request
-};
 // `plan` is that of `request`. Errors: those of ValidatePlan, of the data and of JobPlanner.
 absl::StatusOr<CompleteRequest> MakeComplete(const AttemptEnvironment& environment,
                                              std::string_view request, const JobPlan& plan,
@@ -46,17 +42,22 @@ absl::StatusOr<absl::Duration> EstimateJobTime(const AttemptEnvironment& environ
                                                const RunningConditions& conditions,
                                                const RunContext& context);
 
-// The row of a training; `plan` is that of its request. Errors: those of Submit.
+// The row of a training, whose plan is kept for its worker; `plan` is that of its request. Errors: those of Submit.
 absl::StatusOr<NewJob> AdmitTraining(const AttemptEnvironment& environment,
                                      const JobSubmission& submission, const JobPlan& plan,
                                      const RunContext& context);
+
+// What the request of the submission means, for as long as `asked` and the submission live. Errors: those of JobPlanner::Plan.
+absl::StatusOr<const JobPlan*> PlanOf(const AttemptEnvironment& environment,
+                                      const JobSubmission& submission,
+                                      std::optional<JobPlan>& asked);
 
 // That of a job of another kind. Errors: those of SubmitOther.
 absl::StatusOr<NewJob> AdmitOther(const AttemptEnvironment& environment, JobAdmitter admit);
 
 // What a training would cost. Errors: those of Submit that are about the request and its data.
 absl::StatusOr<JobCost> EstimateCost(const AttemptEnvironment& environment, MachineRates& rates,
-                                     std::string_view request, const RunContext& context);
+                                     const JobSubmission& submission, const RunContext& context);
 
 // The earlier job of this submission, or a new one of what `admit` answers, once the server takes jobs: `draining` says whether
 // it does not. Fills in what is the same for all kinds. Errors: those of JobManager::Submit.

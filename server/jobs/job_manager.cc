@@ -35,6 +35,8 @@
 namespace mercer::server {
 namespace {
 
+// Requests whose plans are kept.
+constexpr int64_t kKeptPlanBytes = int64_t{16} << 20;
 constexpr absl::Duration kHousekeepingPeriod = absl::Milliseconds(100);
 // After a claim that the storage refused.
 constexpr absl::Duration kClaimPause = absl::Seconds(1);
@@ -58,6 +60,7 @@ class JobManager::Impl {
         environment_.options.scratch_folder, environment_.options.least_scratch_bytes,
         environment_.options.memory_budget_bytes, environment_.dependencies.disk);
     environment_.writers = std::make_unique<ThreadPool>(environment_.options.num_workers);
+    environment_.plans = std::make_unique<KeptPlans>(kKeptPlanBytes);
   }
   ~Impl() { Stop(&JobAttempt::Abandon); }
 
@@ -83,7 +86,6 @@ class JobManager::Impl {
       ABSL_LOCKS_EXCLUDED(claim_mutex_);
   const AttemptEnvironment& environment() const { return environment_; }
   DatasetCache& datasets() { return datasets_; }
-  const JobPlanner& planner() const { return *environment_.dependencies.planner; }
   // The last one, if it is beyond those of the options, takes no trainings.
   int num_workers() const {
     return environment_.options.num_workers +
@@ -437,11 +439,12 @@ absl::StatusOr<CreatedJob> JobManager::Submit(const JobSubmission& submission,
                                               const CancellationToken& cancellation) {
   const AttemptEnvironment& environment = impl_->environment();
   // A request that is wrong in itself is refused also when it repeats one.
-  MERCER_ASSIGN_OR_RETURN(const JobPlan plan, impl_->planner().Plan(submission.request));
-  MERCER_RETURN_IF_ERROR(ValidatePlan(environment.dependencies.find_learner, plan).status());
+  std::optional<JobPlan> asked;
+  MERCER_ASSIGN_OR_RETURN(const JobPlan* plan, PlanOf(environment, submission, asked));
+  MERCER_RETURN_IF_ERROR(ValidatePlan(environment.dependencies.find_learner, *plan).status());
   const RunContext context(cancellation, 1, nullptr);
   return impl_->Submit(submission,
-                       [&] { return AdmitTraining(environment, submission, plan, context); });
+                       [&] { return AdmitTraining(environment, submission, *plan, context); });
 }
 
 absl::StatusOr<CreatedJob> JobManager::SubmitOther(const JobSubmission& submission,
@@ -457,9 +460,9 @@ absl::StatusOr<JobRecord> JobManager::Stop(const std::string& job_id, const Owne
   return impl_->StopJob(job_id, check);
 }
 
-absl::StatusOr<JobCost> JobManager::Estimate(std::string_view request,
+absl::StatusOr<JobCost> JobManager::Estimate(const JobSubmission& submission,
                                              const CancellationToken& cancellation) {
-  return EstimateCost(impl_->environment(), impl_->rates(), request,
+  return EstimateCost(impl_->environment(), impl_->rates(), submission,
                       RunContext(cancellation, 1, nullptr));
 }
 

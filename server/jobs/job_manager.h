@@ -91,6 +91,8 @@ struct JobLimits {
 struct JobSubmission {
   JobKind kind = JobKind::kTraining;
   std::string request;  // trainings: what JobPlanner::Plan reads; equal content must be equal bytes
+  // Trainings: what the request means, of whoever has translated it; null: the planner is asked.
+  std::shared_ptr<const JobPlan> plan = nullptr;
   std::string request_id;  // may be empty
   std::string model_name;  // trainings alone; empty: "model-" and the job's id
   std::string caller;      // who owns it, and whose quota and turn it takes; may be empty
@@ -162,9 +164,9 @@ class JobManager {
   // request survives the process. Errors: as Cancel.
   absl::StatusOr<JobRecord> Stop(const std::string& job_id, const OwnerCheck& check = nullptr);
 
-  // Makes no job; also while draining. The first call measures the machine, for about 80 ms. Errors: those of
-  // Submit that are about the request and its data.
-  absl::StatusOr<JobCost> Estimate(std::string_view request,
+  // Of the submission's request. Makes no job; also while draining. The first call measures the machine, for about 80 ms.
+  // Errors: those of Submit that are about the request and its data.
+  absl::StatusOr<JobCost> Estimate(const JobSubmission& submission,
                                    const CancellationToken& cancellation = CancellationToken());
 
   // The data set with its rows mapped, verified by this call; shared by all that use it. Errors: kNotFound, kDataLoss,

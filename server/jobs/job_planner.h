@@ -26,6 +26,12 @@ struct JobPlan {
   int num_threads = 1;                   // of one job's parallel loops
 };
 
+// A request with every default that depends on the data written out, as it is stored, and what it means.
+struct CompleteRequest {
+  std::string request;
+  JobPlan plan;
+};
+
 // What a model's version row is made from, besides the model.
 struct VersionContext {
   const JobRecord* job = nullptr;
@@ -42,12 +48,13 @@ class JobPlanner {
   // Errors: kInvalidArgument with field violations (a new request), kDataLoss (a stored one that is
   // damaged).
   virtual absl::StatusOr<JobPlan> Plan(std::string_view request) const = 0;
-  // The same request with every default that depends on the data written out, so that what is stored
-  // keeps its meaning when a later version of the server has other defaults. `dataset` has the shape
-  // of the rows of its plan, but not their values. Complete requests stay as they are. Errors: those
-  // of Plan; kCancelled.
-  virtual absl::StatusOr<std::string> Complete(std::string_view request, const Dataset& dataset,
-                                               const RunContext& context) const = 0;
+  // Decides what the request leaves open, so that what is stored keeps its meaning when a later
+  // version of the server has other defaults. `plan` is that of `request`; the answer's is the one that
+  // Plan would answer for its request. `dataset` has the shape of the rows of the plan, but not their
+  // values. Complete requests stay as they are. Errors: those of Plan; kCancelled.
+  virtual absl::StatusOr<CompleteRequest> Complete(std::string_view request, const JobPlan& plan,
+                                                   const Dataset& dataset,
+                                                   const RunContext& context) const = 0;
   // The bytes for VersionRecord::summary: what lists show of the model, and its lineage.
   virtual std::string SummarizeModel(const VersionContext& context, const Model& model) const = 0;
 };

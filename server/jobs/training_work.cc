@@ -64,7 +64,13 @@ absl::StatusOr<WorkOutcome> TrainingWork::Run() {
 
 absl::StatusOr<TrainingWork::Prepared> TrainingWork::Prepare() {
   Prepared prepared;
-  MERCER_ASSIGN_OR_RETURN(prepared.plan, dependencies_.planner->Plan(frame_.job().request));
+  const JobRecord& job = frame_.job();
+  std::optional<JobPlan> kept = frame_.environment().plans->Take(job.id, job.request);
+  if (kept.has_value()) {
+    prepared.plan = *std::move(kept);
+  } else {
+    MERCER_ASSIGN_OR_RETURN(prepared.plan, dependencies_.planner->Plan(job.request));
+  }
   prepared.entry = dependencies_.find_learner(prepared.plan.recipe.learner);
   if (prepared.entry == nullptr) {
     return absl::FailedPreconditionError(absl::StrCat("this version of the server has no learner '",

@@ -31,6 +31,37 @@ constexpr size_t kMaxLabels = 64;
 constexpr size_t kMaxTextBytes = 200;
 constexpr size_t kMaxRequestIdBytes = 36;
 
+void ReadKernels(const v1::TrainRequest& request, const LearnerEntry& entry, TrainingRecipe& recipe,
+                 FieldViolations& violations) {
+  const v1::Learner& learner = request.learner();
+  const FieldDescriptor* const chosen = ChosenField(learner);
+  const Message& options = learner.GetReflection()->GetMessage(learner, chosen);
+  const FieldDescriptor* kernels = options.GetDescriptor()->FindFieldByName("kernels");
+  if (kernels == nullptr) {
+    return;
+  }
+  recipe.kernels.clear();
+  const google::protobuf::Reflection& reflection = *options.GetReflection();
+  for (int i = 0; i < reflection.FieldSize(options, kernels); ++i) {
+    const auto& grid =
+        static_cast<const v1::KernelGrid&>(reflection.GetRepeatedMessage(options, kernels, i));
+    recipe.kernels.push_back(ReadKernelGrid(
+        grid, absl::StrCat("learner.", chosen->name(), ".kernels[", i, "]"), violations));
+  }
+  if (recipe.kernels.empty() && entry.uses_kernels) {
+    // RequestPlanner::Complete names the kernels of new requests. Those that were stored before it
+    // did meant this one, and their models are verified with it.
+    KernelGrid& one = recipe.kernels.emplace_back();
+    one.rule = BandwidthRule::kMedianMultiples;
+    one.bandwidths = {1.0};
+  }
+}
+
+TargetScaling ReadTargetScaling(const v1::TrainRequest& request) {
+  return request.target_scaling() == v1::TARGET_SCALING_STANDARDIZE ? TargetScaling::kStandardize
+                                                                    : TargetScaling::kNone;
+}
+
 void ReadLearner(const v1::TrainRequest& request, const LearnerLookup& find_learner,
                  absl::Span<const LearnerEntry* const> learners, TrainingRecipe& recipe,
                  FieldViolations& violations) {
@@ -52,24 +83,7 @@ void ReadLearner(const v1::TrainRequest& request, const LearnerLookup& find_lear
   const Message& options = learner.GetReflection()->GetMessage(learner, field);
   recipe.options = learner.has_other() ? ReadOptionTexts(learner.other(), *entry, violations)
                                        : ReadOptions(options);
-  const FieldDescriptor* kernels = options.GetDescriptor()->FindFieldByName("kernels");
-  if (kernels == nullptr) {
-    return;
-  }
-  const google::protobuf::Reflection& reflection = *options.GetReflection();
-  for (int i = 0; i < reflection.FieldSize(options, kernels); ++i) {
-    const auto& grid =
-        static_cast<const v1::KernelGrid&>(reflection.GetRepeatedMessage(options, kernels, i));
-    recipe.kernels.push_back(
-        ReadKernelGrid(grid, absl::StrCat(path, ".kernels[", i, "]"), violations));
-  }
-  if (recipe.kernels.empty() && entry->uses_kernels) {
-    // RequestPlanner::Complete names the kernels of new requests. Those that were stored before it
-    // did meant this one, and their models are verified with it.
-    KernelGrid& one = recipe.kernels.emplace_back();
-    one.rule = BandwidthRule::kMedianMultiples;
-    one.bandwidths = {1.0};
-  }
+  ReadKernels(request, *entry, recipe, violations);
 }
 
 void ReadPreprocessing(const v1::PreprocessingOptions& message, PreprocessingOptions& options) {
@@ -365,6 +379,14 @@ void WriteDecisions(const CompletedRecipe& completed, v1::TrainRequest& request)
   }
 }
 
+absl::Status ReadDecisions(const v1::TrainRequest& request, const LearnerEntry& entry,
+                           TrainingRecipe& recipe) {
+  FieldViolations violations;
+  recipe.target_scaling = ReadTargetScaling(request);
+  ReadKernels(request, entry, recipe, violations);
+  return violations.ToStatus();
+}
+
 v1::Warning WriteWarning(const TrainingWarning& warning) {
   static_assert(v1::WARNING_CODE_EXACT_IS_CHEAPER ==
                 static_cast<int>(WarningCode::kExactIsCheaper) + 1);
@@ -408,9 +430,7 @@ absl::StatusOr<JobPlan> ReadTrainRequest(const v1::TrainRequest& request,
   if (request.coding() != v1::CODING_CHOICE_UNSPECIFIED) {
     recipe.coding = ToCoreEnum<CodingChoice>(request.coding(), v1::CodingChoice_IsValid);
   }
-  recipe.target_scaling = request.target_scaling() == v1::TARGET_SCALING_STANDARDIZE
-                              ? TargetScaling::kStandardize
-                              : TargetScaling::kNone;
+  recipe.target_scaling = ReadTargetScaling(request);
   ReadPreprocessing(request.preprocessing(), recipe.preprocessing);
   ReadValidation(request, recipe.validation, violations);
   ReadPath(request, recipe.path);

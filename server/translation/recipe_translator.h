@@ -18,6 +18,10 @@ namespace mercer::server {
 // Writes what was decided into the request that left it open, and the scaling of numeric targets. Stored requests of earlier versions,
 // which did not know that field, mean none.
 void WriteDecisions(const CompletedRecipe& completed, v1::TrainRequest& request);
+// What the request says by then that its recipe, which CompleteRecipe has answered, does not say yet: the scaling of targets and the
+// kernels. Errors: those of ReadTrainRequest.
+absl::Status ReadDecisions(const v1::TrainRequest& request, const LearnerEntry& entry,
+                           TrainingRecipe& recipe);
 v1::Warning WriteWarning(const TrainingWarning& warning);
 
 // What a client sent, in stored bytes: equal content gives equal bytes. The request_id is left out.

@@ -308,6 +308,7 @@ class ApiTest : public testing::Test {
       EXPECT_TRUE(jobs_->StartWorkers().ok());
     }
     context_.jobs = jobs_.get();
+    context_.planner = planner_.get();
     model_jobs_.jobs = jobs_.get();
   }
 };

@@ -38,16 +38,15 @@ TEST_F(JobFailuresTest, LackOfMemoryBeforeTheTrainingFailsTheJobAlone) {
   options_.num_workers = 1;
   StartManager();
   control_.Allow(0);
-  const std::string before = Submit(Steps(2));
-  control_.WaitUntilAsked(1);
   const std::string unlucky = Submit(Steps(2));
+  control_.WaitUntilAsked(1);
   const std::string after = Submit(Steps(2));
-  planner_.plans_without_memory = 1;  // the next plan is that of the attempt
+  planner_.plans_without_memory = 1;  // of the attempt after the restart
+  CrashAndRestart();
   control_.AllowAll();
   manager_->WaitUntilIdle();
-  EXPECT_EQ(Job(before).state, JobState::kSucceeded);
   EXPECT_EQ(ErrorReason(unlucky), "OUT_OF_MEMORY");
-  EXPECT_THAT(Reasons(unlucky), ElementsAre(AttemptReason::kFailed));
+  EXPECT_THAT(Reasons(unlucky), ElementsAre(AttemptReason::kWorkerLost, AttemptReason::kFailed));
   EXPECT_EQ(Job(after).state, JobState::kSucceeded);
 }
 
@@ -164,7 +163,7 @@ TEST_F(JobFailuresTest, TriesBecomeRare) {
 TEST_F(JobFailuresTest, WorkerAndMemoryAreFreeWhileAnEndWaits) {
   options_.num_workers = 1;
   StartManager();
-  const int64_t bytes = manager_->Estimate("3 data")->memory_bytes;
+  const int64_t bytes = manager_->Estimate(Steps(3))->memory_bytes;
   CloseAll();
   OpenStores();
   options_.memory_budget_bytes = bytes;
@@ -265,7 +264,7 @@ TEST_F(JobFailuresTest, QueuedJobThatALoweredBudgetExcludesFailsAndTheRestRuns) 
   const std::string large = Submit(Steps(2));
   control_.memory_bytes = 1000;
   const std::string small = Submit(Steps(2));
-  const int64_t budget = 2 * manager_->Estimate("2 data")->memory_bytes;
+  const int64_t budget = 2 * manager_->Estimate(Steps(2))->memory_bytes;
   manager_->Drain();
   CloseAll();
   OpenStores();

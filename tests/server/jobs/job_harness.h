@@ -51,7 +51,10 @@ class TextPlanner final : public JobPlanner {
   mutable std::atomic<int> plans_without_memory{0};
   mutable std::atomic<int> summaries_without_memory{0};
 
+  mutable std::atomic<int> plans{0};  // so many calls of Plan there were
+
   absl::StatusOr<JobPlan> Plan(std::string_view request) const override {
+    ++plans;
     RunOutOfMemory(plans_without_memory);
     const std::vector<std::string> words = absl::StrSplit(std::string(request), ' ');
     JobPlan plan;
@@ -65,9 +68,9 @@ class TextPlanner final : public JobPlanner {
     plan.dataset_ids = {words[1]};
     return plan;
   }
-  absl::StatusOr<std::string> Complete(std::string_view request, const Dataset&,
-                                       const RunContext&) const override {
-    return std::string(request);
+  absl::StatusOr<CompleteRequest> Complete(std::string_view request, const JobPlan& plan,
+                                           const Dataset&, const RunContext&) const override {
+    return CompleteRequest{std::string(request), plan};
   }
   std::string SummarizeModel(const VersionContext& context, const Model& model) const override {
     RunOutOfMemory(summaries_without_memory);

@@ -165,7 +165,7 @@ TEST_F(JobManagerTest, JobThatNeverFitsIsRefusedWithItsEstimate) {
   const absl::Status refused = manager_->Submit(Steps(3)).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(GetReason(refused), "JOB_TOO_LARGE");
-  const auto estimate = manager_->Estimate("3 data");
+  const auto estimate = manager_->Estimate(Steps(3));
   ASSERT_TRUE(estimate.ok()) << estimate.status();
   EXPECT_GE(estimate->memory_bytes, 1000);
   EXPECT_EQ(estimate->memory_budget_bytes, 500);
@@ -178,7 +178,7 @@ TEST_F(JobManagerTest, JobThatNeverFitsIsRefusedWithItsEstimate) {
 TEST_F(JobManagerTest, JobThatFitsLaterWaits) {
   options_.num_workers = 2;
   StartManager();
-  const int64_t bytes = manager_->Estimate("5 data")->memory_bytes;
+  const int64_t bytes = manager_->Estimate(Steps(5))->memory_bytes;
   CloseAll();
   OpenStores();
   options_.memory_budget_bytes = bytes + bytes / 2;

@@ -67,7 +67,7 @@ class VerificationMemoryTest : public JobManagerFixture {
     witness_ = *LoadWitness((*witness_file)->contents());
     stored_ = {"2 data", {storage_->datasets().GetDataset("data")->blob}, &model_, &witness_};
     control_.memory_bytes = kLarge;
-    options_.memory_budget_bytes = manager_->Estimate("2 data")->memory_bytes;
+    options_.memory_budget_bytes = manager_->Estimate(Steps(2))->memory_bytes;
     control_.memory_bytes = kSmall;
     manager_->Drain();
     CloseAll();

@@ -1,0 +1,45 @@
+// What the requests of queued jobs mean, for the workers of the process that has accepted them: a job of before its start, or of
+// another server, is translated by its worker.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+#include "server/jobs/job_planner.h"
+
+namespace mercer::server {
+
+// Thread-safe. Keeps the newest plans of requests of so many bytes together.
+class KeptPlans {
+ public:
+  explicit KeptPlans(int64_t most_bytes) : most_bytes_(most_bytes) {}
+
+  void Keep(const std::string& job_id, CompleteRequest complete) ABSL_LOCKS_EXCLUDED(mutex_);
+  // That of the job as it is stored, which nobody finds here again.
+  std::optional<JobPlan> Take(const std::string& job_id, const std::string& request)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  int64_t bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Kept {
+    std::string job_id;
+    CompleteRequest complete;
+  };
+
+  void Erase(std::list<Kept>::iterator kept) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int64_t most_bytes_;
+  mutable absl::Mutex mutex_;
+  std::list<Kept> plans_ ABSL_GUARDED_BY(mutex_);  // oldest first
+  std::map<std::string, std::list<Kept>::iterator> by_job_ ABSL_GUARDED_BY(mutex_);
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace mercer::server
