@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
-#include <spdlog/logger.h>
 
 #include "core/base/process/background.h"
 #include "core/base/process/crash_note.h"
@@ -19,14 +18,14 @@
 #include "core/base/status/status_macros.h"
 #include "core/training/run/machine_rates.h"
 #include "server/jobs/given_up_jobs.h"
+#include "server/jobs/housekeeper.h"
 #include "server/jobs/job_admission.h"
 #include "server/jobs/job_attempt.h"
+#include "server/jobs/job_ender.h"
 #include "server/jobs/memory_shares.h"
 #include "server/jobs/model_verification.h"
 #include "server/jobs/queue_signal.h"
-#include "server/jobs/record/end_requests.h"
 #include "server/jobs/record/job_errors.h"
-#include "server/jobs/record/job_log.h"
 #include "server/jobs/record/steady_sleep.h"
 #include "server/jobs/running_jobs.h"
 #include "server/jobs/upkeep/blob_collector.h"
@@ -68,8 +67,6 @@ class JobManager::Impl {
   absl::Status StartWorkers();
   absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission,
                                     absl::FunctionRef<absl::StatusOr<NewJob>()> admit);
-  absl::StatusOr<JobRecord> Cancel(const std::string& job_id, const OwnerCheck& check);
-  absl::StatusOr<JobRecord> StopJob(const std::string& job_id, const OwnerCheck& check);
   MachineRates& rates() { return rates_; }
   void Drain() { Stop(&JobAttempt::Drain); }
   void SetLimits(const JobLimits& limits) {
@@ -78,7 +75,7 @@ class JobManager::Impl {
     environment_.options.max_running_jobs_per_caller = limits.max_running_jobs_per_caller;
     signal_.Tell();  // a caller may have been passed over
   }
-  void RunHousekeeping();
+  void RunHousekeeping() { housekeeper_.DoRound(); }
   void WaitUntilIdle() { signal_.WaitUntilIdle(); }
   bool draining() const { return signal_.stopped(); }
   absl::StatusOr<std::shared_ptr<const void>> TakeMemory(int64_t bytes,
@@ -86,6 +83,7 @@ class JobManager::Impl {
       ABSL_LOCKS_EXCLUDED(claim_mutex_);
   const AttemptEnvironment& environment() const { return environment_; }
   DatasetCache& datasets() { return datasets_; }
+  JobEnder& ender() { return ender_; }
   // The last one, if it is beyond those of the options, takes no trainings.
   int num_workers() const {
     return environment_.options.num_workers +
@@ -122,7 +120,6 @@ class JobManager::Impl {
   // Empty while no shares are granted.
   std::optional<MemoryShares::Share> AskForShare(int64_t bytes) ABSL_LOCKS_EXCLUDED(claim_mutex_);
   AttemptPointer Begin(const JobRecord& job) ABSL_LOCKS_EXCLUDED(stop_mutex_);
-  void Warn(const JobRecord& job, const char* what, const absl::Status& status) const;
   void KeepHouse();
 
   DatasetCache datasets_;
@@ -141,6 +138,8 @@ class JobManager::Impl {
   GivenUpJobs given_up_{&environment_};
   MemoryShares shares_;  // asked for under claim_mutex_
   QueueSignal signal_;
+  JobEnder ender_{&environment_, &running_, &signal_};
+  Housekeeper housekeeper_{&environment_, &running_, &given_up_, &signal_};
   absl::Mutex stop_mutex_;
   void (JobAttempt::*stop_action_)() ABSL_GUARDED_BY(stop_mutex_) =
       nullptr;        // for attempts that begin after the end was asked for
@@ -181,34 +180,6 @@ absl::StatusOr<CreatedJob> JobManager::Impl::Submit(
                               environment_, submission, [this] { return draining(); }, admit));
   signal_.Tell();
   return created;
-}
-
-absl::StatusOr<JobRecord> JobManager::Impl::Cancel(const std::string& job_id,
-                                                   const OwnerCheck& check) {
-  MERCER_ASSIGN_OR_RETURN(EndedAttempt ended, storage().jobs().CancelJob(
-                                                  MakeCancelRequest(job_id, clock().Now(), check)));
-  signal_.Tell();  // the head of the queue may be another now
-  if (const AttemptPointer attempt = running_.Find(job_id); attempt != nullptr) {
-    attempt->Cancel();
-  }
-  const auto deleted =
-      DeleteReleasedBlobs(storage(), *environment_.dependencies.blobs, ended.released_blobs);
-  if (!deleted.ok()) {
-    Warn(ended.job, "cannot delete the checkpoint", deleted.status());
-  }
-  return std::move(ended.job);
-}
-
-absl::StatusOr<JobRecord> JobManager::Impl::StopJob(const std::string& job_id,
-                                                    const OwnerCheck& check) {
-  MERCER_ASSIGN_OR_RETURN(EndedAttempt stopped,
-                          storage().jobs().StopJob(MakeStopRequest(job_id, clock().Now(), check)));
-  if (const AttemptPointer attempt = running_.Find(job_id);
-      attempt != nullptr && stopped.job.stop_requested) {
-    attempt->Stop();
-  }
-  signal_.Tell();  // the head of the queue may be another now
-  return std::move(stopped.job);
 }
 
 void JobManager::Impl::Work(int worker) {
@@ -358,30 +329,6 @@ AttemptPointer JobManager::Impl::Begin(const JobRecord& job) {
   return attempt;
 }
 
-void JobManager::Impl::Warn(const JobRecord& job, const char* what,
-                            const absl::Status& status) const {
-  if (environment_.dependencies.log != nullptr) {
-    environment_.dependencies.log->warn("{} {}: {}", LogNameOf(job), what, status.ToString());
-  }
-}
-
-void JobManager::Impl::RunHousekeeping() {
-  for (const AttemptPointer& attempt : running_.All()) {
-    // What one of them cannot do now is no reason to leave out the others.
-    RunSafely("housekeeping of an attempt", [&] {
-      attempt->RunHousekeeping();
-      return absl::OkStatus();
-    }).IgnoreError();
-  }
-  const bool tried_again = given_up_.TryAgain();
-  if (running_.ForgetEnded() || tried_again) {
-    signal_.Tell();  // a job is queued again, or its caller has one less
-  }
-  signal_.TellIfReady(clock().Now());
-  // What fails is found again by the next round.
-  DeleteUnusedDatasets(storage(), *environment_.dependencies.blobs).IgnoreError();
-}
-
 void JobManager::Impl::KeepHouse() {
   while (!rest_.For(kHousekeepingPeriod)) {
     RunSafely("housekeeping", [this] {
@@ -453,11 +400,11 @@ absl::StatusOr<CreatedJob> JobManager::SubmitOther(const JobSubmission& submissi
 }
 
 absl::StatusOr<JobRecord> JobManager::Cancel(const std::string& job_id, const OwnerCheck& check) {
-  return impl_->Cancel(job_id, check);
+  return impl_->ender().Cancel(job_id, check);
 }
 
 absl::StatusOr<JobRecord> JobManager::Stop(const std::string& job_id, const OwnerCheck& check) {
-  return impl_->StopJob(job_id, check);
+  return impl_->ender().Stop(job_id, check);
 }
 
 absl::StatusOr<JobCost> JobManager::Estimate(const JobSubmission& submission,
