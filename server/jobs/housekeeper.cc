@@ -14,8 +14,10 @@ void Housekeeper::DoRound() {
       return absl::OkStatus();
     }).IgnoreError();
   }
+  const absl::StatusOr<bool> taken_over =
+      RunSafely("looking at leases", [this] { return leases_.Look(); });
   const bool tried_again = given_up_.TryAgain();
-  if (running_.ForgetEnded() || tried_again) {
+  if (running_.ForgetEnded() || tried_again || taken_over.value_or(true)) {
     signal_.Tell();  // a job is queued again, or its caller has one less
   }
   signal_.TellIfReady(dependencies.clock->Now());

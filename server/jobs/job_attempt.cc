@@ -79,16 +79,20 @@ void JobAttempt::RunHousekeeping() {
   }
   last_renewal_nanoseconds_.store(absl::ToInt64Nanoseconds(now));
   dependencies_.storage->jobs().RenewLease(
-      frame_.lease(), dependencies_.clock->Now() + environment_.options.lease_duration,
+      frame_.lease(), environment_.options.lease_duration,
       [interruption = frame_.interruption()](const absl::StatusOr<RenewedLease>& renewed) {
-        if (absl::IsAborted(renewed.status())) {
-          interruption->Request(Interruption::kAbandon);
-        } else if (renewed.ok() && renewed->state == JobState::kCancelling) {
-          interruption->Request(Interruption::kCancel);
-        } else if (renewed.ok() && renewed->stop_requested) {
-          interruption->RequestStop();
-        }
+        Heed(*interruption, renewed);
       });
+}
+
+void JobAttempt::Heed(AttemptInterruption& interruption, const absl::StatusOr<RenewedLease>& row) {
+  if (absl::IsAborted(row.status())) {
+    interruption.Request(Interruption::kAbandon);
+  } else if (row.ok() && row->state == JobState::kCancelling) {
+    interruption.Request(Interruption::kCancel);
+  } else if (row.ok() && row->stop_requested) {
+    interruption.RequestStop();
+  }
 }
 
 absl::StatusOr<AttemptEnd> JobAttempt::MakeErrorEnd(const absl::Status& status) const {

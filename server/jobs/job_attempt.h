@@ -40,15 +40,19 @@ class JobAttempt final {
   void Drain() { Interrupt(Interruption::kDrain); }
   // Ends without writing anything more.
   void Abandon() { Interrupt(Interruption::kAbandon); }
+  // What the job's row says that others have asked for; kAborted: the lease is no longer its own.
+  void Heed(const absl::StatusOr<RenewedLease>& row) { Heed(*frame_.interruption(), row); }
   // Writes progress that was held back; extends the lease when a third of it has passed; stores an
   // end that could not be stored before.
   void RunHousekeeping();
 
   const JobRecord& job() const { return frame_.job(); }
+  const Lease& lease() const { return frame_.lease(); }
 
  private:
   using Interruption = AttemptInterruptionKind;
 
+  static void Heed(AttemptInterruption& interruption, const absl::StatusOr<RenewedLease>& row);
   void Interrupt(Interruption interruption) { frame_.interruption()->Request(interruption); }
   Interruption interruption() const { return frame_.interruption()->kind(); }
 

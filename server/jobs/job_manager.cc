@@ -151,8 +151,7 @@ class JobManager::Impl {
 absl::Status JobManager::Impl::Recover() {
   const JobManagerDependencies& dependencies = environment_.dependencies;
   MERCER_RETURN_IF_ERROR(
-      RecoverOrphans({&storage(), &clock(), dependencies.crash_notes,
-                      environment_.options.max_lost_attempts, dependencies.log.get()}));
+      RecoverOrphans(MakeOrphanRecovery(environment_), dependencies.crash_notes));
   return CollectUnreferencedBlobs(storage(), *dependencies.blobs).status();
 }
 
@@ -224,7 +223,7 @@ absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
   request.worker = absl::StrCat(worker_prefix_, worker);
   request.host = environment_.options.host;
   request.now = clock().Now();
-  request.lease_until = request.now + environment_.options.lease_duration;
+  request.lease = environment_.options.lease_duration;
   request.event = StateEvent(JobState::kRunning);
   request.max_running_per_caller = environment_.options.max_running_jobs_per_caller;
   MERCER_ASSIGN_OR_RETURN(const std::optional<JobRecord> job,

@@ -44,9 +44,9 @@ absl::StatusOr<std::optional<JobRecord>> JobStore::ClaimJob(ClaimRequest request
   return WaitFor<Result>([&](Done<Result> done) { ClaimJob(std::move(request), std::move(done)); });
 }
 
-absl::StatusOr<RenewedLease> JobStore::RenewLease(Lease lease, absl::Time lease_until) {
+absl::StatusOr<RenewedLease> JobStore::RenewLease(Lease lease, absl::Duration duration) {
   return WaitFor<RenewedLease>(
-      [&](Done<RenewedLease> done) { RenewLease(std::move(lease), lease_until, std::move(done)); });
+      [&](Done<RenewedLease> done) { RenewLease(std::move(lease), duration, std::move(done)); });
 }
 
 absl::StatusOr<EventRecord> JobStore::BeginVerifying(Lease lease, EventDraft event,

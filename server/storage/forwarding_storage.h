@@ -24,6 +24,7 @@ class ForwardingJobReader : public JobStore {
     return jobs_->FindRequest(caller, request_id, request_digest);
   }
   absl::StatusOr<absl::Time> NextReadyTime() override { return jobs_->NextReadyTime(); }
+  absl::StatusOr<std::vector<HeldJob>> HeldJobs() override { return jobs_->HeldJobs(); }
   absl::StatusOr<JobRecord> GetJob(const std::string& id) override { return jobs_->GetJob(id); }
   absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
                                            const PageRequest& page) override {
@@ -53,8 +54,8 @@ class ForwardingJobStore : public ForwardingJobReader {
   void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override {
     jobs_->ClaimJob(std::move(request), std::move(done));
   }
-  void RenewLease(Lease lease, absl::Time lease_until, Done<RenewedLease> done) override {
-    jobs_->RenewLease(std::move(lease), lease_until, std::move(done));
+  void RenewLease(Lease lease, absl::Duration duration, Done<RenewedLease> done) override {
+    jobs_->RenewLease(std::move(lease), duration, std::move(done));
   }
   void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
                       Done<EventRecord> done) override {
@@ -105,7 +106,6 @@ class ForwardingStorage : public Storage {
   JobStore& jobs() override { return storage_->jobs(); }
   EventLog& events() override { return storage_->events(); }
   ModelStore& models() override { return storage_->models(); }
-  bool exclusive() const override { return storage_->exclusive(); }
   absl::StatusOr<bool> IsBlobReferenced(const BlobDigest& blob) override {
     return storage_->IsBlobReferenced(blob);
   }

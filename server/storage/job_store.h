@@ -79,7 +79,7 @@ struct ClaimRequest {
   std::string worker;
   std::string host;
   absl::Time now;
-  absl::Time lease_until;
+  absl::Duration lease;  // how long the worker holds the job unless it renews that
   // The head of the queue is claimed only when it fits.
   int64_t free_memory_bytes = 0;
   EventDraft event;  // "running"
@@ -101,6 +101,14 @@ inline constexpr absl::Duration kLongestDelay = absl::Minutes(10);
 struct RenewedLease {
   JobState state = JobState::kRunning;
   bool stop_requested = false;
+};
+
+// A job that a worker holds.
+struct HeldJob {
+  Lease lease;
+  JobState state = JobState::kRunning;  // or kVerifying, kCancelling
+  bool stop_requested = false;
+  bool expired = false;  // the lease: anybody may end the attempt
 };
 
 struct NewCheckpoint {
@@ -135,7 +143,7 @@ struct AttemptEnd {
   absl::Time not_before = absl::InfinitePast();  // kQueued only
   absl::Time now;
   std::vector<EventDraft> events;  // the last one tells the new state
-  // On behalf of somebody who is not the worker: only if the lease has expired by `now`.
+  // On behalf of somebody who is not the worker: only if the lease has expired.
   bool takes_over = false;
 };
 
@@ -195,6 +203,9 @@ struct JobFilter {
 
 // Thread-safe; common errors as in DatasetStore. A method that takes a Lease changes nothing and
 // answers kAborted with reason LEASE_LOST unless (worker, epoch) still hold the job.
+//
+// Leases run by the clock of the store: the transaction that claims or renews stamps the end, and the one that takes over compares
+// it. The `now` of a request is what its caller's clock says; it stands in records and events, and decides about no lease.
 class JobStore {
  public:
   virtual ~JobStore() = default;
@@ -219,8 +230,13 @@ class JobStore {
   // When the first of the queued jobs that are not ready becomes so; InfiniteFuture: there is none.
   virtual absl::StatusOr<absl::Time> NextReadyTime() = 0;
 
-  virtual void RenewLease(Lease lease, absl::Time lease_until, Done<RenewedLease> done) = 0;
-  absl::StatusOr<RenewedLease> RenewLease(Lease lease, absl::Time lease_until);
+  // From now on for so long.
+  virtual void RenewLease(Lease lease, absl::Duration duration, Done<RenewedLease> done) = 0;
+  absl::StatusOr<RenewedLease> RenewLease(Lease lease, absl::Duration duration);
+
+  // All jobs that workers hold, in no order: cheap, to be asked again and again. A store that nobody else can have opened begins
+  // with all leases expired: whoever holds one is dead.
+  virtual absl::StatusOr<std::vector<HeldJob>> HeldJobs() = 0;
 
   // RUNNING -> VERIFYING. Errors: kFailedPrecondition (reason CANCEL_REQUESTED).
   virtual void BeginVerifying(Lease lease, EventDraft event, absl::Time now,

@@ -80,8 +80,8 @@ JobTransition PlanFirstEvent(const EventDraft& event, absl::Time now) {
   return change;
 }
 
-bool IsExpired(const JobRecord& job, absl::Time now) {
-  return HasWorker(job.state) && job.lease_until <= now;
+bool IsExpired(const JobRecord& job, absl::Time clock) {
+  return HasWorker(job.state) && job.lease_until <= clock;
 }
 
 absl::StatusOr<JobTransition> PlanEvents(const JobRecord& job, const Lease& lease,
@@ -94,7 +94,8 @@ absl::StatusOr<JobTransition> PlanEvents(const JobRecord& job, const Lease& leas
   return change;
 }
 
-std::optional<JobTransition> PlanClaim(const JobRecord& job, const ClaimRequest& request) {
+std::optional<JobTransition> PlanClaim(const JobRecord& job, const ClaimRequest& request,
+                                       absl::Time clock) {
   if (!IsReady(job, request.now) || WaitsForMemory(job, request) ||
       IsLeftToAnotherServer(job, request)) {
     return std::nullopt;
@@ -105,7 +106,7 @@ std::optional<JobTransition> PlanClaim(const JobRecord& job, const ClaimRequest&
   ++next.attempt;
   ++next.epoch;
   next.lease_worker = request.worker;
-  next.lease_until = Stored(request.lease_until);
+  next.lease_until = Stored(clock + request.lease);
   next.not_before = absl::InfinitePast();
   next.error.reset();
   if (next.start_time == absl::InfinitePast()) {
@@ -117,10 +118,10 @@ std::optional<JobTransition> PlanClaim(const JobRecord& job, const ClaimRequest&
 }
 
 absl::StatusOr<JobTransition> PlanRenewal(const JobRecord& job, const Lease& lease,
-                                          absl::Time lease_until) {
+                                          absl::Duration duration, absl::Time clock) {
   MERCER_RETURN_IF_ERROR(CheckLease(job, lease));
   JobTransition change{job};
-  change.job.lease_until = Stored(lease_until);
+  change.job.lease_until = Stored(clock + duration);
   return change;
 }
 
@@ -145,9 +146,9 @@ absl::StatusOr<JobTransition> PlanVerifying(const JobRecord& job, const Lease& l
 
 absl::StatusOr<JobTransition> PlanEnd(const JobRecord& job,
                                       const std::optional<BlobDigest>& checkpoint,
-                                      const AttemptEnd& end) {
+                                      const AttemptEnd& end, absl::Time clock) {
   MERCER_RETURN_IF_ERROR(CheckLease(job, end.lease));
-  if (end.takes_over && !IsExpired(job, end.now)) {
+  if (end.takes_over && !IsExpired(job, clock)) {
     return LeaseHeld(end.lease);
   }
   if (job.state == JobState::kCancelling && end.state != JobState::kCancelled) {

@@ -37,8 +37,9 @@ struct JobTransition {
 // Errors: kAborted (reason LEASE_LOST). A job that is not there is JobRecord(), which nobody holds.
 absl::Status CheckLease(const JobRecord& job, const Lease& lease);
 
-// Whether somebody else may end the attempt of the job's worker: it has not renewed its lease in time.
-bool IsExpired(const JobRecord& job, absl::Time now);
+// Whether somebody else may end the attempt of the job's worker: it has not renewed its lease in time. Here and below `clock` is
+// what the clock of the store says.
+bool IsExpired(const JobRecord& job, absl::Time clock);
 
 // Of a job that is new, or leased; the change is of the events alone. Errors: as CheckLease.
 JobTransition PlanFirstEvent(const EventDraft& event, absl::Time now);
@@ -46,11 +47,12 @@ absl::StatusOr<JobTransition> PlanEvents(const JobRecord& job, const Lease& leas
                                          const std::vector<EventDraft>& events, absl::Time now);
 
 // None: the job is not ready, waits for memory, or is left to another server.
-std::optional<JobTransition> PlanClaim(const JobRecord& job, const ClaimRequest& request);
+std::optional<JobTransition> PlanClaim(const JobRecord& job, const ClaimRequest& request,
+                                       absl::Time clock);
 
 // Errors: as CheckLease.
 absl::StatusOr<JobTransition> PlanRenewal(const JobRecord& job, const Lease& lease,
-                                          absl::Time lease_until);
+                                          absl::Duration duration, absl::Time clock);
 absl::StatusOr<CheckpointRecord> PlanCheckpoint(const JobRecord& job, const Lease& lease,
                                                 const NewCheckpoint& checkpoint);
 
@@ -59,7 +61,7 @@ absl::StatusOr<JobTransition> PlanVerifying(const JobRecord& job, const Lease& l
                                             const EventDraft& event, absl::Time now);
 absl::StatusOr<JobTransition> PlanEnd(const JobRecord& job,
                                       const std::optional<BlobDigest>& checkpoint,
-                                      const AttemptEnd& end);
+                                      const AttemptEnd& end, absl::Time clock);
 
 // None: it was asked for before. Errors: those of JobStore::CancelJob but kNotFound.
 absl::StatusOr<std::optional<JobTransition>> PlanCancel(const JobRecord& job,

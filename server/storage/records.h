@@ -142,6 +142,8 @@ struct Lease {
   std::string job_id;
   std::string worker;
   int64_t epoch = 0;
+
+  friend bool operator==(const Lease&, const Lease&) = default;
 };
 
 struct CheckpointRecord {

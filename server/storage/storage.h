@@ -25,10 +25,6 @@ class Storage {
   virtual EventLog& events() = 0;
   virtual ModelStore& models() = 0;
 
-  // Whether no other process can change what is stored while this is open. Whoever held a lease before it was opened is
-  // dead then; otherwise only a lease that has expired may be taken from its worker.
-  virtual bool exclusive() const = 0;
-
   // Whether a data set, checkpoint or model version names the blob.
   virtual absl::StatusOr<bool> IsBlobReferenced(const BlobDigest& blob) = 0;
   // Every blob that something names, sorted, each once.

@@ -96,8 +96,8 @@ class WatchedJobStore final : public ForwardingJobReader {
     jobs_->DeleteFinishedJobs(which, std::move(done));
   }
   // Leases and checkpoints are no part of what a job shows.
-  void RenewLease(Lease lease, absl::Time lease_until, Done<RenewedLease> done) override {
-    jobs_->RenewLease(std::move(lease), lease_until, std::move(done));
+  void RenewLease(Lease lease, absl::Duration duration, Done<RenewedLease> done) override {
+    jobs_->RenewLease(std::move(lease), duration, std::move(done));
   }
   void SaveCheckpoint(Lease lease, NewCheckpoint checkpoint,
                       Done<std::optional<BlobDigest>> done) override {

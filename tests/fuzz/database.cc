@@ -71,7 +71,7 @@ void Fill(Storage& storage) {
   server::ClaimRequest claim;
   claim.worker = "w";
   claim.now = kNow;
-  claim.lease_until = kNow + absl::Hours(1);
+  claim.lease = absl::Hours(1);
   claim.event = server::StateEvent(server::JobState::kRunning);
   server::AttemptEnd end;
   for (int i = 0; i < 2; ++i) {
@@ -260,7 +260,6 @@ void ChangeAll(Storage& storage) {
   server::ClaimRequest claim;
   claim.worker = "w2";
   claim.now = kNow;
-  claim.lease_until = kNow;
   claim.event = server::StateEvent(server::JobState::kRunning);
   const auto claimed = storage.jobs().ClaimJob(claim);
   if (IsAnswer(claimed.status()) && claimed->has_value()) {

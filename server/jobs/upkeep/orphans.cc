@@ -12,7 +12,7 @@
 #include "server/jobs/record/job_errors.h"
 #include "server/jobs/record/job_event.h"
 #include "server/jobs/record/job_log.h"
-#include "server/storage/job_transitions.h"
+#include "server/jobs/upkeep/blob_collector.h"
 
 namespace mercer::server {
 namespace {
@@ -70,34 +70,6 @@ void LogVerdict(spdlog::logger* log, const JobRecord& job, const AttemptEnd& end
   }
 }
 
-absl::Status Recover(const OrphanRecovery& recovery, JobRecord job,
-                     const std::vector<CrashedAttempt>& crashes) {
-  JobStore& jobs = recovery.storage->jobs();
-  Orphan orphan;
-  MERCER_ASSIGN_OR_RETURN(orphan.attempts, jobs.ListAttempts(job.id));
-  MERCER_ASSIGN_OR_RETURN(orphan.checkpoint, jobs.GetCheckpoint(job.id));
-  orphan.job = std::move(job);
-  const OrphanVerdict verdict = JudgeOrphan(orphan, crashes, recovery.max_lost_attempts);
-  AttemptEnd end;
-  end.lease = {orphan.job.id, orphan.job.lease_worker, orphan.job.epoch};
-  end.state = verdict.state;
-  end.reason = verdict.reason;
-  if (!verdict.error.ok()) {
-    end.error = EncodeError(verdict.error);
-  }
-  end.now = recovery.clock->Now();
-  end.takes_over = !recovery.storage->exclusive();
-  end.events = {StateEvent(verdict.state, WhyOf(verdict))};
-  const absl::StatusOr<EndedAttempt> ended = jobs.EndAttempt(end);
-  if (end.takes_over &&
-      (absl::IsAborted(ended.status()) || GetReason(ended.status()) == "CANCEL_REQUESTED")) {
-    return absl::OkStatus();  // it has changed meanwhile; whoever looks next judges it as it is now
-  }
-  MERCER_RETURN_IF_ERROR(ended.status());
-  LogVerdict(recovery.log, orphan.job, end, WhyOf(verdict));
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 OrphanVerdict JudgeOrphan(const Orphan& orphan, const std::vector<CrashedAttempt>& crashes,
@@ -122,23 +94,45 @@ OrphanVerdict JudgeOrphan(const Orphan& orphan, const std::vector<CrashedAttempt
   return verdict;
 }
 
-absl::Status RecoverOrphans(const OrphanRecovery& recovery) {
-  const std::vector<CrashedAttempt> crashes = recovery.crash_notes != nullptr
-                                                  ? recovery.crash_notes->found()
-                                                  : std::vector<CrashedAttempt>();
-  const JobFilter orphans{{JobState::kRunning, JobState::kCancelling, JobState::kVerifying}, {}};
-  PageRequest request;
-  do {
-    MERCER_ASSIGN_OR_RETURN(Page<JobRecord> page,
-                            recovery.storage->jobs().ListJobs(orphans, request));
-    for (JobRecord& job : page.items) {
-      if (recovery.storage->exclusive() || IsExpired(job, recovery.clock->Now())) {
-        MERCER_RETURN_IF_ERROR(Recover(recovery, std::move(job), crashes));
-      }
+absl::StatusOr<bool> TakeOver(const OrphanRecovery& recovery, const Lease& lease,
+                              const std::vector<CrashedAttempt>& crashes) {
+  JobStore& jobs = recovery.storage->jobs();
+  Orphan orphan;
+  MERCER_ASSIGN_OR_RETURN(orphan.job, jobs.GetJob(lease.job_id));
+  MERCER_ASSIGN_OR_RETURN(orphan.attempts, jobs.ListAttempts(lease.job_id));
+  MERCER_ASSIGN_OR_RETURN(orphan.checkpoint, jobs.GetCheckpoint(lease.job_id));
+  const OrphanVerdict verdict = JudgeOrphan(orphan, crashes, recovery.max_lost_attempts);
+  AttemptEnd end;
+  end.lease = lease;
+  end.state = verdict.state;
+  end.reason = verdict.reason;
+  if (!verdict.error.ok()) {
+    end.error = EncodeError(verdict.error);
+  }
+  end.now = recovery.clock->Now();
+  end.takes_over = true;
+  end.events = {StateEvent(verdict.state, WhyOf(verdict))};
+  const absl::StatusOr<EndedAttempt> ended = jobs.EndAttempt(end);
+  if (absl::IsAborted(ended.status()) || GetReason(ended.status()) == "CANCEL_REQUESTED") {
+    return false;  // it has changed meanwhile; whoever looks next judges it as it is now
+  }
+  MERCER_RETURN_IF_ERROR(ended.status());
+  LogVerdict(recovery.log, orphan.job, end, WhyOf(verdict));
+  // What cannot be deleted now is collected later.
+  DeleteReleasedBlobs(*recovery.storage, *recovery.blobs, ended->released_blobs).IgnoreError();
+  return true;
+}
+
+absl::Status RecoverOrphans(const OrphanRecovery& recovery, CrashNotes* crash_notes) {
+  const std::vector<CrashedAttempt> crashes =
+      crash_notes != nullptr ? crash_notes->found() : std::vector<CrashedAttempt>();
+  MERCER_ASSIGN_OR_RETURN(const std::vector<HeldJob> held, recovery.storage->jobs().HeldJobs());
+  for (const HeldJob& job : held) {
+    if (job.expired) {
+      MERCER_RETURN_IF_ERROR(TakeOver(recovery, job.lease, crashes).status());
     }
-    request.token = page.next_token;
-  } while (!request.token.empty());
-  return recovery.crash_notes != nullptr ? recovery.crash_notes->Clear() : absl::OkStatus();
+  }
+  return crash_notes != nullptr ? crash_notes->Clear() : absl::OkStatus();
 }
 
 }  // namespace mercer::server

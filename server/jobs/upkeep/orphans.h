@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
+#include "server/blobs/blob_store.h"
 #include "server/jobs/record/clock.h"
 #include "server/jobs/upkeep/crash_notes.h"
 #include "server/storage/storage.h"
@@ -48,16 +50,21 @@ struct OrphanVerdict {
 OrphanVerdict JudgeOrphan(const Orphan& orphan, const std::vector<CrashedAttempt>& crashes,
                           int max_lost_attempts);
 
-// Ends the open attempts whose workers are dead, to be called before the first claim: of an exclusive storage all of them,
-// of one that others use those whose leases have expired. `crash_notes` may be null. Errors: those of the storage; a second
-// call goes on where the first one failed.
 struct OrphanRecovery {
   Storage* storage = nullptr;
+  BlobStore* blobs = nullptr;
   Clock* clock = nullptr;
-  CrashNotes* crash_notes = nullptr;
   int max_lost_attempts = 0;
   spdlog::logger* log = nullptr;  // told every verdict; may be null
 };
-absl::Status RecoverOrphans(const OrphanRecovery& recovery);
+
+// Ends the attempt that has this lease, if it has expired; false: it has not, or somebody else was quicker. `crashes`: as above.
+// Errors: those of the storage.
+absl::StatusOr<bool> TakeOver(const OrphanRecovery& recovery, const Lease& lease,
+                              const std::vector<CrashedAttempt>& crashes = {});
+
+// Ends all attempts whose leases have expired; to be called before the first claim. `crash_notes` (may be null) are used up. Errors:
+// those of the storage; a second call goes on where the first one failed.
+absl::Status RecoverOrphans(const OrphanRecovery& recovery, CrashNotes* crash_notes);
 
 }  // namespace mercer::server

@@ -272,11 +272,37 @@ absl::Status WriteTransition(Connection& connection, const JobTransition& change
 }
 
 absl::StatusOr<RenewedLease> ExtendLease(Connection& connection, const Lease& lease,
-                                         absl::Time lease_until) {
+                                         absl::Duration duration, absl::Time clock) {
   MERCER_ASSIGN_OR_RETURN(const JobRecord job, ReadJobRow(connection, lease.job_id));
-  MERCER_ASSIGN_OR_RETURN(const JobTransition change, PlanRenewal(job, lease, lease_until));
+  MERCER_ASSIGN_OR_RETURN(const JobTransition change, PlanRenewal(job, lease, duration, clock));
   MERCER_RETURN_IF_ERROR(WriteTransition(connection, change));
   return RenewedLease{change.job.state, change.job.stop_requested};
+}
+
+absl::Status EndAllLeases(Connection& connection) {
+  MERCER_ASSIGN_OR_RETURN(
+      Statement update,
+      connection.Prepare("UPDATE jobs SET lease_until = 0 WHERE state BETWEEN 2 AND 4 AND "
+                         "lease_until > 0"));
+  return update.Run();
+}
+
+absl::StatusOr<std::vector<HeldJob>> FindHeldJobs(Connection& connection, absl::Time clock) {
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select,
+      connection.Prepare("SELECT id, lease_worker, epoch, state, stop_requested, lease_until FROM "
+                         "checked_jobs WHERE state BETWEEN 2 AND 4"));
+  std::vector<HeldJob> held;
+  while (true) {
+    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more) {
+      return held;
+    }
+    held.push_back({{select.Bytes(0), select.Bytes(1), select.Int64(2)},
+                    static_cast<JobState>(select.Int64(3)),
+                    select.Int64(4) != 0,
+                    select.Time(5) <= clock});
+  }
 }
 
 absl::StatusOr<EventRecord> MarkVerifying(Connection& connection, const Lease& lease,
@@ -308,11 +334,12 @@ absl::StatusOr<std::optional<BlobDigest>> ReplaceCheckpoint(Connection& connecti
   return previous == next.blob ? std::nullopt : previous;
 }
 
-absl::StatusOr<EndedAttempt> FinishAttempt(Connection& connection, const AttemptEnd& end) {
+absl::StatusOr<EndedAttempt> FinishAttempt(Connection& connection, const AttemptEnd& end,
+                                           absl::Time clock) {
   MERCER_ASSIGN_OR_RETURN(const JobRecord job, ReadJobRow(connection, end.lease.job_id));
   MERCER_ASSIGN_OR_RETURN(const std::optional<BlobDigest> checkpoint,
                           CheckpointBlob(connection, job.number));
-  MERCER_ASSIGN_OR_RETURN(JobTransition change, PlanEnd(job, checkpoint, end));
+  MERCER_ASSIGN_OR_RETURN(JobTransition change, PlanEnd(job, checkpoint, end, clock));
   MERCER_RETURN_IF_ERROR(WriteTransition(connection, change));
   DeletedVersions old;
   if (!end.versions.empty()) {

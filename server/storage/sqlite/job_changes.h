@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,14 +26,19 @@ absl::StatusOr<CreatedJob> InsertJob(Connection& connection, const NewJob& job);
 // Writes what a transition has decided of a job that is there.
 absl::Status WriteTransition(Connection& connection, const JobTransition& change);
 
+// Here and in FinishAttempt `clock` is what that of the storage says.
 absl::StatusOr<RenewedLease> ExtendLease(Connection& connection, const Lease& lease,
-                                         absl::Time lease_until);
+                                         absl::Duration duration, absl::Time clock);
+// Of jobs that are held, whoever holds them.
+absl::Status EndAllLeases(Connection& connection);
+absl::StatusOr<std::vector<HeldJob>> FindHeldJobs(Connection& connection, absl::Time clock);
 absl::StatusOr<EventRecord> MarkVerifying(Connection& connection, const Lease& lease,
                                           const EventDraft& event, absl::Time now);
 absl::StatusOr<std::optional<BlobDigest>> ReplaceCheckpoint(Connection& connection,
                                                             const Lease& lease,
                                                             const NewCheckpoint& checkpoint);
-absl::StatusOr<EndedAttempt> FinishAttempt(Connection& connection, const AttemptEnd& end);
+absl::StatusOr<EndedAttempt> FinishAttempt(Connection& connection, const AttemptEnd& end,
+                                           absl::Time clock);
 absl::StatusOr<JobRecord> ChangeJobLabels(Connection& connection, const std::string& id,
                                           const Labels& labels, const OwnerCheck& check);
 absl::StatusOr<EndedAttempt> MarkCancelled(Connection& connection, const CancelRequest& request);

@@ -111,14 +111,15 @@ absl::Status CheckQuota(Connection& connection, const NewJob& job) {
 }
 
 absl::StatusOr<std::optional<JobRecord>> ClaimNextJob(Connection& connection,
-                                                      const ClaimRequest& request) {
+                                                      const ClaimRequest& request,
+                                                      absl::Time clock) {
   MERCER_RETURN_IF_ERROR(MakeDelayedJobsReady(connection, request.now));
   MERCER_ASSIGN_OR_RETURN(const std::string head, FindHead(connection, request));
   if (head.empty()) {
     return std::nullopt;
   }
   MERCER_ASSIGN_OR_RETURN(const JobRecord job, ReadJobRow(connection, head));
-  const std::optional<JobTransition> change = PlanClaim(job, request);
+  const std::optional<JobTransition> change = PlanClaim(job, request, clock);
   if (!change.has_value()) {
     return std::nullopt;
   }

@@ -19,8 +19,10 @@ int64_t NotBeforeColumn(absl::Time not_before);
 // Errors: kResourceExhausted (QUOTA_EXCEEDED).
 absl::Status CheckQuota(Connection& connection, const NewJob& job);
 
+// `clock`: what that of the storage says.
 absl::StatusOr<std::optional<JobRecord>> ClaimNextJob(Connection& connection,
-                                                      const ClaimRequest& request);
+                                                      const ClaimRequest& request,
+                                                      absl::Time clock);
 
 absl::StatusOr<absl::Time> FindNextReadyTime(Connection& connection);
 

@@ -50,8 +50,8 @@ absl::StatusOr<std::optional<JobRecord>> SqliteJobStore::FindRequest(
 void SqliteJobStore::ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) {
   SubmitChange<std::optional<JobRecord>>(
       *writer_,
-      [request = std::move(request)](Connection& connection) {
-        return ClaimNextJob(connection, request);
+      [request = std::move(request), &clock = clock_](Connection& connection) {
+        return ClaimNextJob(connection, request, clock());
       },
       std::move(done));
 }
@@ -61,13 +61,18 @@ absl::StatusOr<absl::Time> SqliteJobStore::NextReadyTime() {
   return FindNextReadyTime(*reader);
 }
 
-void SqliteJobStore::RenewLease(Lease lease, absl::Time lease_until, Done<RenewedLease> done) {
+void SqliteJobStore::RenewLease(Lease lease, absl::Duration duration, Done<RenewedLease> done) {
   SubmitChange<RenewedLease>(
       *writer_,
-      [lease = std::move(lease), lease_until](Connection& connection) {
-        return ExtendLease(connection, lease, lease_until);
+      [lease = std::move(lease), duration, &clock = clock_](Connection& connection) {
+        return ExtendLease(connection, lease, duration, clock());
       },
       std::move(done));
+}
+
+absl::StatusOr<std::vector<HeldJob>> SqliteJobStore::HeldJobs() {
+  const ReaderPool::Loan reader = readers_->Borrow();
+  return FindHeldJobs(*reader, clock_());
 }
 
 void SqliteJobStore::BeginVerifying(Lease lease, EventDraft event, absl::Time now,
@@ -93,7 +98,9 @@ void SqliteJobStore::SaveCheckpoint(Lease lease, NewCheckpoint checkpoint,
 void SqliteJobStore::EndAttempt(AttemptEnd end, Done<EndedAttempt> done) {
   SubmitChange<EndedAttempt>(
       *writer_,
-      [end = std::move(end)](Connection& connection) { return FinishAttempt(connection, end); },
+      [end = std::move(end), &clock = clock_](Connection& connection) {
+        return FinishAttempt(connection, end, clock());
+      },
       std::move(done));
 }
 

@@ -8,14 +8,16 @@
 
 #include "server/storage/job_store.h"
 #include "server/storage/sqlite/reader_pool.h"
+#include "server/storage/sqlite/sqlite_storage.h"
 #include "server/storage/sqlite/write_queue.h"
 
 namespace mercer::server {
 
 class SqliteJobStore final : public JobStore {
  public:
-  // Both must outlive the store.
-  SqliteJobStore(WriteQueue* writer, ReaderPool* readers) : writer_(writer), readers_(readers) {}
+  // All must outlive the store and, the clock, the writer.
+  SqliteJobStore(WriteQueue* writer, ReaderPool* readers, const StorageClock* clock)
+      : writer_(writer), readers_(readers), clock_(*clock) {}
 
   void CreateJob(NewJob job, Done<CreatedJob> done) override;
   absl::StatusOr<std::optional<JobRecord>> FindRequest(const std::string& caller,
@@ -23,7 +25,8 @@ class SqliteJobStore final : public JobStore {
                                                        const std::string& request_digest) override;
   void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override;
   absl::StatusOr<absl::Time> NextReadyTime() override;
-  void RenewLease(Lease lease, absl::Time lease_until, Done<RenewedLease> done) override;
+  void RenewLease(Lease lease, absl::Duration duration, Done<RenewedLease> done) override;
+  absl::StatusOr<std::vector<HeldJob>> HeldJobs() override;
   void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
                       Done<EventRecord> done) override;
   void SaveCheckpoint(Lease lease, NewCheckpoint checkpoint,
@@ -44,6 +47,7 @@ class SqliteJobStore final : public JobStore {
  private:
   WriteQueue* const writer_;
   ReaderPool* const readers_;
+  const StorageClock& clock_;
 };
 
 }  // namespace mercer::server

@@ -12,6 +12,7 @@
 #include "core/base/status/status_macros.h"
 #include "server/storage/sqlite/connection.h"
 #include "server/storage/sqlite/folder_lock.h"
+#include "server/storage/sqlite/job_changes.h"
 #include "server/storage/sqlite/migrations.h"
 #include "server/storage/sqlite/reader_pool.h"
 #include "server/storage/sqlite/snapshot.h"
@@ -37,21 +38,19 @@ absl::Status CheckDatabase(Connection& connection) {
 
 class SqliteStorage final : public Storage {
  public:
-  SqliteStorage(std::string path, std::unique_ptr<FolderLock> lock,
-                std::unique_ptr<Connection> connection, std::unique_ptr<ReaderPool> readers,
-                int max_batch)
+  SqliteStorage(const SqliteOptions& options, std::string path, std::unique_ptr<FolderLock> lock,
+                std::unique_ptr<Connection> connection, std::unique_ptr<ReaderPool> readers)
       : path_(std::move(path)),
+        clock_(options.clock),
         lock_(std::move(lock)),
         connection_(std::move(connection)),
         readers_(std::move(readers)),
-        writer_(connection_.get(), max_batch) {}
+        writer_(connection_.get(), options.max_batch) {}
 
   DatasetStore& datasets() override { return datasets_; }
   JobStore& jobs() override { return jobs_; }
   EventLog& events() override { return events_; }
   ModelStore& models() override { return models_; }
-
-  bool exclusive() const override { return true; }  // by lock_
 
   absl::StatusOr<bool> IsBlobReferenced(const BlobDigest& blob) override {
     const ReaderPool::Loan reader = readers_->Borrow();
@@ -91,6 +90,7 @@ class SqliteStorage final : public Storage {
 
  private:
   const std::string path_;  // of the database
+  const StorageClock clock_;
   // Destroyed from the last to the first: the writer finishes its queue while the connection and
   // the lock still exist.
   std::unique_ptr<FolderLock> lock_;
@@ -98,7 +98,7 @@ class SqliteStorage final : public Storage {
   std::unique_ptr<ReaderPool> readers_;
   WriteQueue writer_;
   SqliteDatasetStore datasets_{&writer_, readers_.get()};
-  SqliteJobStore jobs_{&writer_, readers_.get()};
+  SqliteJobStore jobs_{&writer_, readers_.get(), &clock_};
   SqliteEventLog events_{&writer_, readers_.get()};
   SqliteModelStore models_{&writer_, readers_.get()};
 };
@@ -116,11 +116,12 @@ absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const SqliteOptions& 
   MERCER_RETURN_IF_ERROR(MigrateDatabase(*connection, absl::Now()));
   MERCER_RETURN_IF_ERROR(AddChecksumTriggers(*connection));
   MERCER_RETURN_IF_ERROR(AddCheckedViews(*connection));
+  MERCER_RETURN_IF_ERROR(EndAllLeases(*connection));
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ReaderPool> readers,
                           ReaderPool::Open(path, std::max(1, options.num_readers)));
   connection->CheckpointOnClose(true);
-  return std::make_unique<SqliteStorage>(path, std::move(lock), std::move(connection),
-                                         std::move(readers), options.max_batch);
+  return std::make_unique<SqliteStorage>(options, path, std::move(lock), std::move(connection),
+                                         std::move(readers));
 }
 
 }  // namespace mercer::server

@@ -63,7 +63,7 @@ absl::Status Claim(Stores& stores) {
   claim.worker = "worker";
   claim.host = "host";
   claim.now = At(3);
-  claim.lease_until = At(1000);
+  claim.lease = absl::Seconds(1000);
   claim.free_memory_bytes = 1;
   claim.event = {0, "running"};
   return stores.storage->jobs().ClaimJob(std::move(claim)).status();

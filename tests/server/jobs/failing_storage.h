@@ -40,12 +40,12 @@ class FailingJobStore final : public ForwardingJobStore {
   FailingJobStore(JobStore* real, StorageFailures* failures)
       : ForwardingJobStore(real), failures_(failures) {}
 
-  void RenewLease(Lease lease, absl::Time until, Done<RenewedLease> done) override {
+  void RenewLease(Lease lease, absl::Duration duration, Done<RenewedLease> done) override {
     if (failures_->hold_renewals) {
       failures_->held_renewals.push_back(std::move(done));
       return;
     }
-    jobs_->RenewLease(std::move(lease), until, std::move(done));
+    jobs_->RenewLease(std::move(lease), duration, std::move(done));
   }
   void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
     if (StorageFailures::Take(failures_->ends) ||

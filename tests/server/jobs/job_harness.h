@@ -166,6 +166,7 @@ class JobManagerFixture : public ::testing::Test {
   virtual absl::StatusOr<std::unique_ptr<Storage>> OpenStorage() {
     SqliteOptions options;
     options.folder = folder_;
+    options.clock = [this] { return clock_.Now(); };
     return OpenSqliteStorage(options);
   }
   void OpenStores() {
@@ -189,7 +190,7 @@ class JobManagerFixture : public ::testing::Test {
     blobs_.reset();
     storage_.reset();
   }
-  void StartManager() {
+  void StartManager(Clock* clock = nullptr) {
     JobManagerDependencies dependencies;
     dependencies.storage = storage_.get();
     dependencies.blobs = blobs_.get();
@@ -197,7 +198,7 @@ class JobManagerFixture : public ::testing::Test {
     dependencies.find_learner = [this](std::string_view name) {
       return name == entry_.name ? &entry_ : nullptr;
     };
-    dependencies.clock = &clock_;
+    dependencies.clock = clock != nullptr ? clock : &clock_;
     dependencies.crash_notes = crash_notes_.get();
     dependencies.observer = job_observer_;
     dependencies.log = log_;

@@ -116,13 +116,6 @@ TEST(JudgeOrphanTest, CancelledJobIsCancelledWhateverItDid) {
   EXPECT_EQ(Judge(orphan, {{"job", 2, 11}}).state, JobState::kCancelled);
 }
 
-// One that other servers use, too.
-class SharedStorage final : public ForwardingStorage {
- public:
-  using ForwardingStorage::ForwardingStorage;
-  bool exclusive() const override { return false; }
-};
-
 class TakeoverTest : public JobManagerFixture {
  protected:
   // A job that a worker holds for so long.
@@ -136,63 +129,73 @@ class TakeoverTest : public JobManagerFixture {
     ClaimRequest claim;
     claim.worker = "other/1/0";
     claim.now = clock_.Now();
-    claim.lease_until = claim.now + lease;
+    claim.lease = lease;
     claim.free_memory_bytes = 1;
     ASSERT_TRUE(storage_->jobs().ClaimJob(claim)->has_value());
   }
   absl::Status Recover(Storage* storage) {
-    OrphanRecovery recovery;
-    recovery.storage = storage;
-    recovery.clock = &clock_;
-    recovery.max_lost_attempts = kMaxLosses;
-    return RecoverOrphans(recovery);
+    return RecoverOrphans({storage, blobs_.get(), &clock_, kMaxLosses}, nullptr);
   }
 };
 
-TEST_F(TakeoverTest, OfASharedStorageOnlyExpiredLeasesAreTaken) {
+TEST_F(TakeoverTest, OnlyExpiredLeasesAreTaken) {
   // More than a page of those that are left alone, between two that are not.
   AddHeld("first", absl::Seconds(5));
   for (int i = 0; i < kDefaultPageSize + 3; ++i) {
     AddHeld(absl::StrCat("held-", i), absl::Seconds(60));
   }
   AddHeld("last", absl::Seconds(10));
-  SharedStorage shared(storage_.get());
   clock_.Advance(absl::Seconds(5));
-  ASSERT_TRUE(Recover(&shared).ok());
+  ASSERT_TRUE(Recover(storage_.get()).ok());
   EXPECT_EQ(Job("first").state, JobState::kQueued);
   EXPECT_EQ(Job("last").state, JobState::kRunning);
   clock_.Advance(absl::Seconds(5));
-  ASSERT_TRUE(Recover(&shared).ok());
+  ASSERT_TRUE(Recover(storage_.get()).ok());
   EXPECT_EQ(Job("last").state, JobState::kQueued);
   EXPECT_THAT(Reasons("last"), ElementsAre(AttemptReason::kWorkerLost));
   EXPECT_EQ(Job("held-0").state, JobState::kRunning);
   EXPECT_EQ(storage_->jobs().CountJobs()->at(JobState::kRunning), kDefaultPageSize + 3);
 }
 
-// Between the look at the job and its end something happens to it: it is left to the next look.
-TEST_F(TakeoverTest, JobThatChangesMeanwhileIsLeftAlone) {
+// Between the look at the leases and the end of the attempt something happens to the job.
+TEST_F(TakeoverTest, JobThatChangesMeanwhileIsJudgedAsItIsThen) {
   JobHooks hooks;
-  HookedStorage shared(std::make_unique<SharedStorage>(storage_.get()), &hooks);
+  HookedStorage storage(std::make_unique<ForwardingStorage>(storage_.get()), &hooks);
   AddHeld("renewed", absl::ZeroDuration());
   AddHeld("cancelled", absl::ZeroDuration());
-  hooks.after_list = [this] {
+  hooks.after_held = [this] {
     const JobRecord job = Job("renewed");
     const Lease lease{job.id, job.lease_worker, job.epoch};
-    EXPECT_TRUE(storage_->jobs().RenewLease(lease, clock_.Now() + absl::Hours(1)).ok());
+    EXPECT_TRUE(storage_->jobs().RenewLease(lease, absl::Hours(1)).ok());
     EXPECT_TRUE(storage_->jobs().CancelJob({"cancelled", clock_.Now(), {}, {}}).ok());
   };
-  EXPECT_EQ(Recover(&shared), absl::OkStatus());
-  EXPECT_EQ(Job("renewed").state, JobState::kRunning);
-  EXPECT_EQ(Job("cancelled").state, JobState::kCancelling);
-  hooks.after_list = nullptr;
-  EXPECT_EQ(Recover(&shared), absl::OkStatus());
+  EXPECT_EQ(Recover(&storage), absl::OkStatus());
   EXPECT_EQ(Job("renewed").state, JobState::kRunning);
   EXPECT_EQ(Job("cancelled").state, JobState::kCancelled);
 }
 
-TEST_F(TakeoverTest, OfAnExclusiveStorageAllAreTaken) {
+TEST_F(TakeoverTest, JobThatChangesWhileItIsJudgedIsLeftToTheNextLook) {
+  JobHooks hooks;
+  HookedStorage storage(std::make_unique<ForwardingStorage>(storage_.get()), &hooks);
+  AddHeld("job", absl::ZeroDuration());
+  hooks.after_get = [this] {
+    EXPECT_TRUE(storage_->jobs().CancelJob({"job", clock_.Now(), {}, {}}).ok());
+  };
+  EXPECT_EQ(Recover(&storage), absl::OkStatus());
+  EXPECT_EQ(Job("job").state, JobState::kCancelling);
+  hooks.after_get = nullptr;
+  EXPECT_EQ(Recover(&storage), absl::OkStatus());
+  EXPECT_EQ(Job("job").state, JobState::kCancelled);
+}
+
+// The folder is locked: whoever held it before is dead.
+TEST_F(TakeoverTest, StorageOfOneProcessBeginsWithAllLeasesExpired) {
   AddHeld("job", absl::Hours(1));
-  ASSERT_TRUE(storage_->exclusive()) << "its folder is locked";
+  ASSERT_TRUE(Recover(storage_.get()).ok());
+  EXPECT_EQ(Job("job").state, JobState::kRunning);
+  CloseAll();
+  clock_.Jump(-absl::Hours(5));  // whatever the clock says
+  OpenStores();
   ASSERT_TRUE(Recover(storage_.get()).ok());
   EXPECT_EQ(Job("job").state, JobState::kQueued);
 }

@@ -26,7 +26,7 @@ class JobKinds : public StorageConformance {
     return job;
   }
   std::optional<JobRecord> ClaimOther(int64_t memory = kPlentyOfMemory) {
-    ClaimRequest request{"other", "host-1", At(20), At(50), memory, {0, "running"}};
+    ClaimRequest request{"other", "host-1", At(20), absl::Seconds(30), memory, {0, "running"}};
     request.jobs = ClaimedJobs::kAllButTrainings;
     auto job = storage_->jobs().ClaimJob(request);
     EXPECT_TRUE(job.ok()) << job.status();

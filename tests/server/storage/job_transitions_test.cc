@@ -99,8 +99,11 @@ AttemptEnd MakeEnd(const Lease& lease, JobState state) {
   return end;
 }
 
+// What the clock of the store says: another time than that of the requests.
+const absl::Time kClock = Second(110);
+
 ClaimRequest MakeClaim(int64_t free, int64_t budget) {
-  ClaimRequest request{"next worker", "host", Second(50), Second(80), free, {0, kTold}};
+  ClaimRequest request{"next worker", "host", Second(50), absl::Seconds(30), free, {0, kTold}};
   request.memory_budget_bytes = budget;
   return request;
 }
@@ -127,17 +130,18 @@ Request EndRequest(JobState state, const std::string& cancelling) {
   return {absl::StrCat("end as ", to),
           true,
           [state](const Situation& s) {
-            return Of(PlanEnd(s.job, s.checkpoint, MakeEnd(s.lease, state)));
+            return Of(PlanEnd(s.job, s.checkpoint, MakeEnd(s.lease, state), kClock));
           },
           {kLost, to, cancelling, to, kLost, kLost, kLost}};
 }
 
 Request ClaimOf(const std::string& name, int64_t free, int64_t budget, const std::string& queued) {
-  return {
-      name,
-      false,
-      [free, budget](const Situation& s) { return Of(PlanClaim(s.job, MakeClaim(free, budget))); },
-      {queued, kNone, kNone, kNone, kNone, kNone, kNone}};
+  return {name,
+          false,
+          [free, budget](const Situation& s) {
+            return Of(PlanClaim(s.job, MakeClaim(free, budget), kClock));
+          },
+          {queued, kNone, kNone, kNone, kNone, kNone, kNone}};
 }
 
 std::vector<Request> AllRequests() {
@@ -147,7 +151,9 @@ std::vector<Request> AllRequests() {
       ClaimOf("claim of one that never fits", 50, 99, "RUNNING"),
       {"renewal",
        true,
-       [](const Situation& s) { return Of(PlanRenewal(s.job, s.lease, Second(200))); },
+       [](const Situation& s) {
+         return Of(PlanRenewal(s.job, s.lease, absl::Seconds(90), kClock));
+       },
        {kLost, "RUNNING", "CANCELLING", "VERIFYING", kLost, kLost, kLost}},
       {"events",
        true,
@@ -310,17 +316,17 @@ TEST(JobTransitionsTest, LifeOfAJobIsDenseAndEndsOnce) {
 TEST(JobTransitionsTest, ClaimBeginsAnAttempt) {
   JobRecord job = MakeRecord(JobState::kQueued, false);
   job.error = kNoModel;
-  const std::optional<JobTransition> change = PlanClaim(job, MakeClaim(100, 100));
+  const std::optional<JobTransition> change = PlanClaim(job, MakeClaim(100, 100), kClock);
   ASSERT_TRUE(change.has_value());
   EXPECT_EQ(change->job.lease_worker, "next worker");
-  EXPECT_EQ(change->job.lease_until, Second(80));
+  EXPECT_EQ(change->job.lease_until, Second(140)) << "by the clock of the store";
   EXPECT_EQ(change->job.start_time, Second(1)) << "that of the first attempt";
   EXPECT_FALSE(change->job.error.has_value());
   EXPECT_EQ(change->attempt->host, "host");
   EXPECT_EQ(change->attempt->worker, "next worker");
   EXPECT_EQ(change->attempt->start_time, Second(50));
   job.start_time = absl::InfinitePast();
-  EXPECT_EQ(PlanClaim(job, MakeClaim(100, 100))->job.start_time, Second(50));
+  EXPECT_EQ(PlanClaim(job, MakeClaim(100, 100), kClock)->job.start_time, Second(50));
 }
 
 TEST(JobTransitionsTest, ClaimWaitsForTheTimeOfTheJobUnlessThatIsAMistake) {
@@ -332,7 +338,7 @@ TEST(JobTransitionsTest, ClaimWaitsForTheTimeOfTheJobUnlessThatIsAMistake) {
                                                 {Second(50) + kLongestDelay, false},
                                                 {Second(51) + kLongestDelay, true}}) {
     job.not_before = not_before;
-    const std::optional<JobTransition> change = PlanClaim(job, MakeClaim(100, 100));
+    const std::optional<JobTransition> change = PlanClaim(job, MakeClaim(100, 100), kClock);
     EXPECT_EQ(change.has_value(), claimed) << not_before;
     EXPECT_TRUE(!claimed || change->job.not_before == absl::InfinitePast());
   }
@@ -344,11 +350,11 @@ TEST(JobTransitionsTest, ClaimLeavesToAnotherServerWhatFitsThereAlone) {
   for (const auto& [largest, claimed] :
        std::vector<std::pair<int64_t, bool>>{{0, true}, {99, true}, {100, false}, {1000, false}}) {
     request.largest_budget_bytes = largest;
-    EXPECT_EQ(PlanClaim(job, request).has_value(), claimed) << largest;
+    EXPECT_EQ(PlanClaim(job, request, kClock).has_value(), claimed) << largest;
   }
   request = MakeClaim(100, 100);
   request.largest_budget_bytes = 1000;
-  EXPECT_TRUE(PlanClaim(job, request).has_value()) << "it fits here";
+  EXPECT_TRUE(PlanClaim(job, request, kClock).has_value()) << "it fits here";
 }
 
 TEST(JobTransitionsTest, OnlyAnExpiredLeaseIsTakenOver) {
@@ -358,27 +364,27 @@ TEST(JobTransitionsTest, OnlyAnExpiredLeaseIsTakenOver) {
     const JobRecord job = MakeRecord(state, false);
     SCOPED_TRACE(std::string(JobStateName(state)));
     AttemptEnd end = MakeEnd(lease, JobState::kCancelled);
-    end.now = until - absl::Microseconds(1);
-    EXPECT_FALSE(IsExpired(job, end.now));
-    EXPECT_EQ(Of(PlanEnd(job, kBlob, end)).word, Held(state) ? "CANCELLED" : kLost)
+    const absl::Time before = until - absl::Microseconds(1);
+    end.now = until + absl::Hours(1);  // says nothing
+    EXPECT_FALSE(IsExpired(job, before));
+    EXPECT_EQ(Of(PlanEnd(job, kBlob, end, before)).word, Held(state) ? "CANCELLED" : kLost)
         << "the worker itself may end it";
     end.takes_over = true;
-    EXPECT_EQ(Of(PlanEnd(job, kBlob, end)).word, Held(state) ? "LEASE_HELD" : kLost);
-    end.now = until;
-    EXPECT_EQ(IsExpired(job, end.now), Held(state));
-    EXPECT_EQ(Of(PlanEnd(job, kBlob, end)).word, Held(state) ? "CANCELLED" : kLost);
+    EXPECT_EQ(Of(PlanEnd(job, kBlob, end, before)).word, Held(state) ? "LEASE_HELD" : kLost);
+    end.now = until - absl::Hours(1);
+    EXPECT_EQ(IsExpired(job, until), Held(state));
+    EXPECT_EQ(Of(PlanEnd(job, kBlob, end, until)).word, Held(state) ? "CANCELLED" : kLost);
     end.lease.epoch = 4;
-    EXPECT_EQ(Of(PlanEnd(job, kBlob, end)).word, kLost) << "the worker of an epoch before";
+    EXPECT_EQ(Of(PlanEnd(job, kBlob, end, until)).word, kLost) << "the worker of an epoch before";
   }
   AttemptEnd end = MakeEnd(lease, JobState::kQueued);
   end.takes_over = true;
-  end.now = until;
-  EXPECT_EQ(Of(PlanEnd(MakeRecord(JobState::kCancelling, false), kBlob, end)).word, kAsked);
+  EXPECT_EQ(Of(PlanEnd(MakeRecord(JobState::kCancelling, false), kBlob, end, until)).word, kAsked);
 }
 
 TEST(JobTransitionsTest, EndKeepsItsErrorAndItsDelay) {
   const JobRecord job = MakeRecord(JobState::kRunning, true);
-  const auto change = PlanEnd(job, kBlob, MakeEnd({"job", "worker", 5}, JobState::kQueued));
+  const auto change = PlanEnd(job, kBlob, MakeEnd({"job", "worker", 5}, JobState::kQueued), kClock);
   ASSERT_TRUE(change.ok()) << change.status();
   EXPECT_EQ(change->job.error, (StoredError{8, "disk full", ""}));
   EXPECT_EQ(change->job.not_before, Second(60));
@@ -459,10 +465,10 @@ TEST(JobTransitionsTest, TimesAreThoseThatAreReadBack) {
   ASSERT_TRUE(events.ok());
   EXPECT_THAT(events->events, ElementsAre(EventRecord{42, 3, 1, Second(70), "a"},
                                           EventRecord{43, 3, 1, kept, "b"}));
-  EXPECT_EQ(PlanRenewal(job, lease, fine)->job.lease_until, kept);
+  EXPECT_EQ(PlanRenewal(job, lease, absl::ZeroDuration(), fine)->job.lease_until, kept);
   AttemptEnd end = MakeEnd(lease, JobState::kFailed);
   end.now = fine;
-  const auto ended = PlanEnd(job, kBlob, end);
+  const auto ended = PlanEnd(job, kBlob, end, kClock);
   ASSERT_TRUE(ended.ok());
   EXPECT_EQ(ended->job.end_time, kept);
   EXPECT_EQ(ended->attempt->end_time, kept);

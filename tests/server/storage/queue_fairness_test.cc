@@ -151,7 +151,7 @@ class QueueFairness : public StorageConformance {
     if (running_.size() == kWorkers) {
       return;
     }
-    ClaimRequest request{"w", "host", now_, now_, FreeMemory(), {0, "running"}};
+    ClaimRequest request{"w", "host", now_, absl::Seconds(30), FreeMemory(), {0, "running"}};
     request.max_running_per_caller = max_running_;
     request.jobs = jobs;
     const auto claimed = storage_->jobs().ClaimJob(request);

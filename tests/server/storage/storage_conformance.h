@@ -37,9 +37,10 @@ inline std::string MetadataOf(const absl::Status& status, const std::string& key
 
 class StorageConformance : public ::testing::Test {
  protected:
-  static absl::StatusOr<std::unique_ptr<Storage>> Open(const std::string& folder) {
+  absl::StatusOr<std::unique_ptr<Storage>> Open(const std::string& folder) {
     SqliteOptions options;
     options.folder = folder;
+    options.clock = [this] { return clock_; };
     return OpenSqliteStorage(options);
   }
   void SetUp() override {
@@ -96,8 +97,8 @@ class StorageConformance : public ::testing::Test {
   JobRecord AddJob(const std::string& id) { return AddJob(MakeJob(id)); }
 
   std::optional<JobRecord> Claim(const std::string& worker, int64_t memory = kPlentyOfMemory) {
-    auto job =
-        storage_->jobs().ClaimJob({worker, "host-1", At(20), At(50), memory, {0, "running"}});
+    auto job = storage_->jobs().ClaimJob(
+        {worker, "host-1", At(20), absl::Seconds(30), memory, {0, "running"}});
     EXPECT_TRUE(job.ok()) << job.status();
     return job.ok() ? *job : std::nullopt;
   }
@@ -145,6 +146,7 @@ class StorageConformance : public ::testing::Test {
   }
 
   std::string folder_;
+  absl::Time clock_ = At(20);  // of the storage
   std::unique_ptr<Storage> storage_;
 };
 

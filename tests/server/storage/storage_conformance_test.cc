@@ -189,7 +189,7 @@ TEST_F(StorageConformance, LostLeaseChangesNothing) {
   const JobRecord before = *storage_->jobs().GetJob("j1");
   const Lease lost = LeaseOf(old);
   for (const absl::Status& refused :
-       {storage_->jobs().RenewLease(lost, At(99)).status(),
+       {storage_->jobs().RenewLease(lost, absl::Seconds(79)).status(),
         storage_->events().Append(lost, {{1, "x"}}, At(31)).status(),
         storage_->jobs().BeginVerifying(lost, {1, "x"}, At(31)).status(),
         storage_->jobs().SaveCheckpoint(lost, {1, "v1", "blob", At(31)}).status(),
@@ -206,7 +206,8 @@ TEST_F(StorageConformance, LostLeaseChangesNothing) {
   EXPECT_EQ(after.last_event, before.last_event);
   EXPECT_FALSE(storage_->jobs().GetCheckpoint("j1")->has_value());
   EXPECT_EQ(storage_->models().GetModel("model").status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(storage_->jobs().RenewLease(LeaseOf(now), At(99))->state, JobState::kRunning);
+  EXPECT_EQ(storage_->jobs().RenewLease(LeaseOf(now), absl::Seconds(79))->state,
+            JobState::kRunning);
   EXPECT_EQ(storage_->jobs().GetJob("j1")->lease_until, At(99));
 }
 
@@ -287,7 +288,8 @@ TEST_F(StorageConformance, RunningJobIsCancellingUntilItsWorkerEnds) {
   EXPECT_EQ(
       storage_->jobs().CancelJob({"j1", At(41), {0, "cancelling"}, {0, "cancelled"}})->job.state,
       JobState::kCancelling);
-  EXPECT_EQ(storage_->jobs().RenewLease(LeaseOf(job), At(60))->state, JobState::kCancelling);
+  EXPECT_EQ(storage_->jobs().RenewLease(LeaseOf(job), absl::Seconds(40))->state,
+            JobState::kCancelling);
   for (const absl::Status& refused :
        {storage_->jobs().EndAttempt(MakeSuccess(job, "blob")).status(),
         storage_->jobs()

@@ -93,7 +93,7 @@ TEST_F(WatchedStorageTest, WhoListensFirstHearsFirstOfVersionsThatAnEndDeletes) 
     ClaimRequest claim;
     claim.worker = "w";
     claim.now = now;
-    claim.lease_until = now + absl::Hours(1);
+    claim.lease = absl::Hours(1);
     const auto claimed = storage.jobs().ClaimJob(claim);
     ASSERT_TRUE(claimed.ok() && claimed->has_value());
     AttemptEnd end;

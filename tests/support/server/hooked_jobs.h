@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -17,6 +18,7 @@ struct JobHooks {
   // Called after the read and before its answer.
   std::function<void()> after_list;
   std::function<void()> after_get;
+  std::function<void()> after_held;
   int lists = 0;          // so far
   int failing_lists = 0;  // of the next ones
   int failing_gets = 0;
@@ -36,6 +38,9 @@ class HookedJobStore final : public ForwardingJobStore {
       return JobHooks::Failure();
     }
     return Answer(jobs_->GetJob(id), hooks_->after_get);
+  }
+  absl::StatusOr<std::vector<HeldJob>> HeldJobs() override {
+    return Answer(jobs_->HeldJobs(), hooks_->after_held);
   }
   absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
                                            const PageRequest& page) override {
