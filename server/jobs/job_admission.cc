@@ -1,5 +1,6 @@
 #include "server/jobs/job_admission.h"
 
+#include <algorithm>
 #include <optional>
 #include <random>
 #include <utility>
@@ -52,6 +53,13 @@ size_t BytesOfValues(const Dataset& dataset) {
     bytes = bytes + ByteCount(values) * ByteCount(sizeof(double));
   }
   return bytes.value();
+}
+
+// Whether there is a server that has the memory. Errors: kResourceExhausted (JOB_TOO_LARGE).
+absl::Status CheckFits(const JobManagerOptions& options, int64_t bytes) {
+  const int64_t largest =
+      std::max<int64_t>(options.memory_budget_bytes, options.largest_budget_bytes);
+  return bytes <= largest ? absl::OkStatus() : JobTooLarge(bytes, largest);
 }
 
 }  // namespace
@@ -121,9 +129,7 @@ absl::StatusOr<NewJob> AdmitTraining(const AttemptEnvironment& environment,
                           MakeComplete(environment, submission.request, plan, context));
   MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate,
                           EstimateJob(environment, complete.plan, context));
-  if (estimate.memory_bytes > environment.options.memory_budget_bytes) {
-    return JobTooLarge(estimate.memory_bytes, environment.options.memory_budget_bytes);
-  }
+  MERCER_RETURN_IF_ERROR(CheckFits(environment.options, estimate.memory_bytes));
   MERCER_RETURN_IF_ERROR(CheckJobData(environment, complete.plan, context));
   NewJob job;
   job.id = MakeJobId();
@@ -139,9 +145,7 @@ absl::StatusOr<NewJob> AdmitTraining(const AttemptEnvironment& environment,
 
 absl::StatusOr<NewJob> AdmitOther(const AttemptEnvironment& environment, JobAdmitter admit) {
   MERCER_ASSIGN_OR_RETURN(AdmittedJob admitted, admit());
-  if (admitted.memory_bytes > environment.options.memory_budget_bytes) {
-    return JobTooLarge(admitted.memory_bytes, environment.options.memory_budget_bytes);
-  }
+  MERCER_RETURN_IF_ERROR(CheckFits(environment.options, admitted.memory_bytes));
   NewJob job;
   job.id = MakeJobId();
   job.request = std::move(admitted.request);

@@ -224,6 +224,7 @@ absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
   request.host = environment_.options.host;
   request.now = clock().Now();
   request.lease = environment_.options.lease_duration;
+  request.largest_budget_bytes = environment_.options.largest_budget_bytes;
   request.event = StateEvent(JobState::kRunning);
   request.max_running_per_caller = environment_.options.max_running_jobs_per_caller;
   MERCER_ASSIGN_OR_RETURN(const std::optional<JobRecord> job,

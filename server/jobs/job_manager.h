@@ -38,7 +38,10 @@ struct JobManagerOptions {
                              // version starts again
   int num_workers = 2;       // jobs that run at the same time, >= 1
   int64_t memory_budget_bytes = int64_t{4} << 30;  // for the estimates of all running jobs together
-  int64_t cache_bytes = int64_t{256} << 20;        // shared by runs, for kernels and the like
+  // The largest budget of all servers that share the storage; 0: there is no other. What exceeds this server's and not that one is
+  // accepted here and left to the others.
+  LiveValue<int64_t> largest_budget_bytes = int64_t{0};
+  int64_t cache_bytes = int64_t{256} << 20;  // shared by runs, for kernels and the like
   // An existing folder for tables that are too large for memory; see job_scratch.h. Empty: all are in memory.
   std::string scratch_folder;
   int64_t least_scratch_bytes = int64_t{64} << 20;  // tables of no more are never written there

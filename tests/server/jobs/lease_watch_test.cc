@@ -188,5 +188,24 @@ TEST_F(LeaseWatchTest, LostLeaseEndsTheWorkAtTheNextLook) {
   EXPECT_EQ(Job(id).state, JobState::kFailed);
 }
 
+TEST_F(LeaseWatchTest, JobThatFitsAnotherServerIsAcceptedAndLeftToIt) {
+  StartManager();
+  const int64_t bytes = manager_->Estimate(Steps(3))->memory_bytes;
+  manager_.reset();
+  options_.memory_budget_bytes = bytes - 1;
+  StartManager();
+  EXPECT_EQ(GetReason(manager_->Submit(Steps(3)).status()), "JOB_TOO_LARGE");
+  manager_.reset();
+  options_.largest_budget_bytes = bytes;
+  StartManager();
+  const std::string id = Submit(Steps(3));
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kQueued);
+  options_.memory_budget_bytes = bytes;
+  StartOther();
+  other_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+}
+
 }  // namespace
 }  // namespace mercer::server
