@@ -1,12 +1,15 @@
 #include "server/app/data_folder.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/blobs/make_folders.h"
 #include "server/maintenance/restore.h"
 
@@ -30,6 +33,60 @@ absl::Status MakeEmptyFolder(const std::string& path) {
   std::error_code error;
   std::filesystem::remove_all(path, error);
   return MakeFolder(path);
+}
+
+namespace {
+
+std::string JournalOf(const std::string& name) {
+  return absl::StrCat(name.substr(0, name.rfind('.')), ".journal");
+}
+
+// Of an upload that is in both folders, that of `to` stays. Journals come last, by their names: without one the bytes of an upload
+// are nothing, so a crash in between costs none.
+absl::Status MoveUploads(const std::string& from, const std::string& to) {
+  FileSystem& files = PosixFileSystem();
+  MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> there, files.List(to));
+  MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(from));
+  for (const std::string& name : names) {
+    const std::string path = absl::StrCat(from, "/", name);
+    if (files.List(path).ok()) {
+      continue;  // the folder of somebody
+    }
+    const bool is_there = std::binary_search(there.begin(), there.end(), JournalOf(name));
+    const absl::Status moved =
+        is_there ? files.Remove(path) : files.Rename(path, absl::StrCat(to, "/", name));
+    if (!absl::IsNotFound(moved)) {  // of the folder that all share, another one may take it
+      MERCER_RETURN_IF_ERROR(moved);
+    }
+  }
+  return files.SyncFolder(to);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<OwnedFolder>> TakeEmptyFolder(const std::string& path) {
+  MERCER_RETURN_IF_ERROR(MakeFolder(path));
+  return OwnedFolder::TakeEmpty(PosixFileSystem(), path);
+}
+
+absl::StatusOr<std::shared_ptr<OwnedFolder>> TakeUploadFolder(const std::string& path) {
+  MERCER_RETURN_IF_ERROR(MakeFolder(path));
+  MERCER_ASSIGN_OR_RETURN(std::shared_ptr<OwnedFolder> own,
+                          OwnedFolder::Take(PosixFileSystem(), path,
+                                            [](const std::string& left, const OwnedFolder& taken) {
+                                              return MoveUploads(left, taken.path());
+                                            }));
+  MERCER_RETURN_IF_ERROR(MoveUploads(path, own->path()));
+  // Uploads that the server has vouched for would go with a folder that has not reached the disk.
+  MERCER_RETURN_IF_ERROR(PosixFileSystem().SyncFolder(path));
+  return own;
+}
+
+absl::StatusOr<OwnFolders> TakeFolders(const std::string& data_folder) {
+  OwnFolders folders;
+  MERCER_ASSIGN_OR_RETURN(folders.backup, TakeEmptyFolder(data_folder + "/backup"));
+  MERCER_ASSIGN_OR_RETURN(folders.uploads, TakeUploadFolder(data_folder + "/uploads"));
+  return folders;
 }
 
 absl::Status CheckBlobsHaveDatabase(const std::string& folder) {

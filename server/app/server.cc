@@ -280,10 +280,9 @@ class Server::Impl {
     context_.reserve = reserve_.get();
     OpenCrashNotes();
     MERCER_RETURN_IF_ERROR(MakeEmptyFolder(ScratchFolder(options_)));
-    context_.backup_folder = options_.data_dir + "/backup";
-    MERCER_RETURN_IF_ERROR(MakeEmptyFolder(context_.backup_folder));
-    context_.upload_folder = options_.data_dir + "/uploads";
-    MERCER_RETURN_IF_ERROR(MakeFolder(context_.upload_folder));
+    MERCER_ASSIGN_OR_RETURN(folders_, TakeFolders(options_.data_dir));
+    context_.backup_folder = folders_.backup->path();
+    context_.upload_folder = folders_.uploads->path();
     // Uploads that the server has vouched for would go with a folder that has not reached the disk.
     return PosixFileSystem().SyncFolder(options_.data_dir);
   }
@@ -437,6 +436,7 @@ class Server::Impl {
   JobMetrics job_metrics_{AllLearners()};  // told by the storage and by workers
   std::unique_ptr<WatchedStorage> storage_;
   std::unique_ptr<BlobStore> blobs_;
+  OwnFolders folders_;
   std::unique_ptr<DiskGuard> disk_;
   std::unique_ptr<DiskReserve> reserve_;
   std::unique_ptr<JobRetention> retention_;

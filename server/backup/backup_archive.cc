@@ -32,7 +32,7 @@ BackupArchive::~BackupArchive() {
 
 absl::Status BackupArchive::TakeSnapshot(const std::function<bool()>& is_cancelled) {
   // A blob that the copy names may lose its row as soon as the copy is made.
-  const std::shared_ptr<void> hold = sources_.blobs->HoldDeletions();
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<void> hold, sources_.blobs->HoldDeletions());
   manifest_.code_version = sources_.code_version;
   manifest_.time = absl::Now();
   MERCER_ASSIGN_OR_RETURN(const std::vector<BlobDigest> named,

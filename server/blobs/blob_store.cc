@@ -18,6 +18,8 @@
 #include "core/base/numeric/hash_table.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "server/blobs/owned_folder.h"
+#include "server/blobs/pin_table.h"
 #include "server/digest/sha256.h"
 
 namespace mercer::server {
@@ -105,26 +107,6 @@ absl::Status CheckContent(const std::string& digest, std::string_view content,
   return absl::OkStatus();
 }
 
-// How often each blob is pinned. Outlives the store in the pins that outlive it.
-struct PinTable {
-  absl::Mutex mutex;
-  HashMap<std::string, int64_t> counts ABSL_GUARDED_BY(mutex);
-  int64_t holds ABSL_GUARDED_BY(mutex) = 0;  // that keep everything
-};
-
-std::shared_ptr<void> TakePin(const std::shared_ptr<PinTable>& pins, const std::string& digest)
-    ABSL_EXCLUSIVE_LOCKS_REQUIRED(pins->mutex) {
-  const ScopedAllocations scope(Allocations::kNeeded);  // one that is not made would be given back
-  ++pins->counts[digest];
-  // The pointee does not matter, only what happens when the last copy goes.
-  return std::shared_ptr<void>(pins.get(), [pins, digest](void*) {
-    absl::MutexLock lock(&pins->mutex);
-    if (--pins->counts[digest] == 0) {
-      pins->counts.erase(digest);
-    }
-  });
-}
-
 class DiskBlobStore;
 
 class DiskBlobWriter final : public BlobWriter {
@@ -154,8 +136,8 @@ class DiskBlobWriter final : public BlobWriter {
 
 class DiskBlobStore final : public BlobStore {
  public:
-  DiskBlobStore(std::string folder, FileSystem* files)
-      : folder_(std::move(folder)), files_(files) {}
+  DiskBlobStore(std::string folder, FileSystem* files, const std::shared_ptr<OwnedFolder>& own)
+      : folder_(std::move(folder)), files_(files), pins_(std::make_shared<PinTable>(files, own)) {}
 
   absl::Status Prepare();
 
@@ -166,7 +148,7 @@ class DiskBlobStore final : public BlobStore {
                                       const CancellationToken& cancellation) override;
   absl::StatusOr<FileIdentity> Identify(const std::string& digest) override;
   absl::StatusOr<PinnedBlob> Pin(const std::string& digest) override;
-  std::shared_ptr<void> HoldDeletions() override;
+  absl::StatusOr<std::shared_ptr<void>> HoldDeletions() override;
   absl::StatusOr<std::vector<std::string>> List() override;
   absl::StatusOr<bool> DeleteIf(const std::string& digest,
                                 absl::FunctionRef<absl::StatusOr<bool>()> is_unreferenced) override;
@@ -177,7 +159,9 @@ class DiskBlobStore final : public BlobStore {
                                    int64_t size);
 
  private:
-  std::string TemporaryFolder() const { return folder_ + "/tmp"; }
+  std::string NewTemporaryPath() {
+    return absl::StrCat(pins_->own->path(), "/", ++last_temporary_);
+  }
   std::string BlobFolder(const std::string& digest) const {
     return absl::StrCat(folder_, "/", digest.substr(0, 2));
   }
@@ -195,7 +179,7 @@ class DiskBlobStore final : public BlobStore {
   FileSystem* const files_;
   std::atomic<int64_t> last_temporary_{0};
   // Its mutex also orders adoption and deletion of files.
-  const std::shared_ptr<PinTable> pins_ = std::make_shared<PinTable>();
+  const std::shared_ptr<PinTable> pins_;
   absl::Mutex folders_mutex_;
   HashSet<std::string> folders_
       ABSL_GUARDED_BY(folders_mutex_);  // names in folder_ that are there for sure
@@ -230,13 +214,6 @@ absl::StatusOr<PinnedBlob> DiskBlobWriter::Commit() {
 }
 
 absl::Status DiskBlobStore::Prepare() {
-  MERCER_RETURN_IF_ERROR(files_->MakeFolder(folder_));
-  MERCER_RETURN_IF_ERROR(files_->MakeFolder(TemporaryFolder()));
-  MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> leftovers,
-                          files_->List(TemporaryFolder()));
-  for (const std::string& name : leftovers) {
-    MERCER_RETURN_IF_ERROR(files_->Remove(absl::StrCat(TemporaryFolder(), "/", name)));
-  }
   // The folder's own name is in the folder above: without it all that is synced below is lost with the power.
   MERCER_RETURN_IF_ERROR(
       files_->SyncFolder(std::filesystem::absolute(folder_).parent_path().string()));
@@ -259,7 +236,7 @@ absl::Status DiskBlobStore::EnsureFolder(const std::string& digest) {
 }
 
 absl::StatusOr<std::unique_ptr<BlobWriter>> DiskBlobStore::NewBlob() {
-  const std::string path = absl::StrCat(TemporaryFolder(), "/", ++last_temporary_);
+  const std::string path = NewTemporaryPath();
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files_->Create(path));
   return std::make_unique<DiskBlobWriter>(this, path, std::move(file));
 }
@@ -268,12 +245,14 @@ absl::StatusOr<PinnedBlob> DiskBlobStore::Adopt(const std::string& temporary,
                                                 const std::string& digest, int64_t size) {
   MERCER_RETURN_IF_ERROR(EnsureFolder(digest));
   std::shared_ptr<void> pin;
+  absl::Status renamed;
   {
     // Renaming over an equal file is harmless, and replaces one that was damaged.
     absl::MutexLock lock(&pins_->mutex);
-    MERCER_RETURN_IF_ERROR(files_->Rename(temporary, BlobPath(digest)));
-    pin = TakePin(pins_, digest);
+    MERCER_ASSIGN_OR_RETURN(pin, TakePin(pins_, digest));  // before others can see the blob
+    renamed = files_->Rename(temporary, BlobPath(digest));
   }
+  MERCER_RETURN_IF_ERROR(renamed);  // behind the lock, which the end of a pin takes
   PinnedBlob blob(digest, size, std::move(pin));
   MERCER_RETURN_IF_ERROR(files_->SyncFolder(BlobFolder(digest)));
   RememberVerified(digest);
@@ -345,26 +324,20 @@ absl::StatusOr<std::unique_ptr<MappedFile>> DiskBlobStore::Read(const std::strin
 
 absl::StatusOr<PinnedBlob> DiskBlobStore::Pin(const std::string& digest) {
   MERCER_RETURN_IF_ERROR(CheckDigest(digest));
-  FileIdentity identity;
   std::shared_ptr<void> pin;
+  absl::StatusOr<FileIdentity> identity;
   {
     absl::MutexLock lock(&pins_->mutex);
-    MERCER_ASSIGN_OR_RETURN(identity, files_->Identify(BlobPath(digest)));
-    pin = TakePin(pins_, digest);
+    MERCER_ASSIGN_OR_RETURN(pin, TakePin(pins_, digest));
+    identity = files_->Identify(BlobPath(digest));
   }
-  return PinnedBlob(digest, identity.size, std::move(pin));
+  MERCER_RETURN_IF_ERROR(identity.status());
+  return PinnedBlob(digest, identity->size, std::move(pin));
 }
 
-std::shared_ptr<void> DiskBlobStore::HoldDeletions() {
-  {
-    absl::MutexLock lock(&pins_->mutex);
-    ++pins_->holds;
-  }
-  // Behind the lock: where there is no memory for the pointer, what releases it is called at once.
-  return std::shared_ptr<void>(pins_.get(), [pins = pins_](void*) {
-    absl::MutexLock released(&pins->mutex);
-    --pins->holds;
-  });
+absl::StatusOr<std::shared_ptr<void>> DiskBlobStore::HoldDeletions() {
+  absl::MutexLock lock(&pins_->mutex);
+  return TakePin(pins_, kPinsAll);
 }
 
 absl::StatusOr<std::vector<std::string>> DiskBlobStore::List() {
@@ -384,24 +357,36 @@ absl::StatusOr<std::vector<std::string>> DiskBlobStore::List() {
 absl::StatusOr<bool> DiskBlobStore::DeleteIf(
     const std::string& digest, absl::FunctionRef<absl::StatusOr<bool>()> is_unreferenced) {
   MERCER_RETURN_IF_ERROR(CheckDigest(digest));
-  const std::string deleted = absl::StrCat(TemporaryFolder(), "/", ++last_temporary_);
+  const std::string deleted = NewTemporaryPath();
+  MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> others, pins_->own->Others());
+  const auto is_free = [&]() -> absl::StatusOr<bool> {
+    MERCER_ASSIGN_OR_RETURN(const bool pinned, IsPinnedElsewhere(*pins_, others, digest));
+    return pinned ? absl::StatusOr<bool>(false) : is_unreferenced();
+  };
   {
     absl::MutexLock lock(&pins_->mutex);
-    if (pins_->holds > 0 || pins_->counts.contains(digest)) {
+    if (pins_->counts.contains(kPinsAll) || pins_->counts.contains(digest)) {
       return false;
     }
-    MERCER_ASSIGN_OR_RETURN(const bool unreferenced, is_unreferenced());
+    MERCER_ASSIGN_OR_RETURN(const bool unreferenced, is_free());
     if (!unreferenced) {
       return false;
     }
     absl::Status removed = files_->Rename(BlobPath(digest), deleted);
-    if (absl::IsResourceExhausted(removed)) {  // a full disk may have no room for the new name
-      removed = files_->Remove(BlobPath(digest));
+    if (absl::IsResourceExhausted(removed) && others.empty()) {
+      removed = files_->Remove(BlobPath(digest));  // a full disk may have no room for the new name
     }
     if (absl::IsNotFound(removed)) {
       return false;
     }
     MERCER_RETURN_IF_ERROR(removed);
+    // Another process may have stored the same content, and its row, since it was looked up: whoever does so from here on makes the
+    // file anew.
+    const absl::StatusOr<bool> still = others.empty() ? absl::StatusOr<bool>(true) : is_free();
+    if (!still.ok() || !*still) {
+      MERCER_RETURN_IF_ERROR(files_->Rename(deleted, BlobPath(digest)));
+      return still;
+    }
     absl::MutexLock verified_lock(&verified_mutex_);
     verified_.erase(digest);
   }
@@ -432,7 +417,12 @@ absl::Status BlobMissing(std::string_view digest) {
 
 absl::StatusOr<std::unique_ptr<BlobStore>> OpenBlobStore(const std::string& folder,
                                                          FileSystem& file_system) {
-  auto store = std::make_unique<DiskBlobStore>(folder, &file_system);
+  const std::string temporary = absl::StrCat(folder, "/tmp");
+  MERCER_RETURN_IF_ERROR(file_system.MakeFolder(folder));
+  MERCER_RETURN_IF_ERROR(file_system.MakeFolder(temporary));
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<OwnedFolder> own,
+                          OwnedFolder::TakeEmpty(file_system, temporary));
+  auto store = std::make_unique<DiskBlobStore>(folder, &file_system, own);
   MERCER_RETURN_IF_ERROR(store->Prepare());
   return store;
 }

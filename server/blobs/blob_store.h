@@ -6,8 +6,8 @@
 //   MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, writer->Commit());  // durable from here on
 //   ... write the row that names blob.digest(); then let `blob` go out of scope ...
 //
-// A pin keeps a blob from being collected between Commit and the commit of the row that names it.
-// The same content is stored once.
+// A pin keeps a blob from being collected between Commit and the commit of the row that names it, by this process or by another
+// one that has the same folder open. The same content is stored once.
 #pragma once
 
 #include <cstdint>
@@ -90,12 +90,13 @@ class BlobStore {
   }
   // While the answer lives, DeleteIf deletes nothing: for whoever is about to pin blobs that rows name which others
   // may delete meanwhile. What is kept by it is found by the next collection. Null where it cannot be done.
-  virtual std::shared_ptr<void> HoldDeletions() { return nullptr; }
+  virtual absl::StatusOr<std::shared_ptr<void>> HoldDeletions() { return nullptr; }
 
   // All digests, sorted.
   virtual absl::StatusOr<std::vector<std::string>> List() = 0;
   // Deletes the blob when nobody pins it and `is_unreferenced` says so; answers whether it did. No
-  // blob is committed or pinned while `is_unreferenced` runs. A missing blob is no error.
+  // blob is committed or pinned by this process while `is_unreferenced` runs; it is asked once more where another one may have
+  // done so. A missing blob is no error.
   virtual absl::StatusOr<bool> DeleteIf(
       const std::string& digest, absl::FunctionRef<absl::StatusOr<bool>()> is_unreferenced) = 0;
 };
@@ -104,7 +105,8 @@ class BlobStore {
 absl::Status BlobMissing(std::string_view digest);
 
 // Blobs as files folder/<first two digits>/<digest>. Makes the folder when it is missing and
-// removes temporary files that a crash has left. `file_system` must outlive the store.
+// removes temporary files that a crash has left; those of the living, each of whom has a folder of his own
+// (owned_folder.h), stay. `file_system` must outlive the store.
 absl::StatusOr<std::unique_ptr<BlobStore>> OpenBlobStore(
     const std::string& folder, FileSystem& file_system = PosixFileSystem());
 

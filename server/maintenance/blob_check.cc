@@ -107,6 +107,18 @@ class BlobCheck {
     report_.leftovers.push_back(path);
   }
 
+  // A file, or the folder of one process with its files.
+  void TemporaryFiles(const std::string& path) {
+    const absl::StatusOr<std::vector<std::string>> names = files_.List(path);
+    if (!names.ok()) {
+      Leftover("TEMPORARY_FILE", path, "a write was broken off");
+      return;
+    }
+    for (const std::string& name : *names) {
+      Leftover("TEMPORARY_FILE", absl::StrCat(path, "/", name), "a write was broken off");
+    }
+  }
+
   absl::Status ListFiles() {
     MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> entries, files_.List(folder_));
     for (const std::string& entry : entries) {
@@ -119,7 +131,7 @@ class BlobCheck {
       for (const std::string& name : *names) {
         const std::string path = absl::StrCat(entry, "/", name);
         if (entry == "tmp") {
-          Leftover("TEMPORARY_FILE", absl::StrCat(folder_, "/", path), "a write was broken off");
+          TemporaryFiles(absl::StrCat(folder_, "/", path));
         } else if (DigestOfBackupBlob(absl::StrCat("blobs/", path)).empty()) {
           Foreign(path);
         } else {

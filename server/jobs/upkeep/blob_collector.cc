@@ -3,9 +3,21 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
 #include "core/base/status/status_macros.h"
 
 namespace mercer::server {
+namespace {
+
+// A file whose time lies ahead of the clock is young as well.
+bool IsYoung(BlobStore& blobs, const BlobDigest& digest, absl::Duration grace) {
+  const absl::StatusOr<FileIdentity> file = blobs.Identify(digest);
+  return file.ok() && absl::Now() - absl::FromUnixNanos(file->modified_nanoseconds) < grace;
+}
+
+}  // namespace
 
 absl::StatusOr<int64_t> DeleteReleasedBlobs(Storage& storage, BlobStore& blobs,
                                             const std::vector<BlobDigest>& released) {
@@ -41,6 +53,7 @@ absl::StatusOr<int64_t> DeleteUnusedDatasets(Storage& storage, BlobStore& blobs)
 }
 
 absl::StatusOr<int64_t> CollectUnreferencedBlobs(Storage& storage, BlobStore& blobs,
+                                                 absl::Duration grace,
                                                  const std::function<bool()>& is_stopped) {
   // Only candidates: each is looked up again before it is deleted.
   MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> stored, blobs.List());
@@ -52,6 +65,9 @@ absl::StatusOr<int64_t> CollectUnreferencedBlobs(Storage& storage, BlobStore& bl
   for (const BlobDigest& digest : candidates) {
     if (is_stopped && is_stopped()) {
       break;
+    }
+    if (grace > absl::ZeroDuration() && IsYoung(blobs, digest, grace)) {
+      continue;
     }
     MERCER_ASSIGN_OR_RETURN(const int64_t gone, DeleteReleasedBlobs(storage, blobs, {digest}));
     deleted += gone;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 #include "server/blobs/blob_store.h"
 #include "server/storage/storage.h"
@@ -21,9 +22,10 @@ absl::StatusOr<int64_t> DeleteReleasedBlobs(Storage& storage, BlobStore& blobs,
 // Deletes the hidden data sets that no job needs any more, and their blobs. Answers their number; goes on after an error, and answers the first.
 absl::StatusOr<int64_t> DeleteUnusedDatasets(Storage& storage, BlobStore& blobs);
 
-// Looks at every blob, while others write: one that is pinned, or that a row names by the time its turn comes, stays.
-// Ends early when `is_stopped` (may be empty) says so. Answers the number of deleted blobs.
+// Looks at every blob, while others write: one that is pinned, that was stored within `grace`, or that a row names by the time its
+// turn comes, stays. Ends early when `is_stopped` (may be empty) says so. Answers the number of deleted blobs.
 absl::StatusOr<int64_t> CollectUnreferencedBlobs(Storage& storage, BlobStore& blobs,
+                                                 absl::Duration grace = absl::ZeroDuration(),
                                                  const std::function<bool()>& is_stopped = {});
 
 }  // namespace mercer::server

@@ -48,7 +48,7 @@ void StorageKeeper::Run() {
 
 void StorageKeeper::Collect() {
   const absl::StatusOr<int64_t> deleted = RunSafely("collecting files that nothing names", [this] {
-    return CollectUnreferencedBlobs(*options_.storage, *options_.blobs,
+    return CollectUnreferencedBlobs(*options_.storage, *options_.blobs, options_.collect_grace,
                                     [this] { return rest_.For(absl::ZeroDuration()); });
   });
   if (options_.log != nullptr && !deleted.ok()) {

@@ -28,6 +28,8 @@ struct StorageKeeperOptions {
   BlobStore* blobs = nullptr;
   DiskReserve* reserve = nullptr;  // may be null
   absl::Duration collect_interval = absl::Hours(1);
+  // What was stored so recently is left to the next collection, whoever has stored it.
+  absl::Duration collect_grace = absl::Minutes(10);
   absl::Duration reserve_interval = absl::Seconds(10);
   JobRetention* retention = nullptr;                     // may be null
   absl::Duration retention_interval = absl::Minutes(1);  // the first look is at once

@@ -130,7 +130,7 @@ class BlobStoreTest : public ::testing::Test {
   }
   size_t NumTemporaryFiles() const {
     return static_cast<size_t>(
-        std::distance(std::filesystem::directory_iterator(folder_ + "/tmp"), {}));
+        std::distance(std::filesystem::directory_iterator(folder_ + "/tmp/1"), {}));
   }
   void FlipBit(const std::string& digest) {
     std::fstream file(PathOf(digest), std::ios::in | std::ios::out | std::ios::binary);
@@ -368,9 +368,9 @@ TEST_F(BlobStoreTest, ReadOnlyFolderIsRefused) {
     GTEST_SKIP() << "root may write everywhere";
   }
   std::filesystem::permissions(
-      folder_ + "/tmp", std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+      folder_ + "/tmp/1", std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
   const absl::Status refused = store_->Put("abc").status();
-  std::filesystem::permissions(folder_ + "/tmp", std::filesystem::perms::owner_all);
+  std::filesystem::permissions(folder_ + "/tmp/1", std::filesystem::perms::owner_all);
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(GetReason(refused), "STORAGE_READ_ONLY");
 }

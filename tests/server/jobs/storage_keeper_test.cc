@@ -80,6 +80,20 @@ TEST_F(StorageKeeperTest, BlobBetweenItsCommitAndItsRowSurvives) {
   EXPECT_FALSE(IsThere(digest));
 }
 
+// Whoever has stored it may be about to name it, wherever he is.
+TEST_F(StorageKeeperTest, BlobIsLeftAloneForAGraceTime) {
+  const std::string digest = Put("content").digest();
+  EXPECT_EQ(*CollectUnreferencedBlobs(*storage_, *blobs_, absl::Hours(1)), 0);
+  const std::filesystem::path path = folder_ / "blobs" / digest.substr(0, 2) / digest;
+  const auto now = std::filesystem::last_write_time(path);
+  std::filesystem::last_write_time(path, now + std::chrono::hours(5));  // of a clock that is wrong
+  EXPECT_EQ(*CollectUnreferencedBlobs(*storage_, *blobs_, absl::Hours(1)), 0);
+  std::filesystem::last_write_time(path, now - std::chrono::minutes(59));
+  EXPECT_EQ(*CollectUnreferencedBlobs(*storage_, *blobs_, absl::Hours(1)), 0);
+  std::filesystem::last_write_time(path, now - std::chrono::minutes(61));
+  EXPECT_EQ(*CollectUnreferencedBlobs(*storage_, *blobs_, absl::Hours(1)), 1);
+}
+
 TEST_F(StorageKeeperTest, PinsAreCountedAndHoldsKeepEverything) {
   const std::string digest = Put("content").digest();
   auto first = blobs_->Pin(digest);
@@ -88,7 +102,7 @@ TEST_F(StorageKeeperTest, PinsAreCountedAndHoldsKeepEverything) {
   EXPECT_EQ(first->size(), 7);
   *first = PinnedBlob();
   EXPECT_EQ(*CollectUnreferencedBlobs(*storage_, *blobs_), 0);
-  std::shared_ptr<void> hold = blobs_->HoldDeletions();
+  std::shared_ptr<void> hold = *blobs_->HoldDeletions();
   *second = PinnedBlob();
   EXPECT_EQ(*CollectUnreferencedBlobs(*storage_, *blobs_), 0);
   hold.reset();
@@ -177,6 +191,7 @@ TEST_F(StorageKeeperTest, CollectsAgainAndAgainAndEndsAtOnce) {
   options.storage = storage_.get();
   options.blobs = blobs_.get();
   options.collect_interval = absl::Milliseconds(1);
+  options.collect_grace = absl::ZeroDuration();
   std::atomic<int> rounds{0};
   options.on_collected = [&](const absl::StatusOr<int64_t>& deleted) {
     EXPECT_TRUE(deleted.ok()) << deleted.status();
