@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ class DatasetStore {
  public:
   virtual ~DatasetStore() = default;
 
-  // Answers the stored record. Errors: kAlreadyExists (the id is taken).
+  // Answers the stored record. Errors: kAlreadyExists (the id is taken, reason DATASET_EXISTS; a key is, reason UPLOAD_KNOWN).
   virtual void CreateDataset(DatasetRecord dataset, Done<DatasetRecord> done) = 0;
   absl::StatusOr<DatasetRecord> CreateDataset(DatasetRecord dataset);
 
@@ -49,6 +50,8 @@ class DatasetStore {
 
   // Also when it is hidden: the jobs that need it go on. Errors: kNotFound.
   virtual absl::StatusOr<DatasetRecord> GetDataset(const std::string& id) = 0;
+  // The one that has this request_key or upload_key and is not hidden.
+  virtual absl::StatusOr<std::optional<DatasetRecord>> FindByKey(const std::string& key) = 0;
   // Newest first, unless the query says otherwise. Errors: kInvalidArgument (negative size, reason BAD_PAGE_SIZE; foreign token,
   // reason BAD_PAGE_TOKEN).
   virtual absl::StatusOr<Page<DatasetRecord>> ListDatasets(const PageRequest& page,

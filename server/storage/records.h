@@ -75,6 +75,9 @@ struct DatasetRecord {
   Labels labels;
   absl::Time create_time;
   std::string owner;  // who has uploaded it; empty: nobody in particular
+  // What names the upload that has made it: of the data sets that are not hidden one alone has each. Empty: none.
+  std::string request_key = {};
+  std::string upload_key = {};
   bool hidden =
       false;  // to be deleted when no job needs it any more; until then nothing new may use it
 };

@@ -23,6 +23,12 @@ absl::Status DatasetNotFound(const std::string& id) {
                     "DATASET_NOT_FOUND", {{"dataset", id}});
 }
 
+absl::Status UploadKnown(const std::string& dataset_id) {
+  return WithReason(absl::AlreadyExistsError(
+                        absl::StrCat("the upload has made the data set '", dataset_id, "' before")),
+                    "UPLOAD_KNOWN", {{"dataset", dataset_id}});
+}
+
 absl::Status DatasetExists(const std::string& id) {
   return WithReason(
       absl::AlreadyExistsError(absl::StrCat("there is a data set '", id,

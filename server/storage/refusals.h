@@ -14,6 +14,7 @@ namespace mercer::server {
 
 absl::Status DatasetNotFound(const std::string& id);
 absl::Status DatasetExists(const std::string& id);
+absl::Status UploadKnown(const std::string& dataset_id);
 absl::Status DatasetInUse(const std::string& id, const std::string& job_id);
 absl::Status JobNotFound(const std::string& id);
 absl::Status JobExists(const std::string& id);

@@ -1,12 +1,9 @@
 #include "server/uploads/upload_requests.h"
 
-#include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/memory/memory_reserve.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/access/ownership.h"
@@ -29,21 +26,23 @@ std::string KeyOfUpload(const std::string& owner, const std::string& upload_id) 
 }
 
 // What a data set of the owner and with the info of the record is found by; nothing for a description that cannot be read.
-std::vector<std::string> KeysOf(const std::string& owner, const DatasetRecord& record) {
-  std::vector<std::string> keys;
+struct UploadKeys {
+  std::string request;
+  std::string upload;
+};
+UploadKeys KeysOf(const std::string& owner, const DatasetRecord& record) {
+  UploadKeys keys;
   const absl::StatusOr<DatasetInfo> info = DecodeDatasetInfo(record.info);
   if (info.ok() && !info->request_id.empty()) {
-    keys.push_back(KeyOf(owner, "request", info->request_id));
+    keys.request = KeyOf(owner, "request", info->request_id);
   }
   if (info.ok() && !info->upload_id.empty()) {
-    keys.push_back(KeyOfUpload(owner, info->upload_id));
+    keys.upload = KeyOfUpload(owner, info->upload_id);
   }
   return keys;
 }
 
-std::vector<std::string> KeysOf(const DatasetRecord& record) {
-  return KeysOf(record.owner, record);
-}
+UploadKeys KeysOf(const DatasetRecord& record) { return KeysOf(record.owner, record); }
 
 }  // namespace
 
@@ -52,8 +51,14 @@ absl::Status UploadRequests::ReadAll(DatasetStore& datasets) {
   do {
     MERCER_ASSIGN_OR_RETURN(Page<DatasetRecord> page, datasets.ListDatasets(request));
     for (const DatasetRecord& record : page.items) {
-      for (std::string& key : KeysOf(record)) {
-        ids_.emplace(std::move(key), record.id);
+      if (!record.request_key.empty() || !record.upload_key.empty()) {
+        continue;
+      }
+      const UploadKeys keys = KeysOf(record);
+      for (const std::string& key : {keys.request, keys.upload}) {
+        if (!key.empty()) {
+          former_ids_.emplace(key, record.id);
+        }
       }
     }
     request.token = std::move(page.next_token);
@@ -64,54 +69,61 @@ absl::Status UploadRequests::ReadAll(DatasetStore& datasets) {
 
 absl::StatusOr<std::optional<DatasetRecord>> UploadRequests::FindEarlier(DatasetStore& datasets,
                                                                          const std::string& key) {
+  if (key.empty()) {
+    return std::optional<DatasetRecord>();
+  }
+  MERCER_ASSIGN_OR_RETURN(std::optional<DatasetRecord> stored, datasets.FindByKey(key));
+  if (stored.has_value()) {
+    return stored;
+  }
   if (!read_) {
     MERCER_RETURN_IF_ERROR(ReadAll(datasets));
   }
-  const auto found = ids_.find(key);
-  if (found == ids_.end()) {
+  const auto found = former_ids_.find(key);
+  if (found == former_ids_.end()) {
     return std::optional<DatasetRecord>();
   }
   absl::StatusOr<DatasetRecord> record = datasets.GetDataset(found->second);
   if (record.ok() && !record->hidden) {
-    const std::vector<std::string> keys = KeysOf(*record);
-    if (std::find(keys.begin(), keys.end(), key) != keys.end()) {
+    const UploadKeys keys = KeysOf(*record);
+    if (key == keys.request || key == keys.upload) {
       return std::optional<DatasetRecord>(*std::move(record));
     }
   } else if (!record.ok() && !absl::IsNotFound(record.status())) {
     return record.status();
   }
-  ids_.erase(found);  // deleted since; perhaps another upload has taken the id
+  former_ids_.erase(found);  // deleted since; perhaps another upload has taken the id
   return std::optional<DatasetRecord>();
 }
 
 absl::StatusOr<CreatedDataset> UploadRequests::CreateOnce(DatasetStore& datasets,
                                                           DatasetRecord record,
                                                           int64_t max_stored_bytes) {
-  const std::vector<std::string> keys = KeysOf(record);
-  if (keys.empty() && max_stored_bytes == 0) {
+  const UploadKeys keys = KeysOf(record);
+  record.request_key = keys.request;
+  record.upload_key = keys.upload;
+  if (keys.request.empty() && keys.upload.empty() && max_stored_bytes == 0) {
     MERCER_ASSIGN_OR_RETURN(DatasetRecord stored, datasets.CreateDataset(std::move(record)));
     return CreatedDataset{std::move(stored), true};
   }
   // A data set of before owners were kept may be that of the call which is repeated now.
-  std::vector<std::string> all_keys = keys;
-  for (std::string& key : KeysOf("", record)) {
-    all_keys.push_back(std::move(key));
-  }
+  const UploadKeys of_nobody = KeysOf("", record);
   absl::MutexLock lock(&mutex_);
-  for (const std::string& key : all_keys) {
+  for (const std::string& key : {keys.request, keys.upload, of_nobody.request, of_nobody.upload}) {
     MERCER_ASSIGN_OR_RETURN(std::optional<DatasetRecord> earlier, FindEarlier(datasets, key));
     if (earlier.has_value()) {
       return CreatedDataset{*std::move(earlier), false};
     }
   }
   MERCER_RETURN_IF_ERROR(CheckStoredBytes(datasets, record, max_stored_bytes));
-  MERCER_ASSIGN_OR_RETURN(DatasetRecord stored, datasets.CreateDataset(std::move(record)));
-  const ScopedAllocations scope(
-      Allocations::kNeeded);  // without its keys it would not be found again
-  for (const std::string& key : keys) {
-    ids_[key] = stored.id;
+  absl::StatusOr<DatasetRecord> stored = datasets.CreateDataset(std::move(record));
+  if (GetReason(stored.status()) == "UPLOAD_KNOWN") {                  // another server was quicker
+    const ErrorMetadata metadata = GetErrorMetadata(stored.status());  // the id alone
+    MERCER_ASSIGN_OR_RETURN(stored, datasets.GetDataset(metadata.at(0).second));
+    return CreatedDataset{*std::move(stored), false};
   }
-  return CreatedDataset{std::move(stored), true};
+  MERCER_RETURN_IF_ERROR(stored.status());
+  return CreatedDataset{*std::move(stored), true};
 }
 
 absl::StatusOr<std::optional<DatasetRecord>> UploadRequests::FindUpload(
@@ -124,17 +136,13 @@ absl::StatusOr<std::optional<DatasetRecord>> UploadRequests::FindUpload(
 
 void UploadRequests::Forget(const DatasetRecord& deleted) {
   absl::MutexLock lock(&mutex_);
-  for (const std::string& key : KeysOf(deleted)) {
-    const auto found = ids_.find(key);
-    if (found != ids_.end() && found->second == deleted.id) {
-      ids_.erase(found);
+  const UploadKeys keys = KeysOf(deleted);
+  for (const std::string& key : {keys.request, keys.upload}) {
+    const auto found = former_ids_.find(key);
+    if (found != former_ids_.end() && found->second == deleted.id) {
+      former_ids_.erase(found);
     }
   }
-}
-
-size_t UploadRequests::size() const {
-  absl::MutexLock lock(&mutex_);
-  return ids_.size();
 }
 
 }  // namespace mercer::server

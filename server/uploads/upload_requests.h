@@ -20,7 +20,8 @@ struct CreatedDataset {
       false;  // false: the request_id or upload_id was known, `record` is the earlier one
 };
 
-// Thread-safe. The stores keep the ids within a data set's info; the first call reads them all.
+// Thread-safe. The store keeps ids unique, whoever uploads. Those of data sets that were made before it did stand within their
+// info alone: the first call reads them all.
 class UploadRequests {
  public:
   // Creates `record` (whose info names the ids) unless an upload of its owner, or of nobody, with its request_id or its
@@ -35,8 +36,6 @@ class UploadRequests {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // `deleted` is not there any more.
   void Forget(const DatasetRecord& deleted) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ids that are remembered.
-  size_t size() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   absl::Status ReadAll(DatasetStore& datasets) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -44,9 +43,9 @@ class UploadRequests {
                                                            const std::string& key)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  mutable absl::Mutex mutex_;  // held while a data set is created: two equal ids make one
+  absl::Mutex mutex_;  // held while a data set is created, so that two keep to the limit
   bool read_ ABSL_GUARDED_BY(mutex_) = false;
-  HashMap<std::string, std::string> ids_ ABSL_GUARDED_BY(mutex_);  // by key
+  HashMap<std::string, std::string> former_ids_ ABSL_GUARDED_BY(mutex_);  // by key
 };
 
 }  // namespace mercer::server

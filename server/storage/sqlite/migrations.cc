@@ -262,11 +262,21 @@ CREATE INDEX jobs_ready_others ON jobs(caller, priority DESC, number)
   WHERE state = 1 AND not_before = 0 AND kind > 1;
 )sql";
 
+// What names the upload that has made a data set; NULL for what was there before, whose `info` says it.
+constexpr char kSchemaUploadKeys[] = R"sql(
+ALTER TABLE datasets ADD COLUMN request_key TEXT;
+ALTER TABLE datasets ADD COLUMN upload_key TEXT;
+CREATE UNIQUE INDEX datasets_by_request ON datasets(request_key)
+  WHERE request_key IS NOT NULL AND hidden = 0;
+CREATE UNIQUE INDEX datasets_by_upload ON datasets(upload_key)
+  WHERE upload_key IS NOT NULL AND hidden = 0;
+)sql";
+
 // Step i leads from version i to version i + 1.
 const std::vector<const char*>& Steps() {
   static const std::vector<const char*> steps = {
-      kSchema1,         kSchemaRegistry,  kSchemaFairQueue, kSchemaHiddenDatasets,
-      kSchemaJobTraces, kSchemaChecksums, kSchemaOwners,    kSchemaJobKinds};
+      kSchema1,         kSchemaRegistry, kSchemaFairQueue, kSchemaHiddenDatasets, kSchemaJobTraces,
+      kSchemaChecksums, kSchemaOwners,   kSchemaJobKinds,  kSchemaUploadKeys};
   return steps;
 }
 

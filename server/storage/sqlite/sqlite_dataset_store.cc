@@ -1,6 +1,7 @@
 #include "server/storage/sqlite/sqlite_dataset_store.h"
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -60,7 +61,7 @@ struct NumberedDataset {
 // The columns that ReadRow expects.
 constexpr char kSelectDataset[] =
     "SELECT number, id, display_name, blob, size_bytes, row_count, info, create_time, hidden, "
-    "owner "
+    "owner, request_key, upload_key "
     "FROM checked_datasets AS datasets ";
 
 absl::StatusOr<NumberedDataset> ReadRow(Connection& connection, const Statement& row) {
@@ -75,6 +76,8 @@ absl::StatusOr<NumberedDataset> ReadRow(Connection& connection, const Statement&
   dataset.record.create_time = row.Time(7);
   dataset.record.hidden = row.Int64(8) != 0;
   dataset.record.owner = row.Bytes(9);
+  dataset.record.request_key = row.Bytes(10);
+  dataset.record.upload_key = row.Bytes(11);
   MERCER_ASSIGN_OR_RETURN(dataset.record.labels,
                           ReadLabels(connection, LabelTable::kDatasets, dataset.number));
   return dataset;
@@ -88,6 +91,29 @@ absl::StatusOr<NumberedDataset> ReadDataset(Connection& connection, const std::s
     return DatasetNotFound(id);
   }
   return ReadRow(connection, select);
+}
+
+absl::StatusOr<std::optional<DatasetRecord>> FindKey(Connection& connection,
+                                                     const std::string& key) {
+  for (const char* column : {"request_key", "upload_key"}) {
+    MERCER_ASSIGN_OR_RETURN(
+        Statement select,
+        connection.Prepare(absl::StrCat(kSelectDataset, "WHERE ", column, " = ? AND hidden = 0")));
+    MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(key).Step());
+    if (found) {
+      MERCER_ASSIGN_OR_RETURN(NumberedDataset dataset, ReadRow(connection, select));
+      return std::move(dataset.record);
+    }
+  }
+  return std::nullopt;
+}
+
+void BindKey(const std::string& key, Statement& statement) {
+  if (key.empty()) {
+    statement.BindNull();
+  } else {
+    statement.Bind(key);
+  }
 }
 
 absl::StatusOr<DatasetRecord> ChangeLabels(Connection& connection, const std::string& id,
@@ -143,17 +169,28 @@ absl::StatusOr<DatasetRecord> Hide(Connection& connection, const std::string& id
 }  // namespace
 
 absl::StatusOr<DatasetRecord> InsertDataset(Connection& connection, const DatasetRecord& dataset) {
+  for (const std::string& key : {dataset.request_key, dataset.upload_key}) {
+    if (!key.empty()) {
+      MERCER_ASSIGN_OR_RETURN(const std::optional<DatasetRecord> earlier, FindKey(connection, key));
+      if (earlier.has_value()) {
+        return UploadKnown(earlier->id);
+      }
+    }
+  }
   MERCER_ASSIGN_OR_RETURN(
       Statement insert,
       connection.Prepare(
           "INSERT INTO datasets(id, display_name, blob, size_bytes, row_count, info, create_time, "
-          "owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING"));
+          "owner, request_key, upload_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+          "ON CONFLICT(id) DO NOTHING"));
   insert.Bind(dataset.id)
       .Bind(dataset.display_name)
       .Bind(dataset.blob)
       .Bind(dataset.size_bytes)
       .Bind(dataset.rows);
   insert.BindBlob(dataset.info).BindTime(dataset.create_time).Bind(dataset.owner);
+  BindKey(dataset.request_key, insert);
+  BindKey(dataset.upload_key, insert);
   MERCER_RETURN_IF_ERROR(insert.Run());
   if (connection.changes() == 0) {
     return DatasetExists(dataset.id);
@@ -204,6 +241,11 @@ void SqliteDatasetStore::DeleteHiddenDataset(std::string id, Done<DatasetRecord>
       *writer_,
       [id = std::move(id)](Connection& connection) { return DeleteHidden(connection, id); },
       std::move(done));
+}
+
+absl::StatusOr<std::optional<DatasetRecord>> SqliteDatasetStore::FindByKey(const std::string& key) {
+  const ReaderPool::Loan reader = readers_->Borrow();
+  return FindKey(*reader, key);
 }
 
 absl::StatusOr<std::vector<std::string>> SqliteDatasetStore::UnusedHiddenDatasets() {

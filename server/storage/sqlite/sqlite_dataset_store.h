@@ -28,6 +28,7 @@ class SqliteDatasetStore final : public DatasetStore {
   absl::StatusOr<std::vector<std::string>> UnusedHiddenDatasets() override;
   void DeleteHiddenDataset(std::string id, Done<DatasetRecord> done) override;
   absl::StatusOr<DatasetRecord> GetDataset(const std::string& id) override;
+  absl::StatusOr<std::optional<DatasetRecord>> FindByKey(const std::string& key) override;
   absl::StatusOr<Page<DatasetRecord>> ListDatasets(const PageRequest& page,
                                                    const ListQuery& query) override;
   absl::StatusOr<int64_t> StoredBytes(const BlobDigest& except) override;

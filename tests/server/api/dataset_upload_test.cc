@@ -207,11 +207,24 @@ TEST_F(DatasetUploadTest, RequestIdIsRememberedWhateverTheIdOfTheDataSet) {
   // Free again with the data set's end.
   v1::DeleteDatasetRequest remove;
   remove.set_name("datasets/first");
-  EXPECT_EQ(context_.upload_requests->size(), 1u);
   ASSERT_TRUE(DatasetHandlers(context_).DeleteDataset(remove).ok());
-  EXPECT_EQ(context_.upload_requests->size(), 0u);
   EXPECT_TRUE(Upload({header("second"), Chunk(0, kCsv)}).ok());
   EXPECT_EQ(FilesIn("blobs"), 1u);
+}
+
+// What another server has made since this one has looked, only the database knows.
+TEST_F(DatasetUploadTest, RequestIdOfAnotherServerIsKnown) {
+  const v1::UploadDatasetRequest header =
+      Header(std::string("dataset_id: 'first' request_id: 'r1' ") + kCsvHeader);
+  const std::shared_ptr<UploadRequests> here = context_.upload_requests;
+  ASSERT_TRUE(
+      Upload({Header(std::string("request_id: 'other' ") + kCsvHeader), Chunk(0, kCsv)}).ok());
+  context_.upload_requests = std::make_shared<UploadRequests>();
+  ASSERT_TRUE(Upload({header, Chunk(0, kCsv)}).ok());
+  context_.upload_requests = here;
+  const auto again = Upload({header, Chunk(0, kCsv)});
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->name(), "datasets/first");
 }
 
 TEST_F(DatasetUploadTest, TakenIdIsRefusedAndTheStoredDataSetStays) {
