@@ -133,9 +133,10 @@ absl::Status Client::CallDelete(Stub& stub, Method method, const Request& reques
   });
 }
 
-absl::StatusOr<v1::Dataset> Client::GetDataset(const std::string& name) {
+absl::StatusOr<v1::Dataset> Client::GetDataset(const std::string& name, v1::DatasetView view) {
   v1::GetDatasetRequest request;
   request.set_name(name);
+  request.set_view(view);
   return Call(*stubs_->datasets, &v1::DatasetService::Stub::GetDataset, request);
 }
 
@@ -252,17 +253,10 @@ absl::StatusOr<v1::ListLearnersResponse> Client::ListLearners() {
               v1::ListLearnersRequest());
 }
 
-absl::StatusOr<v1::Model> Client::GetModel(const std::string& name, v1::ModelView view) {
+absl::StatusOr<v1::Model> Client::GetModel(const std::string& name) {
   v1::GetModelRequest request;
   request.set_name(name);
-  request.set_view(view);
   return Call(*stubs_->models, &v1::ModelService::Stub::GetModel, request);
-}
-
-absl::StatusOr<std::vector<v1::Model>> Client::ListModels(const std::string& model, int limit) {
-  v1::ListModelsRequest filter;
-  filter.set_model(model);
-  return ListModels(std::move(filter), limit);
 }
 
 absl::StatusOr<std::vector<v1::Model>> Client::ListModels(v1::ListModelsRequest filter, int limit) {
@@ -274,24 +268,54 @@ absl::StatusOr<std::vector<v1::Model>> Client::ListModels(v1::ListModelsRequest 
       [](auto& page) { return page.mutable_models(); });
 }
 
+absl::StatusOr<v1::Model> Client::UpdateModel(const v1::UpdateModelRequest& request) {
+  return Call(*stubs_->models, &v1::ModelService::Stub::UpdateModel, request);
+}
+
 absl::Status Client::DeleteModel(const std::string& name) {
   v1::DeleteModelRequest request;
   request.set_name(name);
   return CallDelete(*stubs_->models, &v1::ModelService::Stub::DeleteModel, request);
 }
 
-absl::StatusOr<v1::Model> Client::GetModelAsOf(const std::string& alias, absl::Time time) {
-  v1::GetModelRequest request;
+absl::StatusOr<v1::ModelVersion> Client::GetModelVersion(const std::string& name,
+                                                         v1::ModelVersionView view) {
+  v1::GetModelVersionRequest request;
+  request.set_name(name);
+  request.set_view(view);
+  return Call(*stubs_->models, &v1::ModelService::Stub::GetModelVersion, request);
+}
+
+absl::StatusOr<v1::ModelVersion> Client::GetModelVersionAsOf(const std::string& alias,
+                                                             absl::Time time) {
+  v1::GetModelVersionRequest request;
   request.set_name(alias);
   const int64_t seconds = absl::ToUnixSeconds(time);
   request.mutable_as_of_time()->set_seconds(seconds);
   request.mutable_as_of_time()->set_nanos(
       static_cast<int32_t>(absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
-  return Call(*stubs_->models, &v1::ModelService::Stub::GetModel, request);
+  return Call(*stubs_->models, &v1::ModelService::Stub::GetModelVersion, request);
 }
 
-absl::StatusOr<v1::Model> Client::UpdateModel(const v1::UpdateModelRequest& request) {
-  return Call(*stubs_->models, &v1::ModelService::Stub::UpdateModel, request);
+absl::StatusOr<std::vector<v1::ModelVersion>> Client::ListModelVersions(
+    v1::ListModelVersionsRequest filter, int limit) {
+  return AllPages<v1::ModelVersion>(
+      std::move(filter), limit,
+      [&](const auto& request) {
+        return Call(*stubs_->models, &v1::ModelService::Stub::ListModelVersions, request);
+      },
+      [](auto& page) { return page.mutable_versions(); });
+}
+
+absl::StatusOr<v1::ModelVersion> Client::UpdateModelVersion(
+    const v1::UpdateModelVersionRequest& request) {
+  return Call(*stubs_->models, &v1::ModelService::Stub::UpdateModelVersion, request);
+}
+
+absl::Status Client::DeleteModelVersion(const std::string& name) {
+  v1::DeleteModelVersionRequest request;
+  request.set_name(name);
+  return CallDelete(*stubs_->models, &v1::ModelService::Stub::DeleteModelVersion, request);
 }
 
 absl::StatusOr<v1::Alias> Client::SetAlias(v1::SetAliasRequest request) {
@@ -339,12 +363,6 @@ absl::StatusOr<std::vector<v1::AliasChange>> Client::ListAliasHistory(const std:
 
 absl::StatusOr<v1::Retention> Client::SetRetention(const v1::SetRetentionRequest& request) {
   return Call(*stubs_->models, &v1::ModelService::Stub::SetRetention, request);
-}
-
-absl::StatusOr<v1::Retention> Client::GetRetention(const std::string& model) {
-  v1::GetRetentionRequest request;
-  request.set_name(model);
-  return Call(*stubs_->models, &v1::ModelService::Stub::GetRetention, request);
 }
 
 absl::StatusOr<v1::EvaluateModelResponse> Client::EvaluateModel(

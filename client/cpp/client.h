@@ -96,7 +96,7 @@ class Client {
   // Drops the bytes of an unfinished upload, "uploads/{id}".
   // `caller`: whose upload of that name; empty: one's own.
   absl::Status DeleteUpload(const std::string& name, const std::string& caller = "");
-  absl::StatusOr<v1::Dataset> GetDataset(const std::string& name);
+  absl::StatusOr<v1::Dataset> GetDataset(const std::string& name, v1::DatasetView view);
   // All of them, newest first, at most `limit`.
   absl::StatusOr<std::vector<v1::Dataset>> ListDatasets(int limit);
   // Changes the labels.
@@ -133,15 +133,22 @@ class Client {
   // requested (kCancelled).
   absl::Status WatchJobs(const v1::WatchJobsRequest& filter, const WatchJobsOptions& options);
 
-  absl::StatusOr<v1::Model> GetModel(const std::string& name, v1::ModelView view);
-  // What an alias pointed to at a time.
-  absl::StatusOr<v1::Model> GetModelAsOf(const std::string& alias, absl::Time time);
-  // The newest versions of all models, or all versions of `model`.
-  absl::StatusOr<std::vector<v1::Model>> ListModels(const std::string& model, int limit);
-  // `filter` gives model, labels, learner, filter and order_by.
+  absl::StatusOr<v1::Model> GetModel(const std::string& name);
+  // `filter` gives filter and order_by.
   absl::StatusOr<std::vector<v1::Model>> ListModels(v1::ListModelsRequest filter, int limit);
   absl::StatusOr<v1::Model> UpdateModel(const v1::UpdateModelRequest& request);
+  // With all its versions.
   absl::Status DeleteModel(const std::string& name);
+
+  absl::StatusOr<v1::ModelVersion> GetModelVersion(const std::string& name,
+                                                   v1::ModelVersionView view);
+  // What an alias pointed to at a time.
+  absl::StatusOr<v1::ModelVersion> GetModelVersionAsOf(const std::string& alias, absl::Time time);
+  // `filter` gives model ("models/-": all), labels, learner, filter and order_by.
+  absl::StatusOr<std::vector<v1::ModelVersion>> ListModelVersions(
+      v1::ListModelVersionsRequest filter, int limit);
+  absl::StatusOr<v1::ModelVersion> UpdateModelVersion(const v1::UpdateModelVersionRequest& request);
+  absl::Status DeleteModelVersion(const std::string& name);
 
   absl::StatusOr<v1::Alias> SetAlias(v1::SetAliasRequest request);
   absl::StatusOr<v1::Alias> RollbackAlias(v1::RollbackAliasRequest request);
@@ -151,7 +158,6 @@ class Client {
   // Newest first.
   absl::StatusOr<std::vector<v1::AliasChange>> ListAliasHistory(const std::string& name, int limit);
   absl::StatusOr<v1::Retention> SetRetention(const v1::SetRetentionRequest& request);
-  absl::StatusOr<v1::Retention> GetRetention(const std::string& model);
 
   // Take as long as they take. kCancelled when stop is requested.
   absl::StatusOr<v1::EvaluateModelResponse> EvaluateModel(const v1::EvaluateModelRequest& request,

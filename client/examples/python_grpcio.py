@@ -105,7 +105,8 @@ def main(address, path):
             print(f"{dataset.name}: {dataset.rows} rows, {dataset.num_columns} columns")
             job = train(channel, dataset.name, model="from-python")
             name = watch(channel, job.name)
-            model = model_service_pb2_grpc.ModelServiceStub(channel).GetModel(model_service_pb2.GetModelRequest(name=name))
+            models = model_service_pb2_grpc.ModelServiceStub(channel)
+            model = models.GetModelVersion(model_service_pb2.GetModelVersionRequest(name=name))
             print(f"{name}: certified relative gap {model.certificate.accuracy:.1e}")
             for metric in model.metrics:
                 print(f"{metric.name} {metric.value:.4f}")

@@ -10,6 +10,7 @@
 #include "server/api/page_filler.h"
 #include "server/digest/sha256.h"
 #include "server/prediction/model_lookup.h"
+#include "server/translation/model_translator.h"
 #include "server/translation/recipe_translator.h"
 #include "server/translation/times.h"
 
@@ -18,15 +19,9 @@ namespace {
 
 constexpr size_t kMaxEtagBytes = 64;
 
-v1::Alias WriteAlias(const AliasRecord& record) {
-  v1::Alias alias;
-  alias.set_name(ModelAliasName(record.model, record.alias));
-  if (record.version != 0) {
-    alias.set_version(ModelVersionName(record.model, record.version));
-  }
-  alias.set_etag(record.etag);
-  SetTimestamp(record.update_time, alias.mutable_update_time());
-  return alias;
+// The alias in digests of requests, which are stored: its name in servers of before.
+std::string InDigest(const AliasMove& move) {
+  return absl::StrCat("models/", move.model, "@", move.alias);
 }
 
 v1::AliasChange WriteChange(const std::string& model, const AliasChange& record) {
@@ -79,8 +74,8 @@ absl::StatusOr<v1::Alias> AliasHandlers::SetAlias(const v1::SetAliasRequest& req
   MERCER_ASSIGN_OR_RETURN(move.version, ReadTarget(request, reference.model));
   move.etag = request.etag();
   move.request_id = request.request_id();
-  move.request_digest = Sha256Hex(absl::StrCat("set\n", ModelAliasName(move.model, move.alias),
-                                               "\n", move.version, "\n", move.etag));
+  move.request_digest =
+      Sha256Hex(absl::StrCat("set\n", InDigest(move), "\n", move.version, "\n", move.etag));
   move.caller = info.caller.name;
   move.check = info.CheckOfChange("model", ModelName(move.model));
   MERCER_ASSIGN_OR_RETURN(const std::optional<AliasRecord> earlier,
@@ -101,8 +96,7 @@ absl::StatusOr<v1::Alias> AliasHandlers::RollbackAlias(const v1::RollbackAliasRe
   move.rollback = true;
   move.etag = request.etag();
   move.request_id = request.request_id();
-  move.request_digest = Sha256Hex(
-      absl::StrCat("rollback\n", ModelAliasName(move.model, move.alias), "\n", move.etag));
+  move.request_digest = Sha256Hex(absl::StrCat("rollback\n", InDigest(move), "\n", move.etag));
   move.caller = info.caller.name;
   move.check = info.CheckOfChange("model", ModelName(move.model));
   MERCER_ASSIGN_OR_RETURN(const std::optional<AliasRecord> earlier,

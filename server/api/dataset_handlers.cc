@@ -7,7 +7,7 @@
 #include "core/base/status/status_macros.h"
 #include "server/api/page_filler.h"
 #include "server/translation/dataset_translator.h"
-#include "server/translation/label_update.h"
+#include "server/translation/field_update.h"
 #include "server/translation/list_fields.h"
 #include "server/translation/resource_names.h"
 
@@ -46,8 +46,7 @@ absl::StatusOr<v1::Dataset> DatasetHandlers::GetDataset(
   if (record->hidden) {
     return ResourceNotFound("data set", DatasetName(id));
   }
-  return WriteDataset(*record, request.view() == v1::DATASET_VIEW_BASIC ? v1::DATASET_VIEW_BASIC
-                                                                        : v1::DATASET_VIEW_FULL);
+  return WriteDataset(*record, request.view());
 }
 
 absl::StatusOr<v1::ListDatasetsResponse> DatasetHandlers::ListDatasets(
@@ -74,11 +73,10 @@ absl::StatusOr<v1::Dataset> DatasetHandlers::UpdateDataset(const v1::UpdateDatas
   MERCER_ASSIGN_OR_RETURN(const std::string id,
                           ParseDatasetName(request.dataset().name(), "dataset.name"));
   MERCER_ASSIGN_OR_RETURN(
-      const Labels labels,
-      ReadLabelUpdate("dataset", request.dataset().labels(),
-                      request.has_update_mask() ? &request.update_mask() : nullptr));
+      const FieldUpdate update,
+      ReadFieldUpdate("dataset", {&request.dataset().labels()}, MaskOf(request)));
   const absl::StatusOr<DatasetRecord> record = context_.storage->datasets().UpdateDataset(
-      id, labels, info.CheckOfChange("data set", DatasetName(id)));
+      id, *update.labels, info.CheckOfChange("data set", DatasetName(id)));
   return record.ok() ? WriteDataset(*record, v1::DATASET_VIEW_BASIC)
                      : AboutDataset(record.status(), id);
 }

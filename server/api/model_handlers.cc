@@ -1,6 +1,7 @@
 #include "server/api/model_handlers.h"
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -8,29 +9,30 @@
 #include "absl/time/clock.h"
 
 #include "core/base/status/errors.h"
-#include "core/base/status/shorten.h"
 #include "core/base/status/status_macros.h"
 #include "server/api/page_filler.h"
 #include "server/prediction/model_lookup.h"
+#include "server/translation/field_update.h"
 #include "server/translation/list_fields.h"
 #include "server/translation/model_translator.h"
 #include "server/translation/recipe_translator.h"
-#include "server/translation/resource_names.h"
 
 namespace mercer::server {
 namespace {
 
-constexpr size_t kMaxDescriptionBytes = 4096;
+// Whose versions ListModelVersions lists when it names no model.
+constexpr std::string_view kAllModels = "models/-";
 
 // The version that an alias pointed to at a time.
-absl::StatusOr<VersionRecord> FindAsOf(ModelStore& models, const v1::GetModelRequest& request) {
+absl::StatusOr<VersionRecord> FindAsOf(ModelStore& models,
+                                       const v1::GetModelVersionRequest& request) {
   FieldViolations violations;
   const google::protobuf::Timestamp& as_of = request.as_of_time();
   violations.Check(as_of.nanos() >= 0 && as_of.nanos() < 1'000'000'000, "as_of_time",
                    "its nanos must be in [0, 999999999]");
   MERCER_ASSIGN_OR_RETURN(const ModelReference reference, ParseModelName(request.name(), "name"));
   violations.Check(!reference.alias.empty(), "as_of_time",
-                   "needs a name of the form models/{model}@{alias}");
+                   "needs a name of the form models/{model}/aliases/{alias}");
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   const absl::StatusOr<AliasRecord> alias =
       models.GetAliasAt(reference.model, reference.alias,
@@ -46,49 +48,23 @@ absl::StatusOr<VersionRecord> FindAsOf(ModelStore& models, const v1::GetModelReq
   return record;
 }
 
-absl::StatusOr<VersionFilter> ReadFilter(const v1::ListModelsRequest& request) {
+absl::StatusOr<VersionFilter> ReadFilter(const v1::ListModelVersionsRequest& request) {
   FieldViolations violations;
   CheckLabels(request.labels(), violations);
   violations.Check(request.learner().empty() || IsResourceId(request.learner()), "learner",
                    std::string(kResourceIdRule));
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   VersionFilter filter{request.learner(), {request.labels().begin(), request.labels().end()}};
-  MERCER_ASSIGN_OR_RETURN(filter.query, ReadModelQuery(request.filter(), request.order_by()));
+  MERCER_ASSIGN_OR_RETURN(filter.query, ReadVersionQuery(request.filter(), request.order_by()));
   return filter;
 }
 
-// What UpdateModel changes, from the fields that the mask names.
-absl::StatusOr<VersionUpdate> ReadUpdate(const v1::UpdateModelRequest& request) {
-  const v1::Model& model = request.model();
-  std::vector<std::string> paths(request.update_mask().paths().begin(),
-                                 request.update_mask().paths().end());
-  FieldViolations violations;
-  if (!request.has_update_mask()) {
-    paths = {"labels", "description"};
-  } else {
-    violations.Check(!paths.empty(), "update_mask", "is empty; name labels, description or both");
-  }
-  VersionUpdate update;
-  for (const std::string& path : paths) {
-    if (path == "labels") {
-      FieldViolations of_model;
-      CheckLabels(model.labels(), of_model);
-      violations.AddAll("model", of_model.ToStatus());
-      update.labels = Labels(model.labels().begin(), model.labels().end());
-    } else if (path == "description") {
-      violations.Check(model.description().size() <= kMaxDescriptionBytes, "model.description",
-                       absl::StrCat("must be at most ", kMaxDescriptionBytes, " bytes, are ",
-                                    model.description().size()));
-      update.description = model.description();
-    } else {
-      violations.Add("update_mask", absl::StrCat("there is no path '", Shorten(path, kQuotedBytes),
-                                                 "'; labels and description can be changed"));
-    }
-  }
-  MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  update.etag = model.etag();
+void SetFields(FieldUpdate fields, const std::string& etag, ModelUpdate& update) {
+  update.labels = std::move(fields.labels);
+  update.display_name = std::move(fields.display_name);
+  update.description = std::move(fields.description);
+  update.etag = etag;
   update.now = absl::Now();
-  return update;
 }
 
 OwnerCheck CheckOf(const CallInfo& info, const std::string& model) {
@@ -108,12 +84,85 @@ v1::Retention WriteRetention(const std::string& model, int64_t keep_newest,
 
 }  // namespace
 
+absl::StatusOr<v1::Model> ModelHandlers::Complete(const ModelRecord& record) const {
+  MERCER_ASSIGN_OR_RETURN(const VersionRecord newest, models().GetVersion(record.name, 0));
+  return WriteModel(record, newest);
+}
+
 absl::StatusOr<v1::Model> ModelHandlers::GetModel(const v1::GetModelRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const std::string name, ParseWholeModelName(request.name(), "name"));
+  const absl::StatusOr<ModelRecord> record = models().GetModel(name);
+  absl::StatusOr<v1::Model> model =
+      record.ok() ? Complete(*record) : absl::StatusOr<v1::Model>(record.status());
+  return model.ok() ? std::move(model) : AboutModel(model.status(), request.name());
+}
+
+absl::StatusOr<v1::ListModelsResponse> ModelHandlers::ListModels(
+    const v1::ListModelsRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const ListQuery query,
+                          ReadModelQuery(request.filter(), request.order_by()));
+  v1::ListModelsResponse response;
+  const absl::StatusOr<std::string> next = FillPage<ModelRecord, v1::Model>(
+      {request.page_size(), request.page_token()}, context_.limits.message_bytes,
+      [&](const PageRequest& page) { return models().ListModels(page, query); },
+      [this](const ModelRecord& record) -> absl::StatusOr<std::optional<v1::Model>> {
+        absl::StatusOr<v1::Model> model = Complete(record);
+        if (absl::IsNotFound(model.status())) {
+          return std::optional<v1::Model>();  // deleted meanwhile
+        }
+        return model;
+      },
+      response.mutable_models());
+  MERCER_RETURN_IF_ERROR(AboutPage(next.status()));
+  response.set_next_page_token(*next);
+  return response;
+}
+
+absl::StatusOr<v1::Model> ModelHandlers::UpdateModel(const v1::UpdateModelRequest& request,
+                                                     const CallInfo& info) const {
+  const v1::Model& given = request.model();
+  ModelUpdate update;
+  MERCER_ASSIGN_OR_RETURN(update.model, ParseWholeModelName(given.name(), "model.name"));
+  MERCER_ASSIGN_OR_RETURN(
+      FieldUpdate fields,
+      ReadFieldUpdate("model", {&given.labels(), &given.display_name(), &given.description()},
+                      MaskOf(request)));
+  SetFields(std::move(fields), given.etag(), update);
+  update.check = CheckOf(info, update.model);
+  const absl::StatusOr<ModelRecord> updated = models().UpdateModel(std::move(update));
+  absl::StatusOr<v1::Model> model =
+      updated.ok() ? Complete(*updated) : absl::StatusOr<v1::Model>(updated.status());
+  return model.ok() ? std::move(model) : AboutModel(model.status(), given.name());
+}
+
+absl::StatusOr<google::protobuf::Empty> ModelHandlers::Delete(const ModelReference& which,
+                                                              const std::string& name,
+                                                              const CallInfo& info) const {
+  const absl::StatusOr<DeletedVersions> deleted = ChangeThatFrees(context_, [&] {
+    return models().DeleteModel(which.model, which.version, absl::Now(),
+                                CheckOf(info, which.model));
+  });
+  if (!deleted.ok()) {
+    return AboutModel(deleted.status(), name);
+  }
+  cache_.Remove(which.model, which.version);
+  ReleaseBlobs(context_, deleted->released_blobs);
+  return google::protobuf::Empty();
+}
+
+absl::StatusOr<google::protobuf::Empty> ModelHandlers::DeleteModel(
+    const v1::DeleteModelRequest& request, const CallInfo& info) const {
+  MERCER_ASSIGN_OR_RETURN(std::string model, ParseWholeModelName(request.name(), "name"));
+  return Delete({std::move(model), 0, ""}, request.name(), info);
+}
+
+absl::StatusOr<v1::ModelVersion> ModelHandlers::GetModelVersion(
+    const v1::GetModelVersionRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const VersionRecord record,
                           request.has_as_of_time() ? FindAsOf(models(), request)
                                                    : FindNamed(models(), request.name(), "name"));
-  MERCER_ASSIGN_OR_RETURN(v1::Model model, WriteModelInDetail(record));
-  if (request.view() == v1::MODEL_VIEW_FULL) {
+  MERCER_ASSIGN_OR_RETURN(v1::ModelVersion model, WriteVersionInDetail(record));
+  if (request.view() == v1::MODEL_VERSION_VIEW_FULL) {
     if (record.model_bytes > context_.limits.message_bytes) {
       return WithReason(absl::ResourceExhaustedError(absl::StrCat(
                             "the model has ", record.model_bytes, " bytes, a message at most ",
@@ -134,18 +183,21 @@ absl::StatusOr<v1::Model> ModelHandlers::GetModel(const v1::GetModelRequest& req
   return model;
 }
 
-absl::StatusOr<v1::ListModelsResponse> ModelHandlers::ListVersions(
-    const v1::ListModelsRequest& request) const {
-  MERCER_ASSIGN_OR_RETURN(const std::string model, ParseWholeModelName(request.model(), "model"));
+absl::StatusOr<v1::ListModelVersionsResponse> ModelHandlers::ListModelVersions(
+    const v1::ListModelVersionsRequest& request) const {
+  std::string model;  // empty: all
+  if (request.model() != kAllModels) {
+    MERCER_ASSIGN_OR_RETURN(model, ParseWholeModelName(request.model(), "model"));
+  }
   MERCER_ASSIGN_OR_RETURN(const VersionFilter filter, ReadFilter(request));
-  v1::ListModelsResponse response;
-  const absl::StatusOr<std::string> next = FillPage<VersionRecord, v1::Model>(
+  v1::ListModelVersionsResponse response;
+  const absl::StatusOr<std::string> next = FillPage<VersionRecord, v1::ModelVersion>(
       {request.page_size(), request.page_token()}, context_.limits.message_bytes,
       [&](const PageRequest& page) { return models().ListVersions(model, page, filter); },
-      [](const VersionRecord& record) -> absl::StatusOr<std::optional<v1::Model>> {
-        return WriteModel(record);
+      [](const VersionRecord& record) -> absl::StatusOr<std::optional<v1::ModelVersion>> {
+        return WriteVersion(record);
       },
-      response.mutable_models());
+      response.mutable_versions());
   if (!next.ok()) {
     return AboutPage(AboutModel(next.status(), request.model()));
   }
@@ -153,66 +205,29 @@ absl::StatusOr<v1::ListModelsResponse> ModelHandlers::ListVersions(
   return response;
 }
 
-absl::StatusOr<v1::ListModelsResponse> ModelHandlers::ListModels(
-    const v1::ListModelsRequest& request) const {
-  if (!request.model().empty()) {
-    return ListVersions(request);
-  }
-  MERCER_ASSIGN_OR_RETURN(const VersionFilter filter, ReadFilter(request));
-  v1::ListModelsResponse response;
-  const absl::StatusOr<std::string> next = FillPage<ModelRecord, v1::Model>(
-      {request.page_size(), request.page_token()}, context_.limits.message_bytes,
-      [&](const PageRequest& page) { return models().ListModels(page, filter); },
-      [this](const ModelRecord& model) -> absl::StatusOr<std::optional<v1::Model>> {
-        const absl::StatusOr<VersionRecord> record =
-            context_.storage->models().GetVersion(model.name, 0);
-        if (record.status().code() == absl::StatusCode::kNotFound) {
-          return std::optional<v1::Model>();  // deleted meanwhile
-        }
-        MERCER_RETURN_IF_ERROR(record.status());
-        return WriteModel(*record);
-      },
-      response.mutable_models());
-  MERCER_RETURN_IF_ERROR(AboutPage(next.status()));
-  response.set_next_page_token(*next);
-  return response;
-}
-
-absl::StatusOr<google::protobuf::Empty> ModelHandlers::DeleteModel(
-    const v1::DeleteModelRequest& request, const CallInfo& info) const {
-  MERCER_ASSIGN_OR_RETURN(const ModelReference reference, ParseModelName(request.name(), "name"));
-  FieldViolations violations;
-  violations.Check(reference.alias.empty(), "name",
-                   "must be of the form models/{model} or models/{model}/versions/{n}; an alias is "
-                   "removed by SetAlias without a version");
-  MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  const absl::StatusOr<DeletedVersions> deleted = ChangeThatFrees(context_, [&] {
-    return models().DeleteModel(reference.model, reference.version, absl::Now(),
-                                CheckOf(info, reference.model));
-  });
-  if (!deleted.ok()) {
-    return AboutModel(deleted.status(), request.name());
-  }
-  cache_.Remove(reference.model, reference.version);
-  ReleaseBlobs(context_, deleted->released_blobs);
-  return google::protobuf::Empty();
-}
-
-absl::StatusOr<v1::Model> ModelHandlers::UpdateModel(const v1::UpdateModelRequest& request,
-                                                     const CallInfo& info) const {
-  MERCER_ASSIGN_OR_RETURN(const ModelReference reference,
-                          ParseModelName(request.model().name(), "model.name"));
-  MERCER_ASSIGN_OR_RETURN(VersionUpdate update, ReadUpdate(request));
-  MERCER_ASSIGN_OR_RETURN(const VersionRecord record,
-                          FindNamed(models(), request.model().name(), "model.name"));
+absl::StatusOr<v1::ModelVersion> ModelHandlers::UpdateModelVersion(
+    const v1::UpdateModelVersionRequest& request, const CallInfo& info) const {
+  constexpr std::string_view kField = "model_version.name";
+  const v1::ModelVersion& given = request.model_version();
+  MERCER_RETURN_IF_ERROR(ParseModelName(given.name(), kField).status());
+  MERCER_ASSIGN_OR_RETURN(
+      FieldUpdate fields,
+      ReadFieldUpdate("model_version", {&given.labels(), nullptr, &given.description()},
+                      MaskOf(request)));
+  MERCER_ASSIGN_OR_RETURN(const VersionRecord record, FindNamed(models(), given.name(), kField));
+  VersionUpdate update;
+  SetFields(std::move(fields), given.etag(), update);
   update.model = record.model;
   update.version = record.version;
   update.check = CheckOf(info, record.model);
   const absl::StatusOr<VersionRecord> updated = models().UpdateVersion(std::move(update));
-  if (!updated.ok()) {
-    return AboutModel(updated.status(), request.model().name());
-  }
-  return WriteModel(*updated);
+  return updated.ok() ? WriteVersion(*updated) : AboutModel(updated.status(), given.name());
+}
+
+absl::StatusOr<google::protobuf::Empty> ModelHandlers::DeleteModelVersion(
+    const v1::DeleteModelVersionRequest& request, const CallInfo& info) const {
+  MERCER_ASSIGN_OR_RETURN(const ModelReference version, ParseVersionName(request.name(), "name"));
+  return Delete(version, request.name(), info);
 }
 
 absl::StatusOr<v1::Retention> ModelHandlers::SetRetention(const v1::SetRetentionRequest& request,
@@ -236,16 +251,6 @@ absl::StatusOr<v1::Retention> ModelHandlers::SetRetention(const v1::SetRetention
     ReleaseBlobs(context_, deleted->released_blobs);
   }
   return WriteRetention(model, request.keep_newest(), deleted->versions);
-}
-
-absl::StatusOr<v1::Retention> ModelHandlers::GetRetention(
-    const v1::GetRetentionRequest& request) const {
-  MERCER_ASSIGN_OR_RETURN(const std::string model, ParseWholeModelName(request.name(), "name"));
-  const absl::StatusOr<ModelRecord> record = models().GetModel(model);
-  if (!record.ok()) {
-    return AboutModel(record.status(), request.name());
-  }
-  return WriteRetention(model, record->keep_newest, {});
 }
 
 absl::StatusOr<ModelExport> ModelHandlers::OpenExport(const v1::ExportModelRequest& request) const {

@@ -10,6 +10,7 @@
 #include "server/api/api_context.h"
 #include "server/prediction/model_cache.h"
 #include "server/rpc/rpc.h"
+#include "server/translation/resource_names.h"
 
 namespace mercer::server {
 
@@ -28,19 +29,29 @@ class ModelHandlers {
   absl::StatusOr<v1::ListModelsResponse> ListModels(const v1::ListModelsRequest& request) const;
   absl::StatusOr<v1::Model> UpdateModel(const v1::UpdateModelRequest& request,
                                         const CallInfo& info = CallInfo()) const;
-  absl::StatusOr<v1::Retention> SetRetention(const v1::SetRetentionRequest& request,
-                                             const CallInfo& info = CallInfo()) const;
-  absl::StatusOr<v1::Retention> GetRetention(const v1::GetRetentionRequest& request) const;
   absl::StatusOr<google::protobuf::Empty> DeleteModel(const v1::DeleteModelRequest& request,
                                                       const CallInfo& info = CallInfo()) const;
+  absl::StatusOr<v1::ModelVersion> GetModelVersion(const v1::GetModelVersionRequest& request) const;
+  absl::StatusOr<v1::ListModelVersionsResponse> ListModelVersions(
+      const v1::ListModelVersionsRequest& request) const;
+  absl::StatusOr<v1::ModelVersion> UpdateModelVersion(const v1::UpdateModelVersionRequest& request,
+                                                      const CallInfo& info = CallInfo()) const;
+  absl::StatusOr<google::protobuf::Empty> DeleteModelVersion(
+      const v1::DeleteModelVersionRequest& request, const CallInfo& info = CallInfo()) const;
+  absl::StatusOr<v1::Retention> SetRetention(const v1::SetRetentionRequest& request,
+                                             const CallInfo& info = CallInfo()) const;
   absl::StatusOr<ModelExport> OpenExport(const v1::ExportModelRequest& request) const;
 
  private:
   ModelStore& models() const { return context_.storage->models(); }
-  // `name` is that of the request.
+  // With its newest version. Errors: kNotFound (reason MODEL_NOT_FOUND: it was deleted meanwhile), kDataLoss.
+  absl::StatusOr<v1::Model> Complete(const ModelRecord& record) const;
+  // `version` 0: all of them; `name` is that of the request.
+  absl::StatusOr<google::protobuf::Empty> Delete(const ModelReference& which,
+                                                 const std::string& name,
+                                                 const CallInfo& info) const;
   absl::StatusOr<ModelExport> OpenVersion(const std::string& model, int64_t version,
                                           const std::string& name) const;
-  absl::StatusOr<v1::ListModelsResponse> ListVersions(const v1::ListModelsRequest& request) const;
 
   const ApiContext& context_;
   ModelCache& cache_;

@@ -97,21 +97,32 @@ class ModelRpcs final : public RpcService {
     Unary<v1::ListModelsRequest>(
         "ModelService/ListModels", *environment.io,
         [this](const auto& request) { return handlers_.ListModels(request); });
-    Unary<v1::DeleteModelRequest>("ModelService/DeleteModel", *environment.io,
-                                  [this](const auto& request, const CallInfo& info) {
-                                    return handlers_.DeleteModel(request, info);
-                                  });
     Unary<v1::UpdateModelRequest>("ModelService/UpdateModel", *environment.io,
                                   [this](const auto& request, const CallInfo& info) {
                                     return handlers_.UpdateModel(request, info);
                                   });
+    Unary<v1::DeleteModelRequest>("ModelService/DeleteModel", *environment.io,
+                                  [this](const auto& request, const CallInfo& info) {
+                                    return handlers_.DeleteModel(request, info);
+                                  });
+    Unary<v1::GetModelVersionRequest>(
+        "ModelService/GetModelVersion", *environment.io,
+        [this](const auto& request) { return handlers_.GetModelVersion(request); });
+    Unary<v1::ListModelVersionsRequest>(
+        "ModelService/ListModelVersions", *environment.io,
+        [this](const auto& request) { return handlers_.ListModelVersions(request); });
+    Unary<v1::UpdateModelVersionRequest>("ModelService/UpdateModelVersion", *environment.io,
+                                         [this](const auto& request, const CallInfo& info) {
+                                           return handlers_.UpdateModelVersion(request, info);
+                                         });
+    Unary<v1::DeleteModelVersionRequest>("ModelService/DeleteModelVersion", *environment.io,
+                                         [this](const auto& request, const CallInfo& info) {
+                                           return handlers_.DeleteModelVersion(request, info);
+                                         });
     Unary<v1::SetRetentionRequest>("ModelService/SetRetention", *environment.io,
                                    [this](const auto& request, const CallInfo& info) {
                                      return handlers_.SetRetention(request, info);
                                    });
-    Unary<v1::GetRetentionRequest>(
-        "ModelService/GetRetention", *environment.io,
-        [this](const auto& request) { return handlers_.GetRetention(request); });
     Unary<v1::GetAliasRequest>("ModelService/GetAlias", *environment.io,
                                [this](const auto& request) { return aliases_.GetAlias(request); });
     Unary<v1::ListAliasesRequest>(

@@ -7,8 +7,8 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/api/page_filler.h"
+#include "server/translation/field_update.h"
 #include "server/translation/job_translator.h"
-#include "server/translation/label_update.h"
 #include "server/translation/list_fields.h"
 #include "server/translation/option_translator.h"
 #include "server/translation/recipe_translator.h"
@@ -259,13 +259,12 @@ absl::Status TrainingHandlers::CheckLabelsOf(const std::string& id, const v1::Jo
 absl::StatusOr<v1::Job> TrainingHandlers::UpdateJob(const v1::UpdateJobRequest& request,
                                                     const CallInfo& info) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(request.job().name(), "job.name"));
-  MERCER_ASSIGN_OR_RETURN(
-      const Labels labels,
-      ReadLabelUpdate("job", request.job().labels(),
-                      request.has_update_mask() ? &request.update_mask() : nullptr));
+  MERCER_ASSIGN_OR_RETURN(const FieldUpdate update,
+                          ReadFieldUpdate("job", {&request.job().labels()}, MaskOf(request)));
   MERCER_RETURN_IF_ERROR(CheckLabelsOf(id, request.job()));
   const OwnerCheck check = info.CheckOfChange("job", JobName(id));
-  const absl::StatusOr<JobRecord> record = context_.storage->jobs().UpdateJob(id, labels, check);
+  const absl::StatusOr<JobRecord> record =
+      context_.storage->jobs().UpdateJob(id, *update.labels, check);
   return record.ok() ? ReadJob(id) : AboutJob(record.status(), id);
 }
 

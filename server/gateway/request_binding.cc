@@ -12,7 +12,6 @@
 
 #include "core/base/memory/memory_reserve.h"
 #include "server/gateway/message_json.h"
-#include "server/translation/resource_names.h"
 
 namespace mercer::gateway {
 namespace {
@@ -220,8 +219,7 @@ void BindText(std::string_view path, const std::string& value, Message& message,
   }
   const FieldDescriptor* field = FindField(*owner->GetDescriptor(), names.back());
   const std::string given = owner->GetReflection()->GetString(*owner, field);
-  violations.Check(given.empty() || server::AliasNameOfPath(given) == value,
-                   {path.data(), path.size()},
+  violations.Check(given.empty() || given == value, {path.data(), path.size()},
                    absl::StrCat("is '", given, "', but the path says '", value, "'"));
   owner->GetReflection()->SetString(owner, field, value);
 }

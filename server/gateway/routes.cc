@@ -20,7 +20,6 @@
 #include "mercer/v1/server_service.pb.h"
 #include "mercer/v1/training_service.pb.h"
 #include "server/gateway/http/url.h"
-#include "server/translation/resource_names.h"
 
 namespace mercer::gateway {
 namespace {
@@ -75,7 +74,7 @@ void SetPath(absl::string_view pattern, Route& route) {
   const std::string named = NameVariables(pattern.substr(equals + 1, close - equals - 1));
   route.path = absl::StrCat(pattern.substr(0, open), named, pattern.substr(close + 1));
   route.field = std::string(pattern.substr(open + 1, equals - open - 1));
-  route.value = server::AliasNameOfPath(named);
+  route.value = named;
 }
 
 Route MakeRoute(const MethodDescriptor& method, const google::api::HttpRule& rule) {

@@ -117,7 +117,7 @@ absl::Status CheckSummaries(Connection& connection, const FindingSink& sink) {
     record.version = select.Int64(1);
     record.job_id = select.Bytes(2);
     record.summary = select.Bytes(3);
-    const absl::Status read = WriteModel(record).status();
+    const absl::Status read = WriteVersion(record).status();
     if (!read.ok()) {
       Report(sink, "STORED_SUMMARY_DAMAGED",
              absl::StrCat("model ", record.model, " version ", record.version), read,

@@ -21,7 +21,7 @@ absl::Status WitnessGone(const std::string& name) {
 }
 
 // What was trained, from the model's lineage.
-absl::StatusOr<StoredModel> ReadLineage(const v1::Model& model) {
+absl::StatusOr<StoredModel> ReadLineage(const v1::ModelVersion& model) {
   if (!model.lineage().has_request() || model.lineage().data_digests().empty()) {
     return WithReason(absl::DataLossError("a stored model's summary does not say what was trained"),
                       "STORED_SUMMARY_DAMAGED");
@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<const VerifiableModel>> ReadVerifiableModel(Stora
                                                                            std::string_view name,
                                                                            std::string_view field) {
   MERCER_ASSIGN_OR_RETURN(const VersionRecord record, FindNamed(storage.models(), name, field));
-  MERCER_ASSIGN_OR_RETURN(const v1::Model summary, WriteModel(record));
+  MERCER_ASSIGN_OR_RETURN(const v1::ModelVersion summary, WriteVersion(record));
   auto result = std::make_unique<VerifiableModel>();
   result->name = summary.name();
   MERCER_ASSIGN_OR_RETURN(result->stored, ReadLineage(summary));

@@ -6,7 +6,7 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "mercer/v1/model.pb.h"
+#include "mercer/v1/model_version.pb.h"
 #include "server/prediction/prediction_work.h"
 #include "server/translation/resource_names.h"
 #include "server/translation/whole_message.h"
@@ -28,7 +28,7 @@ absl::StatusOr<std::shared_ptr<const LoadedModel>> ModelCache::ReadModel(
   loaded->model = record.model;
   loaded->version = record.version;
   loaded->name = ModelVersionName(record.model, record.version);
-  v1::Model summary;
+  v1::ModelVersion summary;
   if (ParseWhole(record.summary, summary)) {
     loaded->ignored_columns.insert(summary.ignored_columns().begin(),
                                    summary.ignored_columns().end());

@@ -53,7 +53,7 @@ AuditSubject SubjectOf(const google::protobuf::Message& request,
   AuditSubject subject;
   for (const std::string& name :
        {TextOf(response, "name"), TextOf(request, "name"), NameIn(request, "model"),
-        NameIn(request, "job"), NameIn(request, "dataset")}) {
+        NameIn(request, "model_version"), NameIn(request, "job"), NameIn(request, "dataset")}) {
     if (subject.resource.empty()) {
       subject.resource = name;
     }

@@ -111,6 +111,11 @@ absl::StatusOr<DeletedVersions> ModelStore::DeleteModel(std::string name, int64_
   });
 }
 
+absl::StatusOr<ModelRecord> ModelStore::UpdateModel(ModelUpdate update) {
+  return WaitFor<ModelRecord>(
+      [&](Done<ModelRecord> done) { UpdateModel(std::move(update), std::move(done)); });
+}
+
 absl::StatusOr<VersionRecord> ModelStore::UpdateVersion(VersionUpdate update) {
   return WaitFor<VersionRecord>(
       [&](Done<VersionRecord> done) { UpdateVersion(std::move(update), std::move(done)); });

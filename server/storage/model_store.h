@@ -38,14 +38,19 @@ struct AliasMove {
 };
 
 // Changes what is given.
-struct VersionUpdate {
+struct ModelUpdate {
   std::string model;
-  int64_t version = 0;
   std::optional<Labels> labels;
+  std::optional<std::string> display_name;
   std::optional<std::string> description;
-  std::string etag;  // the version must still have it (VersionEtag); empty: any
+  std::string etag;  // it must still be that (ModelEtag, VersionEtag); empty: any
   absl::Time now;
   OwnerCheck check = nullptr;  // asked of the model's owner
+};
+
+// The same of one version, which has no display_name.
+struct VersionUpdate : ModelUpdate {
+  int64_t version = 0;
 };
 
 struct RetentionChange {
@@ -81,14 +86,14 @@ class ModelStore {
   virtual absl::StatusOr<ModelRecord> GetModel(const std::string& name) = 0;
   // `version` 0: the newest. Errors: kNotFound.
   virtual absl::StatusOr<VersionRecord> GetVersion(const std::string& name, int64_t version) = 0;
-  // By name, unless the filter's query says otherwise, those whose newest version passes the filter. Errors: as
-  // DatasetStore::ListDatasets.
+  // By name, unless the query says otherwise. Errors: as DatasetStore::ListDatasets.
   virtual absl::StatusOr<Page<ModelRecord>> ListModels(const PageRequest& page,
-                                                       const VersionFilter& filter) = 0;
+                                                       const ListQuery& query) = 0;
   absl::StatusOr<Page<ModelRecord>> ListModels(const PageRequest& page) {
     return ListModels(page, {});
   }
-  // Newest first, unless the filter's query says otherwise. Errors: kNotFound; as DatasetStore::ListDatasets.
+  // Those of one model, or with an empty name of all; newest first, unless the filter's query says otherwise. Errors:
+  // kNotFound; as DatasetStore::ListDatasets.
   virtual absl::StatusOr<Page<VersionRecord>> ListVersions(const std::string& name,
                                                            const PageRequest& page,
                                                            const VersionFilter& filter) = 0;
@@ -97,7 +102,9 @@ class ModelStore {
     return ListVersions(name, page, {});
   }
 
-  // Errors: kNotFound, kAborted (reason STALE_ETAG).
+  // Errors: kNotFound, kAborted (reason STALE_ETAG); so also UpdateVersion.
+  virtual void UpdateModel(ModelUpdate update, Done<ModelRecord> done) = 0;
+  absl::StatusOr<ModelRecord> UpdateModel(ModelUpdate update);
   virtual void UpdateVersion(VersionUpdate update, Done<VersionRecord> done) = 0;
   absl::StatusOr<VersionRecord> UpdateVersion(VersionUpdate update);
 

@@ -4,6 +4,8 @@
 
 namespace mercer::server {
 
+std::string ModelEtag(const ModelRecord& model) { return absl::StrCat(model.revision); }
+
 std::string VersionEtag(const VersionRecord& version) {
   return absl::StrCat(version.version, "-", version.revision);
 }

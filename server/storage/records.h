@@ -157,8 +157,21 @@ struct CheckpointRecord {
   absl::Time create_time;
 };
 
+// A movable name of a version.
+struct AliasRecord {
+  std::string model;
+  std::string alias;
+  int64_t version = 0;  // 0: there is no such alias (any more)
+  std::string etag;     // kNoAliasEtag when there is none
+  absl::Time update_time;
+
+  friend bool operator==(const AliasRecord&, const AliasRecord&) = default;
+};
+inline constexpr std::string_view kNoAliasEtag = "none";
+
 struct ModelRecord {
   std::string name;
+  std::string display_name;
   int64_t newest_version = 0;  // the largest version number that is not deleted
   int64_t num_versions = 0;    // that are not deleted
   int64_t keep_newest = 0;     // older versions without alias are deleted; 0: none
@@ -166,8 +179,13 @@ struct ModelRecord {
   std::string description;
   std::string owner;  // whose job made it, when it had no versions; empty: nobody in particular
   absl::Time create_time;
-  absl::Time update_time;  // of the newest change
+  absl::Time update_time;            // of the newest change
+  int64_t revision = 1;              // counts changes of labels, display_name and description
+  std::vector<AliasRecord> aliases;  // by name
 };
+
+// "{revision}": changes with labels, display_name and description, and never comes back.
+std::string ModelEtag(const ModelRecord& model);
 
 struct VersionRecord {
   std::string model;
@@ -190,18 +208,6 @@ struct VersionRecord {
 
 // "{version}-{revision}": changes with labels and description, and differs between versions.
 std::string VersionEtag(const VersionRecord& version);
-
-// A movable name of a version.
-struct AliasRecord {
-  std::string model;
-  std::string alias;
-  int64_t version = 0;  // 0: there is no such alias (any more)
-  std::string etag;     // kNoAliasEtag when there is none
-  absl::Time update_time;
-
-  friend bool operator==(const AliasRecord&, const AliasRecord&) = default;
-};
-inline constexpr std::string_view kNoAliasEtag = "none";
 
 // A move of an alias. They are never changed or deleted, not even with the model.
 struct AliasChange {

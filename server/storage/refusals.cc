@@ -167,8 +167,8 @@ std::string DescribeJobsQuery(const std::vector<JobState>& states,
   return query;
 }
 
-std::string DescribeVersionsQuery(const std::string& list, const VersionFilter& filter) {
-  std::string query = list;
+std::string DescribeVersionsQuery(const std::string& model, const VersionFilter& filter) {
+  std::string query = absl::StrCat("versions|", model);
   if (!filter.learner.empty()) {
     absl::StrAppend(&query, "|learner=", filter.learner);
   }

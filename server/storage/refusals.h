@@ -42,6 +42,7 @@ absl::Status MoveIdReused(const std::string& request_id);
 // Names list and filter for page tokens.
 std::string DescribeJobsQuery(const std::vector<JobState>& states,
                               const std::vector<JobKind>& kinds, const Labels& labels);
-std::string DescribeVersionsQuery(const std::string& list, const VersionFilter& filter);
+// `model` empty: of all models.
+std::string DescribeVersionsQuery(const std::string& model, const VersionFilter& filter);
 
 }  // namespace mercer::server

@@ -48,8 +48,16 @@ absl::StatusOr<FilterValue> ReadDatasetName(std::string_view text) {
   return FilterValue{*std::move(id), 0};
 }
 
-// Without a version, the number 0.
 absl::StatusOr<FilterValue> ReadModelName(std::string_view text) {
+  absl::StatusOr<std::string> model = ParseWholeModelName(text, "");
+  if (!model.ok()) {
+    return absl::InvalidArgumentError("must be of the form models/{model}");
+  }
+  return FilterValue{*std::move(model), 0};
+}
+
+// Without a version, the number 0.
+absl::StatusOr<FilterValue> ReadVersionName(std::string_view text) {
   absl::StatusOr<ModelReference> model = ParseModelName(text, "");
   if (!model.ok() || !model->alias.empty()) {
     return absl::InvalidArgumentError(
@@ -61,7 +69,7 @@ absl::StatusOr<FilterValue> ReadModelName(std::string_view text) {
 absl::StatusOr<FilterValue> ReadModelAlias(std::string_view text) {
   const absl::StatusOr<ModelReference> alias = ParseAliasName(text, "");
   if (!alias.ok()) {
-    return absl::InvalidArgumentError("must be of the form models/{model}@{alias}");
+    return absl::InvalidArgumentError("must be of the form models/{model}/aliases/{alias}");
   }
   return FilterValue{absl::StrCat(alias->model, "@", alias->alias), 0};
 }
@@ -70,7 +78,7 @@ constexpr ListField kJobFilterFields[] = {
     {"name", FieldKind::kName, ReadJobName},
     {"state", FieldKind::kWord, ReadState},
     {"learner", FieldKind::kText},
-    {"model", FieldKind::kName, ReadModelName},
+    {"model", FieldKind::kName, ReadVersionName},
     {"datasets", FieldKind::kNames, ReadDatasetName},
     {"owner", FieldKind::kText},
     {"priority", FieldKind::kNumber},
@@ -82,6 +90,18 @@ constexpr ListField kJobFilterFields[] = {
 
 constexpr ListField kModelFilterFields[] = {
     {"name", FieldKind::kName, ReadModelName},
+    {"display_name", FieldKind::kText},
+    {"description", FieldKind::kText},
+    {"owner", FieldKind::kText},
+    {"create_time", FieldKind::kTime},
+    {"update_time", FieldKind::kTime},
+    {"num_versions", FieldKind::kNumber},
+    {"aliases", FieldKind::kNames, ReadModelAlias},
+    {"labels", FieldKind::kLabels},
+};
+
+constexpr ListField kVersionFilterFields[] = {
+    {"name", FieldKind::kName, ReadVersionName},
     {"learner", FieldKind::kText},
     {"description", FieldKind::kText},
     {"owner", FieldKind::kText},
@@ -120,6 +140,10 @@ absl::StatusOr<ListQuery> ReadJobQuery(std::string_view filter, std::string_view
 
 absl::StatusOr<ListQuery> ReadModelQuery(std::string_view filter, std::string_view order_by) {
   return ReadQuery(filter, order_by, kModelFilterFields);
+}
+
+absl::StatusOr<ListQuery> ReadVersionQuery(std::string_view filter, std::string_view order_by) {
+  return ReadQuery(filter, order_by, kVersionFilterFields);
 }
 
 absl::StatusOr<ListQuery> ReadDatasetQuery(std::string_view filter, std::string_view order_by) {

@@ -12,6 +12,7 @@ namespace mercer::server {
 // Both texts may be empty. Errors: kInvalidArgument (reasons BAD_FILTER, BAD_ORDER_BY).
 absl::StatusOr<ListQuery> ReadJobQuery(std::string_view filter, std::string_view order_by);
 absl::StatusOr<ListQuery> ReadModelQuery(std::string_view filter, std::string_view order_by);
+absl::StatusOr<ListQuery> ReadVersionQuery(std::string_view filter, std::string_view order_by);
 absl::StatusOr<ListQuery> ReadDatasetQuery(std::string_view filter, std::string_view order_by);
 
 }  // namespace mercer::server

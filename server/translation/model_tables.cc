@@ -53,7 +53,7 @@ v1::ModelTable MakeWeightTable(const std::string& name, const std::string& title
 }
 
 // Columns without names are the outputs; weights that all of them share are one column.
-void NameColumns(const v1::Model& model, v1::ModelTable& table) {
+void NameColumns(const v1::ModelVersion& model, v1::ModelTable& table) {
   if (table.columns_size() > 0) {
     return;
   }
@@ -102,7 +102,7 @@ std::map<int, std::map<std::string, double>> TakePath(Named& named, const ValueO
 }
 
 // Values are told by the metrics that all of them have.
-std::optional<v1::ModelTable> TakePathTable(v1::Model& message) {
+std::optional<v1::ModelTable> TakePathTable(v1::ModelVersion& message) {
   std::map<int, std::map<std::string, double>> values =
       TakePath(*message.mutable_metrics(), [](const v1::Metric& metric) { return metric.value(); });
   if (values.empty()) {
@@ -152,7 +152,7 @@ std::optional<v1::ModelTable> TakePathTable(v1::Model& message) {
 }
 
 // Leaves it out when it does not fit into what is left of the room.
-void AddTable(v1::ModelTable table, size_t& room, v1::Model& model) {
+void AddTable(v1::ModelTable table, size_t& room, v1::ModelVersion& model) {
   const size_t bytes = table.ByteSizeLong();
   if (bytes <= room) {
     room -= bytes;
@@ -162,7 +162,7 @@ void AddTable(v1::ModelTable table, size_t& room, v1::Model& model) {
 
 }  // namespace
 
-void WriteTables(const std::vector<ModelTable>& tables, v1::Model* message) {
+void WriteTables(const std::vector<ModelTable>& tables, v1::ModelVersion* message) {
   size_t room = kMaxTableBytes;
   for (const ModelTable& table : tables) {
     if (static_cast<size_t>(table.values.size()) > room / sizeof(double)) {
@@ -174,7 +174,7 @@ void WriteTables(const std::vector<ModelTable>& tables, v1::Model* message) {
   }
 }
 
-void CompleteTables(v1::Model* message) {
+void CompleteTables(v1::ModelVersion* message) {
   google::protobuf::RepeatedPtrField<v1::ModelTable> stored;
   stored.Swap(message->mutable_tables());
   size_t room = kMaxTableBytes;
@@ -203,6 +203,6 @@ void CompleteTables(v1::Model* message) {
   }
 }
 
-void LeaveOutPath(v1::Model* message) { TakePathTable(*message); }
+void LeaveOutPath(v1::ModelVersion* message) { TakePathTable(*message); }
 
 }  // namespace mercer::server

@@ -166,8 +166,8 @@ void WriteCertificate(const Certificate& certificate, v1::Certificate* message) 
 
 v1::StopReason WriteStopReason(StopReason reason) { return Shift<v1::StopReason>(reason); }
 
-v1::Model SummarizeModel(const Model& model) {
-  v1::Model message;
+v1::ModelVersion SummarizeModel(const Model& model) {
+  v1::ModelVersion message;
   message.set_learner(model.learner);
   WriteOptions(model.options, message.mutable_options());
   message.set_target(model.target);
@@ -205,7 +205,7 @@ v1::Model SummarizeModel(const Model& model) {
   return message;
 }
 
-absl::Status WriteModelFunction(const Model& model, v1::Model* message) {
+absl::Status WriteModelFunction(const Model& model, v1::ModelVersion* message) {
   MERCER_RETURN_IF_ERROR(WritePreprocessing(model, message->mutable_preprocessing()));
   v1::ModelFunction* function = message->mutable_function();
   for (const Basis& basis : model.function.bases) {
@@ -221,7 +221,8 @@ absl::Status WriteModelFunction(const Model& model, v1::Model* message) {
 namespace {
 
 // Columns of the training data that are no features, nor what the model is about.
-void WriteIgnoredColumns(const VersionContext& context, const Model& model, v1::Model& message) {
+void WriteIgnoredColumns(const VersionContext& context, const Model& model,
+                         v1::ModelVersion& message) {
   std::set<std::string> names;
   for (const DatasetRecord& record : context.datasets) {
     const absl::StatusOr<DatasetInfo> info = DecodeDatasetInfo(record.info);
@@ -242,8 +243,8 @@ void WriteIgnoredColumns(const VersionContext& context, const Model& model, v1::
 }
 
 // The stored summary, and what the record says besides.
-absl::StatusOr<v1::Model> WriteStored(const VersionRecord& record) {
-  v1::Model model;
+absl::StatusOr<v1::ModelVersion> WriteStored(const VersionRecord& record) {
+  v1::ModelVersion model;
   if (!ParseWhole(record.summary, model)) {
     return WithReason(absl::DataLossError("a stored model's summary cannot be read"),
                       "STORED_SUMMARY_DAMAGED");
@@ -265,7 +266,7 @@ absl::StatusOr<v1::Model> WriteStored(const VersionRecord& record) {
 }  // namespace
 
 std::string EncodeModelSummary(const VersionContext& context, const Model& model) {
-  v1::Model message = SummarizeModel(model);
+  v1::ModelVersion message = SummarizeModel(model);
   v1::Lineage* lineage = message.mutable_lineage();
   lineage->set_job(JobName(context.job->id));
   absl::StatusOr<v1::TrainRequest> request = DecodeTrainRequest(context.job->request);
@@ -285,19 +286,50 @@ std::string EncodeModelSummary(const VersionContext& context, const Model& model
   return message.SerializeAsString();
 }
 
-absl::StatusOr<v1::Model> WriteModel(const VersionRecord& record) {
+absl::StatusOr<v1::ModelVersion> WriteVersion(const VersionRecord& record) {
   const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
-  MERCER_ASSIGN_OR_RETURN(v1::Model model, WriteStored(record));
+  MERCER_ASSIGN_OR_RETURN(v1::ModelVersion model, WriteStored(record));
   model.clear_held_out();
   model.clear_tables();
   LeaveOutPath(&model);
   return model;
 }
 
-absl::StatusOr<v1::Model> WriteModelInDetail(const VersionRecord& record) {
+absl::StatusOr<v1::ModelVersion> WriteVersionInDetail(const VersionRecord& record) {
   const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
-  MERCER_ASSIGN_OR_RETURN(v1::Model model, WriteStored(record));
+  MERCER_ASSIGN_OR_RETURN(v1::ModelVersion model, WriteStored(record));
   CompleteTables(&model);
+  return model;
+}
+
+v1::Alias WriteAlias(const AliasRecord& record) {
+  v1::Alias alias;
+  alias.set_name(ModelAliasName(record.model, record.alias));
+  if (record.version != 0) {
+    alias.set_version(ModelVersionName(record.model, record.version));
+  }
+  alias.set_etag(record.etag);
+  SetTimestamp(record.update_time, alias.mutable_update_time());
+  return alias;
+}
+
+absl::StatusOr<v1::Model> WriteModel(const ModelRecord& record, const VersionRecord& newest) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
+  v1::Model model;
+  MERCER_ASSIGN_OR_RETURN(*model.mutable_newest_version(), WriteVersion(newest));
+  model.set_name(ModelName(record.name));
+  model.set_display_name(record.display_name);
+  model.set_description(record.description);
+  PutAll(record.labels, *model.mutable_labels());
+  model.set_owner(record.owner);
+  SetTimestamp(record.create_time, model.mutable_create_time());
+  SetTimestamp(record.update_time, model.mutable_update_time());
+  model.set_etag(ModelEtag(record));
+  model.set_num_versions(record.num_versions);
+  for (const AliasRecord& alias : record.aliases) {
+    *model.add_aliases() = WriteAlias(alias);
+  }
+  model.set_keep_newest(static_cast<int32_t>(record.keep_newest));
   return model;
 }
 

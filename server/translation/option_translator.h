@@ -15,7 +15,7 @@
 #include "core/training/contract/learner.h"
 #include "mercer/v1/learner.pb.h"
 #include "mercer/v1/learner_description.pb.h"
-#include "mercer/v1/model.pb.h"
+#include "mercer/v1/model_version.pb.h"
 
 namespace mercer::server {
 

@@ -63,18 +63,8 @@ std::string ModelName(std::string_view model) {
 std::string ModelVersionName(std::string_view model, int64_t version) {
   return absl::StrCat("models/", std::string(model), "/versions/", version);
 }
-std::string AliasNameOfPath(std::string_view path) {
-  constexpr std::string_view kModels = "models/";
-  constexpr std::string_view kAliases = "/aliases/";
-  const size_t place = path.rfind(kAliases);
-  if (place == std::string_view::npos || place <= kModels.size()) {
-    return std::string(path);
-  }
-  return absl::StrCat(std::string(path.substr(0, place)), "@",
-                      std::string(path.substr(place + kAliases.size())));
-}
 std::string ModelAliasName(std::string_view model, std::string_view alias) {
-  return absl::StrCat("models/", std::string(model), "@", std::string(alias));
+  return absl::StrCat("models/", std::string(model), "/aliases/", std::string(alias));
 }
 
 absl::StatusOr<std::string> ParseDatasetName(std::string_view name, std::string_view field) {
@@ -91,13 +81,13 @@ absl::StatusOr<std::string> ParseJobName(std::string_view name, std::string_view
 
 absl::StatusOr<ModelReference> ParseModelName(std::string_view name, std::string_view field) {
   constexpr std::string_view kForm =
-      "models/{model}, models/{model}/versions/{n} or models/{model}@{alias}";
+      "models/{model}, models/{model}/versions/{n} or models/{model}/aliases/{alias}";
   std::string_view rest = name;
   if (!Consume(rest, "models/")) {
     return BadName(field, kForm, name);
   }
   ModelReference reference;
-  const size_t end = rest.find_first_of("/@");
+  const size_t end = rest.find('/');
   reference.model = std::string(rest.substr(0, end));
   rest = end == std::string_view::npos ? std::string_view() : rest.substr(end);
   bool valid = IsResourceId(reference.model);
@@ -105,7 +95,7 @@ absl::StatusOr<ModelReference> ParseModelName(std::string_view name, std::string
     // The digits themselves: " 1", "+1" and "01" are other names.
     valid = valid && absl::SimpleAtoi(std::string(rest), &reference.version) &&
             reference.version > 0 && absl::StrCat(reference.version) == rest;
-  } else if (Consume(rest, "@")) {
+  } else if (Consume(rest, "/aliases/")) {
     if (valid && !rest.empty() && !IsAliasName(rest)) {
       FieldViolations violations;
       violations.Add(std::string(field),
@@ -132,10 +122,18 @@ absl::StatusOr<std::string> ParseWholeModelName(std::string_view name, std::stri
   return std::move(reference->model);
 }
 
+absl::StatusOr<ModelReference> ParseVersionName(std::string_view name, std::string_view field) {
+  absl::StatusOr<ModelReference> reference = ParseModelName(name, field);
+  if (!reference.ok() || reference->version == 0) {
+    return BadName(field, "models/{model}/versions/{n}", name);
+  }
+  return reference;
+}
+
 absl::StatusOr<ModelReference> ParseAliasName(std::string_view name, std::string_view field) {
-  absl::StatusOr<ModelReference> reference = ParseModelName(AliasNameOfPath(name), field);
+  absl::StatusOr<ModelReference> reference = ParseModelName(name, field);
   if (reference.ok() && reference->alias.empty()) {
-    return BadName(field, "models/{model}@{alias}", name);
+    return BadName(field, "models/{model}/aliases/{alias}", name);
   }
   return reference;
 }

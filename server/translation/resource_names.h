@@ -1,5 +1,5 @@
 // Names of resources: datasets/{id}, uploads/{id}, jobs/{id}, models/{model}/versions/{n}, models/{model},
-// models/{model}@{alias}.
+// models/{model}/aliases/{alias}.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,6 @@ std::string UploadName(std::string_view id);
 std::string JobName(std::string_view id);
 std::string ModelName(std::string_view model);
 std::string ModelVersionName(std::string_view model, int64_t version);
-// "models/{model}@{alias}" of its path, "models/{model}/aliases/{alias}"; other names as they are.
-std::string AliasNameOfPath(std::string_view path);
 std::string ModelAliasName(std::string_view model, std::string_view alias);
 
 // The id of `name`. Errors: kInvalidArgument with a violation of the request's field `field`.
@@ -46,7 +44,9 @@ struct ModelReference {
 absl::StatusOr<ModelReference> ParseModelName(std::string_view name, std::string_view field);
 // "models/{model}" alone; its id.
 absl::StatusOr<std::string> ParseWholeModelName(std::string_view name, std::string_view field);
-// "models/{model}@{alias}" alone; or "models/{model}/aliases/{alias}", as who reads google.api.http names it.
+// "models/{model}/versions/{n}" alone.
+absl::StatusOr<ModelReference> ParseVersionName(std::string_view name, std::string_view field);
+// "models/{model}/aliases/{alias}" alone.
 absl::StatusOr<ModelReference> ParseAliasName(std::string_view name, std::string_view field);
 
 // A store's refusal of a page's size or token, as a violation of the request's field; other errors

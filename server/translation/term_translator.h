@@ -4,7 +4,7 @@
 #include "absl/status/status.h"
 
 #include "core/training/terms/term.h"
-#include "mercer/v1/model.pb.h"
+#include "mercer/v1/model_version.pb.h"
 
 namespace mercer::server {
 

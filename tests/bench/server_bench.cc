@@ -134,10 +134,10 @@ class Bench {
     train.set_model("models/predict");
     WaitForEnd(Train(train).name());
     grpc::ClientContext get;
-    v1::GetModelRequest name;
+    v1::GetModelVersionRequest name;
     name.set_name("models/predict/versions/1");
-    v1::Model model;
-    Require(models_->GetModel(&get, name, &model), "model");
+    v1::ModelVersion model;
+    Require(models_->GetModelVersion(&get, name, &model), "model");
     for (const char* model_name : {"models/predict/versions/1", "models/predict"}) {
       v1::PredictRequest request;
       request.set_model(model_name);

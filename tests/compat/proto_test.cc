@@ -92,7 +92,7 @@ std::set<std::string> Today() {
   std::set<std::string> lines;
   for (const FileDescriptor* file :
        {v1::TrainRequest::descriptor()->file(), v1::UploadHeader::descriptor()->file(),
-        v1::GetModelRequest::descriptor()->file(), v1::PredictRequest::descriptor()->file(),
+        v1::GetModelVersionRequest::descriptor()->file(), v1::PredictRequest::descriptor()->file(),
         v1::BackupRequest::descriptor()->file(), v1::GetServerInfoRequest::descriptor()->file(),
         v1::GetJobRequest::descriptor()->file(), google::rpc::Status::descriptor()->file(),
         google::rpc::ErrorInfo::descriptor()->file(), google::rpc::Code_descriptor()->file()}) {

@@ -81,7 +81,7 @@ class SilentServerTest(unittest.TestCase):
                 file.write("x\n1\n")
             commands = [
                 ["data", "list"], ["data", "show", "d"], ["data", "rm", "d"], ["data", "upload", rows], ["learners"], ["health"], ["jobs"],
-                ["train", "d", "svm"], ["stop", "j"], ["cancel", "j"], ["models"], ["show", "m"], ["rm", "m"], ["predict", "m", rows],
+                ["train", "d", "svm"], ["stop", "j"], ["cancel", "j"], ["models"], ["versions"], ["show", "m"], ["rm", "m"], ["predict", "m", rows],
                 ["predict", "m", "datasets/d"], ["export", "m", os.path.join(folder, "model")], ["watch", "j"],
                 ["train", "d", "svm", "--dry-run"], ["learners", "svm"], ["jobs", "--state", "running"], ["show", "m@live"],
                 ["alias", "set", "m", "live", "1"], ["alias", "rm", "m", "live"], ["alias", "list", "m"],
@@ -145,7 +145,7 @@ class EdgesTest(command_line_lib.CommandLineTest):
     def test_json_is_one_object_per_line(self):
         job = self.finished_job()
         for command in (["data", "list"], ["data", "show", "small"], ["learners"], ["learners", "svm"], ["jobs"], ["watch", job],
-                        ["models"], ["models", "wide"], ["show", "wide"], ["version"],
+                        ["models"], ["versions", "wide"], ["show", "wide"], ["version"],
                         ["predict", "wide", self.path("small.csv")], ["export", "wide", self.path("wide.model")]):
             lines = self.run_ok(*command, "--json").splitlines()
             self.assertTrue(lines, command)

@@ -112,39 +112,39 @@ class CliHelpTest(command_line_lib.CommandLineTest):
         self.run_ok("data", "upload", few, "--target", "target", "--id", "few")
         self.assertIn("models/of-few/versions/1", self.run_ok("data", "rm", "few"))
 
-    def test_models_are_searched_and_sorted(self):
+    def test_versions_are_searched_and_sorted(self):
         self.train("search-b", "--hold-out", "0.25", "--label", "team=red")
         # A kernel that sees no row near another one knows nothing of the rows held out.
         self.run_ok("train", "clouds", "svm", "--kernel", "gaussian bandwidth=0.001", "--hold-out", "0.25", "--model", "search-a", "--watch")
-        names = [line.split()[0] for line in self.run_ok("models", "--search", "SEARCH-", "--sort", "name").splitlines()[1:]]
+        names = [line.split()[0] for line in self.run_ok("versions", "--search", "SEARCH-", "--sort", "name").splitlines()[1:]]
         self.assertEqual(names, ["models/search-a/versions/1", "models/search-b/versions/1"])
-        newest = self.run_ok("models", "--search", "search-", "--sort", "created", "--limit", "1")
+        newest = self.run_ok("versions", "--search", "search-", "--sort", "created", "--limit", "1")
         self.assertIn("models/search-a/", newest)
         self.assertNotIn("models/search-b/", newest)
-        self.assertIn("search-b", self.run_ok("models", "--search", "team=red"))
-        best = self.run_ok("models", "--search", "search-", "--sort", "quality").splitlines()[1]
+        self.assertIn("search-b", self.run_ok("versions", "--search", "team=red"))
+        best = self.run_ok("versions", "--search", "search-", "--sort", "quality").splitlines()[1]
         self.assertIn("search-b", best)
-        self.expect(2, "", "models", "--sort", "size")
+        self.expect(2, "", "versions", "--sort", "size")
 
-    def test_models_are_deleted_in_bulk(self):
+    def test_versions_are_deleted_in_bulk(self):
         for model in ("bulk-a", "bulk-b"):
             self.train(model, "--label", "stage=trial")
         self.train("bulk-b")
         self.train("bulk-kept")
         self.run_ok("alias", "set", "bulk-a", "live", 1)
-        everything = self.run_ok("models")
-        self.expect(3, "which models?", "models", "rm")
-        self.expect(3, "--yes", "models", "rm", "bulk-*")
-        self.expect(3, "--older-than", "models", "rm", "--older-than", "soon")
-        text = self.run_ok("models", "rm", "bulk-*", "--label", "stage=trial", "--dry-run")
+        everything = self.run_ok("versions")
+        self.expect(3, "which models?", "versions", "rm")
+        self.expect(3, "--yes", "versions", "rm", "bulk-*")
+        self.expect(3, "--older-than", "versions", "rm", "--older-than", "soon")
+        text = self.run_ok("versions", "rm", "bulk-*", "--label", "stage=trial", "--dry-run")
         self.assertIn("1 version would be deleted", text)
         self.assertIn("models/bulk-b/versions/1", text)
-        self.assertIn("models/bulk-a/versions/1 stays: models/bulk-a@live points to it", text)
-        self.assertIn("no such versions", self.run_ok("models", "rm", "bulk-*", "--older-than", "1d", "--dry-run"))
-        self.assertEqual(self.run_ok("models"), everything)
-        self.assertIn("models/bulk-b/versions/1 deleted", self.run_ok("models", "rm", "--label", "stage=trial", "--yes"))
-        self.assertIn("models/bulk-b/versions/2", self.run_ok("models", "bulk-b"))
-        self.assertIn("deleted", self.run_ok("models", "rm", "bulk-b/versions/2", "--older-than", "0s", "--yes"))
+        self.assertIn("models/bulk-a/versions/1 stays: models/bulk-a/aliases/live points to it", text)
+        self.assertIn("no such versions", self.run_ok("versions", "rm", "bulk-*", "--older-than", "1d", "--dry-run"))
+        self.assertEqual(self.run_ok("versions"), everything)
+        self.assertIn("models/bulk-b/versions/1 deleted", self.run_ok("versions", "rm", "--label", "stage=trial", "--yes"))
+        self.assertIn("models/bulk-b/versions/2", self.run_ok("versions", "bulk-b"))
+        self.assertIn("deleted", self.run_ok("versions", "rm", "bulk-b/versions/2", "--older-than", "0s", "--yes"))
         self.expect(4, "", "show", "bulk-b")
         self.run_ok("show", "bulk-kept")
 
@@ -155,7 +155,7 @@ class CliHelpTest(command_line_lib.CommandLineTest):
             if process_id == 0:
                 os.environ["MERCER_SERVER"] = self.server.address
                 os.environ["TERM"] = "xterm"
-                os.execv(PROGRAM, [PROGRAM, "models", "rm", "asked"])
+                os.execv(PROGRAM, [PROGRAM, "versions", "rm", "asked"])
             written = b""
             while b"[y/N]" not in written:
                 written += os.read(terminal, 4096)

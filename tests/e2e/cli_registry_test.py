@@ -43,7 +43,7 @@ class CliRegistryTest(command_line_lib.CommandLineTest):
         history = self.run_json("alias", "history", self.model, "live")
         self.assertEqual([change["sequence"] for change in history], ["3", "2", "1"])
         self.assertIn("rollback", self.run_ok("alias", "history", self.model, "live"))
-        self.assertIn("@live", self.run_ok("alias", "list", self.model))
+        self.assertIn(f"models/{self.model}/aliases/live", self.run_ok("alias", "list", self.model))
         self.run_ok("alias", "rm", self.model, "live")
         self.assertIn("no aliases", self.run_ok("alias", "list", self.model))
         self.expect(4, "live", "show", f"{self.model}@live")
@@ -54,12 +54,18 @@ class CliRegistryTest(command_line_lib.CommandLineTest):
         shown = self.run_ok("show", self.version(2))
         self.assertIn("stage=test, team=blue", shown)
         self.assertIn("the second", shown)
-        self.assertIn(self.version(2), self.run_ok("models", self.model, "--label", "team=blue"))
-        self.assertNotIn(self.version(3), self.run_ok("models", self.model, "--label", "team=blue"))
+        self.assertIn(self.version(2), self.run_ok("versions", self.model, "--label", "team=blue"))
+        self.assertNotIn(self.version(3), self.run_ok("versions", self.model, "--label", "team=blue"))
         self.run_ok("update", self.version(2), "--no-labels")
-        self.assertIn("no models", self.run_ok("models", self.model, "--label", "team=blue"))
+        self.assertIn("no versions", self.run_ok("versions", self.model, "--label", "team=blue"))
         self.assertIn("the second", self.run_ok("show", self.version(2)))
         self.expect(3, "nothing to change", "update", self.version(2))
+        self.run_ok("update", self.model, "--label", "team=red", "--display-name", "Clouds")
+        (model,) = self.run_json("models", "--filter", "labels.team = red")
+        self.assertEqual((model["name"], model["displayName"], model["numVersions"]), (f"models/{self.model}", "Clouds", "3"))
+        self.assertEqual(model["newestVersion"]["name"], self.version(3))
+        self.assertIn("no versions", self.run_ok("versions", self.model, "--label", "team=red"))
+        self.expect(3, "--display-name", "update", self.version(2), "--display-name", "x")
 
     def test_retention(self):
         self.assertIn("keeps all versions", self.run_ok("retention", self.model))
@@ -68,7 +74,7 @@ class CliRegistryTest(command_line_lib.CommandLineTest):
         self.assertIn(f"deleted: {self.version(2)}", self.run_ok("retention", self.model, "--keep", 1))
         self.train()
         self.assertEqual(
-            [model["name"] for model in self.run_json("models", self.model)], [self.version(4), self.version(1)]
+            [model["name"] for model in self.run_json("versions", self.model)], [self.version(4), self.version(1)]
         )
 
     def test_evaluate_and_verify(self):

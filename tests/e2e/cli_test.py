@@ -186,7 +186,8 @@ class CliTest(command_line_lib.CommandLineTest):
         self.run_ok("watch", first)
 
     def test_models(self):
-        self.assertIn("models/spam/versions/1", self.run_ok("models"))
+        self.assertIn("models/spam/versions/1", self.run_ok("versions"))
+        self.assertIn("models/spam ", self.run_ok("models"))
         text = self.run_ok("show", "spam")
         for part in ("certificate", "relative gap", "held-out rows", "accuracy", "kernel weights", "█"):
             self.assertIn(part, text)

@@ -78,7 +78,7 @@ class ProofTest(CommandLineTest):
             python_grpcio_test.generate_stubs(stubs)
             sys.path.insert(0, stubs)
             import grpc
-            from mercer.v1 import kernel_pb2, learner_pb2, model_pb2, model_service_pb2, model_service_pb2_grpc
+            from mercer.v1 import kernel_pb2, learner_pb2, model_service_pb2, model_version_pb2, model_service_pb2_grpc
             from mercer.v1 import training_pb2, training_service_pb2, training_service_pb2_grpc
 
         gaussian = kernel_pb2.KERNEL_TYPE_GAUSSIAN
@@ -94,8 +94,8 @@ class ProofTest(CommandLineTest):
             job = training.Train(request).name
             for _ in training.StreamProgress(training_service_pb2.StreamProgressRequest(job=job)):
                 pass
-            full = model_pb2.MODEL_VIEW_FULL
-            model = models.GetModel(model_service_pb2.GetModelRequest(name="models/rpc", view=full))
+            full = model_version_pb2.MODEL_VERSION_VIEW_FULL
+            model = models.GetModelVersion(model_service_pb2.GetModelVersionRequest(name="models/rpc", view=full))
             verified = models.VerifyModel(model_service_pb2.VerifyModelRequest(name="models/rpc"))
         self.assertTrue(verified.matches)
         self.assertEqual(model.learner, "pair_ridge")
@@ -115,7 +115,7 @@ class ProofTest(CommandLineTest):
         # The kernels that it was trained on stand in the request that is kept.
         self.assertEqual(len(job["request"]["learner"]["other"]["kernels"]), 1)
         self.wait(job["name"])
-        tables = {table["name"]: table for table in self.http("/v1/models/http")["tables"]}
+        tables = {table["name"]: table for table in self.http("/v1/models/http:version")["tables"]}
         self.assertEqual(tables["group_shares"]["rows"], ["kernels", "plane"])
 
     @unittest.skipUnless(python_package_lib.IS_COMPLETE, python_package_lib.WHY_SKIPPED)
@@ -157,7 +157,7 @@ class ProofTest(CommandLineTest):
         self.server.process.stdout.close()
         self.server.start()
         self.assertEqual(len(self.wait(job)["attempts"]), 2)
-        self.assertEqual(self.http("/v1/models/killed")["digest"], self.http("/v1/models/straight")["digest"])
+        self.assertEqual(self.http("/v1/models/killed:version")["digest"], self.http("/v1/models/straight:version")["digest"])
 
 
 if __name__ == "__main__":

@@ -53,10 +53,10 @@ CrashClient::CrashClient(std::string name, uint64_t seed, const Reference& refer
     transfer.id = absl::StrCat(name_, "-pieces-", i);
     transfers_.push_back(std::move(transfer));
   }
-  for (const char* alias : {"-0@live", "-0@test", "-1@live"}) {
+  for (const char* alias : {"-0/aliases/live", "-0/aliases/test", "-1/aliases/live"}) {
     Pointer pointer;
     pointer.name = absl::StrCat("models/", name_, alias);
-    pointer.model = pointer.name.substr(0, pointer.name.find('@'));
+    pointer.model = pointer.name.substr(0, pointer.name.find("/aliases/"));
     pointers_.push_back(std::move(pointer));
   }
 }
@@ -129,7 +129,7 @@ void CrashClient::NoteUpload(Slot& slot, size_t content, const v1::Dataset& data
 
 void CrashClient::ReadDataset(Slot& slot, bool in_doubt, size_t content) {
   const absl::StatusOr<v1::Dataset> dataset =
-      connection_->client.GetDataset(absl::StrCat("datasets/", slot.id));
+      connection_->client.GetDataset(absl::StrCat("datasets/", slot.id), v1::DATASET_VIEW_BASIC);
   if (Lost(dataset.status())) {
     return;
   }
@@ -169,8 +169,8 @@ void CrashClient::FindJob(const v1::TrainRequest& request) {
 
 void CrashClient::ReadVersion(const std::string& job, bool in_doubt) {
   const KnownJob known = ledger_.Get(job);
-  const absl::StatusOr<v1::Model> model =
-      connection_->client.GetModel(known.model, v1::MODEL_VIEW_SUMMARY);
+  const absl::StatusOr<v1::ModelVersion> model =
+      connection_->client.GetModelVersion(known.model, v1::MODEL_VERSION_VIEW_BASIC);
   if (Lost(model.status())) {
     return;
   }

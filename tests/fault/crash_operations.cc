@@ -218,7 +218,7 @@ void CrashClient::DeleteModel() {
   const std::string version = ledger_.Get(job).model;
   const bool has_alias = HasAlias(version);
   on_moment_(Moment::kDelete);
-  const absl::Status status = connection_->client.DeleteModel(version);
+  const absl::Status status = connection_->client.DeleteModelVersion(version);
   if (Lost(status)) {
     doubt_ = [this, job, has_alias] { ReadVersion(job, /*in_doubt=*/!has_alias); };
     return;
@@ -284,13 +284,15 @@ void CrashClient::CheckModels() {
   std::set<std::string> listed;
   for (const std::string& model :
        {absl::StrCat("models/", name_, "-0"), absl::StrCat("models/", name_, "-1")}) {
-    const absl::StatusOr<std::vector<v1::Model>> versions =
-        connection_->client.ListModels(model, kAll);
+    v1::ListModelVersionsRequest request;
+    request.set_model(model);
+    const absl::StatusOr<std::vector<v1::ModelVersion>> versions =
+        connection_->client.ListModelVersions(std::move(request), kAll);
     if (Lost(versions.status())) {
       return;
     }
     EXPECT_TRUE(versions.ok() || absl::IsNotFound(versions.status())) << versions.status();
-    for (const v1::Model& version : versions.value_or(std::vector<v1::Model>())) {
+    for (const v1::ModelVersion& version : versions.value_or(std::vector<v1::ModelVersion>())) {
       listed.insert(version.name());
     }
   }

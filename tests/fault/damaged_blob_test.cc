@@ -44,7 +44,7 @@ void ExpectDamaged(const absl::Status& status, const std::string& digest) {
 }
 
 TEST_F(DamagedBlobTest, DamagedModelIsDataLossAndTheServerLivesOn) {
-  v1::Model damaged;
+  v1::ModelVersion damaged;
   std::string intact;
   {
     ServerProcess server(Options("data"));
@@ -55,7 +55,8 @@ TEST_F(DamagedBlobTest, DamagedModelIsDataLossAndTheServerLivesOn) {
     const std::string name = TrainToEnd(client, request);
     request.mutable_learner()->mutable_lp_mkl()->set_c(3.0);
     intact = TrainToEnd(client, request);
-    const absl::StatusOr<v1::Model> model = client.GetModel(name, v1::MODEL_VIEW_SUMMARY);
+    const absl::StatusOr<v1::ModelVersion> model =
+        client.GetModelVersion(name, v1::MODEL_VERSION_VIEW_BASIC);
     ASSERT_TRUE(model.ok()) << model.status();
     damaged = *model;
   }
@@ -63,13 +64,14 @@ TEST_F(DamagedBlobTest, DamagedModelIsDataLossAndTheServerLivesOn) {
   ServerProcess server(Options("data"));
   ASSERT_TRUE(server.WaitUntilListening()) << server.Log();
   client::Client client(OneTry(server.address()));
-  ExpectDamaged(client.GetModel(damaged.name(), v1::MODEL_VIEW_FULL).status(), damaged.digest());
+  ExpectDamaged(client.GetModelVersion(damaged.name(), v1::MODEL_VERSION_VIEW_FULL).status(),
+                damaged.digest());
   ExpectDamaged(client.ExportModel(damaged.name(), folder_ / "export").status(), damaged.digest());
   ExpectDamaged(Predict(client, damaged.name()), damaged.digest());
   EXPECT_TRUE(Predict(client, intact).ok());
   // What is known without the blob is still told, and the model can be removed and made again.
-  EXPECT_TRUE(client.GetModel(damaged.name(), v1::MODEL_VIEW_SUMMARY).ok());
-  EXPECT_TRUE(client.DeleteModel(damaged.name()).ok());
+  EXPECT_TRUE(client.GetModelVersion(damaged.name(), v1::MODEL_VERSION_VIEW_BASIC).ok());
+  EXPECT_TRUE(client.DeleteModelVersion(damaged.name()).ok());
   const std::string again = TrainToEnd(client, CloudsRequest());
   EXPECT_EQ(ExportedDigest(client, again), damaged.digest());
   EXPECT_TRUE(Predict(client, again).ok());

@@ -90,7 +90,9 @@ class DataFolderTest : public FaultTest {
   void ExpectServes() const {
     ServerProcess server(Options("data"));
     ASSERT_TRUE(server.WaitUntilListening()) << server.Log();
-    EXPECT_TRUE(client::Client(OneTry(server.address())).GetDataset("datasets/clouds").ok());
+    EXPECT_TRUE(client::Client(OneTry(server.address()))
+                    .GetDataset("datasets/clouds", v1::DATASET_VIEW_BASIC)
+                    .ok());
     server.Terminate();
     EXPECT_EQ(server.WaitForExit(), 0) << server.Log();
   }

@@ -50,7 +50,8 @@ std::map<std::string, v1::TrainRequest> Requests(const v1::TrainRequest& selecti
 
 // The metrics of the folds: which rows are in which fold is what the seed decides for every learner.
 std::string FoldMetrics(client::Client& client, const std::string& name) {
-  const absl::StatusOr<v1::Model> model = client.GetModel(name, v1::MODEL_VIEW_FULL);
+  const absl::StatusOr<v1::ModelVersion> model =
+      client.GetModelVersion(name, v1::MODEL_VERSION_VIEW_FULL);
   EXPECT_TRUE(model.ok()) << name << ": " << model.status();
   if (!model.ok()) {
     return "";

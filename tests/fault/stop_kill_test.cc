@@ -57,7 +57,8 @@ TEST_F(StopKillTest, StopIsDoneByTheNextServer) {
   const absl::StatusOr<v1::Job> ended = client.GetJob(job);
   ASSERT_TRUE(ended.ok()) << ended.status();
   EXPECT_EQ(ended->state(), v1::JOB_STATE_SUCCEEDED);
-  const absl::StatusOr<v1::Model> model = client.GetModel(ended->model(), v1::MODEL_VIEW_SUMMARY);
+  const absl::StatusOr<v1::ModelVersion> model =
+      client.GetModelVersion(ended->model(), v1::MODEL_VERSION_VIEW_BASIC);
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(model->stop_reason(), v1::STOP_REASON_STOP_REQUESTED);
 }

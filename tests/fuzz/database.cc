@@ -241,12 +241,15 @@ void ReadAll(Storage& storage) {
   ReadJobs(storage);
   ForEach([&](const server::PageRequest& page) { return storage.models().ListModels(page); },
           [&](const server::ModelRecord& model) {
+            if (const auto newest = storage.models().GetVersion(model.name, 0); newest.ok()) {
+              IsAnswer(server::WriteModel(model, *newest).status());
+            }
             ForEach(
                 [&](const server::PageRequest& page) {
                   return storage.models().ListVersions(model.name, page);
                 },
                 [&](const server::VersionRecord& version) {
-                  IsAnswer(server::WriteModel(version).status());
+                  IsAnswer(server::WriteVersion(version).status());
                   IsAnswer(storage.models().GetVersion(model.name, version.version).status());
                 });
             IsAnswer(storage.models().GetVersion(model.name, 0).status());

@@ -27,7 +27,7 @@ constexpr size_t kHeadBytes = 4096;
 // Referred to by name alone, the files would not be linked.
 void LinkMessages() {
   v1::GetDatasetRequest::descriptor();
-  v1::GetModelRequest::descriptor();
+  v1::GetModelVersionRequest::descriptor();
   v1::PredictRequest::descriptor();
   v1::GetJobRequest::descriptor();
 }
@@ -118,11 +118,14 @@ std::vector<std::string> Seeds() {
                                  "Content-Length: ", body.size(), "\r\n\r\n", body));
   };
   add("GET /v1/jobs?pageSize=3&states=JOB_STATE_RUNNING&labels.team=a", "", "");
-  add("GET /v1/models/spam%40live?view=MODEL_VIEW_FULL&asOfTime=2026-01-31T00:00:00Z", "", "");
+  add("GET "
+      "/v1/models/spam/aliases/"
+      "live:version?view=MODEL_VERSION_VIEW_FULL&asOfTime=2026-01-31T00:00:00Z",
+      "", "");
   add("POST /v1/jobs", "Content-Type: application/json\r\n",
       R"({"data":[{"dataset":"datasets/a"}],"learner":{"lpMkl":{"p":"Infinity","kernels":[{"type":"KERNEL_TYPE_GAUSSIAN","bandwidths":[0.5]}]}}})");
   add("PATCH /v1/models/a/versions/3", "X-Mercer: 1\r\n",
-      R"({"model":{"labels":{"a":"b"}},"updateMask":"labels,description"})");
+      R"({"modelVersion":{"labels":{"a":"b"}},"updateMask":"labels,description"})");
   add("DELETE /v1/datasets/a?whenUnused=true", "Authorization: Bearer x\r\n", "");
   seeds.push_back(
       "POST /v1/jobs/a:cancel HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"

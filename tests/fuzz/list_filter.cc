@@ -43,15 +43,16 @@ void TestOneInput(std::string_view bytes) {
   if (!IsUtf8(order) || !IsUtf8(input.rest())) {
     return;  // no text of a request
   }
-  for (ReadQuery* const read :
-       {&server::ReadJobQuery, &server::ReadModelQuery, &server::ReadDatasetQuery}) {
+  for (ReadQuery* const read : {&server::ReadJobQuery, &server::ReadModelQuery,
+                                &server::ReadVersionQuery, &server::ReadDatasetQuery}) {
     CheckQuery(read, input.rest(), order);
   }
 }
 
 std::vector<std::string> Seeds() {
   return {
-      "\naliases:models/spam@live AND job != jobs/j-1 OR size_bytes > 1000",
+      "\naliases:models/spam/aliases/live AND job != jobs/j-1 OR size_bytes > 1000",
+      "name\nnum_versions > 2 AND update_time > 2026-01-31T12:00:00Z",
       "name\nrows >= 10 AND display_name = 'all of it'",
       "\nstate = FAILED AND labels.team:vision",
       "name desc\nNOT (learner = svm OR create_time < 2026-01-31T12:00:00.5Z) AND priority > -5",

@@ -30,7 +30,7 @@ void CheckModelName(std::string_view name) {
   if (model->version > 0) {
     written = server::ModelVersionName(model->model, model->version);
   } else if (!model->alias.empty()) {
-    written += "@" + model->alias;
+    written = server::ModelAliasName(model->model, model->alias);
   }
   Require(written == name, "every resource has one name");
 }
@@ -105,7 +105,7 @@ std::vector<std::string> Seeds() {
   return {"datasets/clouds",
           "jobs/j-0123456789abcdef",
           "models/clouds/versions/12",
-          "models/clouds@best",
+          "models/clouds/aliases/best",
           "models/clouds",
           "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
           "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",

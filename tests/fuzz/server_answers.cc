@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kAnswers = 4;
 
-void ShowModel(const v1::Model& model) {
+void ShowModel(const v1::ModelVersion& model) {
   Require(!client::FormatModel(model, {}, 5).empty(), "a model is shown");
 }
 
@@ -68,7 +68,7 @@ void TestOneInput(std::string_view bytes) {
   Input input(bytes);
   switch (input.Choice(kAnswers)) {
     case 0:
-      return Show<v1::Model>(input.rest(), ShowModel);
+      return Show<v1::ModelVersion>(input.rest(), ShowModel);
     case 1:
       return Show<v1::Dataset>(input.rest(), ShowDataset);
     case 2:
@@ -85,7 +85,7 @@ size_t Mutate(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
 }
 
 std::vector<std::string> Seeds() {
-  v1::Model model;
+  v1::ModelVersion model;
   model.set_name("models/m/versions/1");
   model.add_options()->set_real_value(2);
   model.mutable_coding()->add_classes("spam");

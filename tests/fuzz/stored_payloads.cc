@@ -98,20 +98,20 @@ void CheckSummary(std::string summary) {
   record.model = "m";
   record.version = 1;
   record.summary = std::move(summary);
-  const absl::StatusOr<v1::Model> message = server::WriteModel(record);
+  const absl::StatusOr<v1::ModelVersion> message = server::WriteVersion(record);
   if (!message.ok()) {
     return RequireDamaged(message.status(), true);
   }
   RequireSendable(*message);
-  const absl::StatusOr<v1::Model> with_tables = server::WriteModelInDetail(record);
-  Require(with_tables.ok(), "what a list tells, GetModel tells");
+  const absl::StatusOr<v1::ModelVersion> with_tables = server::WriteVersionInDetail(record);
+  Require(with_tables.ok(), "what a list tells, GetModelVersion tells");
   RequireSendable(*with_tables);
 }
 
 void CheckModelMessage(std::string_view file) {
   const absl::StatusOr<Model> model = LoadModel(file);
   if (model.ok()) {
-    v1::Model message = server::SummarizeModel(*model);
+    v1::ModelVersion message = server::SummarizeModel(*model);
     Require(server::WriteModelFunction(*model, &message).ok(), "a model can be told");
     RequireSendable(message);
   }

@@ -257,11 +257,12 @@ TEST_F(AccessTest, EveryChangeAndEveryRefusalIsInTheLogAndNoSecretIs) {
   EXPECT_FALSE(datasets_->DeleteDataset(&forged_context, request, &nothing).ok());
   grpc::ClientContext update_context;
   SendToken(update_context, "ada");
-  v1::UpdateModelRequest update;
-  update.mutable_model()->set_name("models/none/versions/3");
-  v1::Model model;
-  EXPECT_FALSE(
-      v1::ModelService::NewStub(channel_)->UpdateModel(&update_context, update, &model).ok());
+  v1::UpdateModelVersionRequest update;
+  update.mutable_model_version()->set_name("models/none/versions/3");
+  v1::ModelVersion model;
+  EXPECT_FALSE(v1::ModelService::NewStub(channel_)
+                   ->UpdateModelVersion(&update_context, update, &model)
+                   .ok());
   Call("TrainingService/Train", TokenOf("mallory"));
   Call("DatasetService/ListDatasets", TokenOf("ada"));
   const std::string log = StopAndReadLog();
@@ -271,7 +272,7 @@ TEST_F(AccessTest, EveryChangeAndEveryRefusalIsInTheLogAndNoSecretIs) {
   EXPECT_THAT(log, HasSubstr("audit caller=ada method=DatasetService/DeleteDataset "
                              "resource=\"datasets/clouds\" code=OK"));
   EXPECT_THAT(log, HasSubstr("resource=\"a\\naudit caller=bob\" code=INVALID_ARGUMENT"));
-  EXPECT_THAT(log, HasSubstr("audit caller=ada method=ModelService/UpdateModel "
+  EXPECT_THAT(log, HasSubstr("audit caller=ada method=ModelService/UpdateModelVersion "
                              "resource=\"models/none/versions/3\" code="));
   EXPECT_THAT(log, HasSubstr("refused caller=- method=TrainingService/Train resource=\"\" "
                              "code=UNAUTHENTICATED reason=TOKEN_UNKNOWN"));

@@ -105,7 +105,7 @@ TEST_F(BadRequestsTest, UnknownNamesAreNotFound) {
   EXPECT_EQ(Stream("jobs/none", 0, &events).error_code(), StatusCode::NOT_FOUND);
   EXPECT_EQ(Stream("none", 0, &events).error_code(), StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Stream("jobs/none", -1, &events).error_code(), StatusCode::INVALID_ARGUMENT);
-  for (const char* model : {"models/none", "models/none/versions/1", "models/none@live"}) {
+  for (const char* model : {"models/none", "models/none/versions/1", "models/none/aliases/live"}) {
     grpc::ClientContext context;
     v1::PredictResponse response;
     EXPECT_EQ(prediction_->Predict(&context, MakePrediction(model, 1, 3), &response).error_code(),
@@ -328,10 +328,10 @@ TEST_F(BadRequestsTest, DamagedModelFileIsDataLoss) {
   const v1::Job job = WaitForEnd(TrainOk(MakeRequest("datasets/clouds")).name());
   ASSERT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED) << job.ShortDebugString();
   grpc::ClientContext get;
-  v1::GetModelRequest request;
+  v1::GetModelVersionRequest request;
   request.set_name(job.model());
-  v1::Model model;
-  ASSERT_TRUE(models_->GetModel(&get, request, &model).ok());
+  v1::ModelVersion model;
+  ASSERT_TRUE(models_->GetModelVersion(&get, request, &model).ok());
   DrainServer();
   const std::filesystem::path path =
       folder_ / "blobs" / model.digest().substr(0, 2) / model.digest();

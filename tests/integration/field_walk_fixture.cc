@@ -8,7 +8,7 @@ namespace mercer::server {
 namespace {
 
 constexpr char kModel[] = "models/clouds";
-constexpr char kLiveAlias[] = "models/clouds@live";
+constexpr char kLiveAlias[] = "models/clouds/aliases/live";
 
 v1::SetAliasRequest AliasMove(const std::string& name, int version) {
   v1::SetAliasRequest request;
@@ -34,6 +34,7 @@ void FieldWalkTest::SetUp() {
   StartServer(options);
   EnsureDataset("clouds");
   EnsureDataset("small");
+  SpareVersion("models/other");
   SpareVersion();
   SpareVersion();
   EnsureAliases();
@@ -67,9 +68,9 @@ void FieldWalkTest::EnsureUpload(const std::string& id) {
   EXPECT_EQ(ReasonOf(writer->Finish()), "BAD_SIZE");
 }
 
-std::string FieldWalkTest::SpareVersion() {
+std::string FieldWalkTest::SpareVersion(const std::string& model) {
   v1::TrainRequest request = MakeRequest("datasets/clouds");
-  request.set_model(kModel);
+  request.set_model(model);
   const v1::Job job = WaitForEnd(TrainOk(request).name());
   EXPECT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED) << job.reason();
   finished_job_ = job.name();
@@ -80,7 +81,8 @@ void FieldWalkTest::EnsureAliases() {
   v1::Alias alias;
   Call(*models_, &v1::ModelService::Stub::SetAlias, AliasMove(kLiveAlias, 1), &alias);
   Call(*models_, &v1::ModelService::Stub::SetAlias, AliasMove(kLiveAlias, 2), &alias);
-  Call(*models_, &v1::ModelService::Stub::SetAlias, AliasMove("models/clouds@next", 1), &alias);
+  Call(*models_, &v1::ModelService::Stub::SetAlias, AliasMove("models/clouds/aliases/next", 1),
+       &alias);
 }
 
 std::string FieldWalkTest::EtagOf(const std::string& name) {
@@ -195,11 +197,11 @@ std::string FieldWalkTest::StoredState() {
   for (const v1::Dataset& dataset : datasets.datasets()) {
     absl::StrAppend(&state, dataset.name(), " ", dataset.display_name(), "\n");
   }
-  v1::ListModelsRequest versions;
+  v1::ListModelVersionsRequest versions;
   versions.set_model(kModel);
-  v1::ListModelsResponse models;
-  Call(*models_, &v1::ModelService::Stub::ListModels, versions, &models);
-  for (const v1::Model& model : models.models()) {
+  v1::ListModelVersionsResponse models;
+  Call(*models_, &v1::ModelService::Stub::ListModelVersions, versions, &models);
+  for (const v1::ModelVersion& model : models.versions()) {
     absl::StrAppend(&state, model.ShortDebugString(), "\n");
   }
   v1::ListAliasesRequest of_model;
@@ -207,11 +209,11 @@ std::string FieldWalkTest::StoredState() {
   v1::ListAliasesResponse aliases;
   Call(*models_, &v1::ModelService::Stub::ListAliases, of_model, &aliases);
   absl::StrAppend(&state, aliases.ShortDebugString(), "\n");
-  v1::GetRetentionRequest kept;
-  kept.set_name(kModel);
-  v1::Retention retention;
-  Call(*models_, &v1::ModelService::Stub::GetRetention, kept, &retention);
-  return absl::StrCat(state, retention.ShortDebugString(), " files: ", FilesIn("blobs"), " ",
+  v1::GetModelRequest whole;
+  whole.set_name(kModel);
+  v1::Model model;
+  Call(*models_, &v1::ModelService::Stub::GetModel, whole, &model);
+  return absl::StrCat(state, model.ShortDebugString(), " files: ", FilesIn("blobs"), " ",
                       FilesIn("uploads"));
 }
 

@@ -20,7 +20,8 @@ class FieldWalkTest : public ServerTest {
   // What good requests need, made when it is not there (any more).
   void EnsureDataset(const std::string& id);
   void EnsureUpload(const std::string& id);  // half of it
-  std::string SpareVersion();                // a new one, without an alias
+  std::string SpareVersion(
+      const std::string& model = "models/clouds");  // a new one, without an alias
   void EnsureAliases();
   // A job that waits, because another one runs until the end of the test.
   std::string WaitingJob();

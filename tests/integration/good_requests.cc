@@ -11,11 +11,26 @@ namespace {
 
 constexpr char kFirstVersion[] = "models/clouds/versions/1";
 constexpr char kWholeModel[] = "models/clouds";
-constexpr char kMovedAlias[] = "models/clouds@live";
+constexpr char kMovedAlias[] = "models/clouds/aliases/live";
 
 template <typename Message>
 Messages OneMessage(Message message) {
   return {std::make_shared<Message>(std::move(message))};
+}
+
+// Changes the labels and, where the resource has one, the description.
+template <typename Request, typename Resource>
+Messages ChangeOf(Resource* (Request::*resource)(), const std::string& name) {
+  Request request;
+  Resource& changed = *(request.*resource)();
+  changed.set_name(name);
+  (*changed.mutable_labels())["team"] = "blue";
+  request.mutable_update_mask()->add_paths("labels");
+  if constexpr (requires { changed.set_description(""); }) {
+    changed.set_description("the first");
+    request.mutable_update_mask()->add_paths("description");
+  }
+  return OneMessage(request);
 }
 
 // ------------------------------------------------------------------------------------------------------------- data sets
@@ -65,11 +80,7 @@ Messages DatasetPage(FieldWalkTest& test) {
 }
 
 Messages DatasetChange(FieldWalkTest&) {
-  v1::UpdateDatasetRequest request;
-  request.mutable_dataset()->set_name("datasets/clouds");
-  (*request.mutable_dataset()->mutable_labels())["team"] = "blue";
-  request.mutable_update_mask()->add_paths("labels");
-  return OneMessage(request);
+  return ChangeOf(&v1::UpdateDatasetRequest::mutable_dataset, "datasets/clouds");
 }
 
 Messages DatasetToDelete(FieldWalkTest& test) {
@@ -82,39 +93,44 @@ Messages DatasetToDelete(FieldWalkTest& test) {
 
 // ---------------------------------------------------------------------------------------------------------------- models
 
-Messages ModelByName(FieldWalkTest&) {
-  v1::GetModelRequest request;
-  request.set_name(kMovedAlias);
-  request.set_view(v1::MODEL_VIEW_FULL);
-  request.mutable_as_of_time()->set_seconds(4'000'000'000);
-  return OneMessage(request);
-}
-
 Messages ModelPage(FieldWalkTest& test) {
   v1::ListModelsRequest request;
   request.set_page_size(1);
-  request.set_model(kWholeModel);
-  request.set_learner("lp_mkl");
   request.set_page_token(test.PageToken(&v1::ModelService::Stub::ListModels, request));
   return OneMessage(request);
 }
 
 Messages ModelChange(FieldWalkTest&) {
-  v1::UpdateModelRequest request;
-  request.mutable_model()->set_name(kFirstVersion);
-  request.mutable_model()->set_description("the first");
-  (*request.mutable_model()->mutable_labels())["team"] = "blue";
-  request.mutable_update_mask()->add_paths("labels");
-  request.mutable_update_mask()->add_paths("description");
+  return ChangeOf(&v1::UpdateModelRequest::mutable_model, kWholeModel);
+}
+
+Messages VersionByName(FieldWalkTest&) {
+  v1::GetModelVersionRequest request;
+  request.set_name(kMovedAlias);
+  request.set_view(v1::MODEL_VERSION_VIEW_FULL);
+  request.mutable_as_of_time()->set_seconds(4'000'000'000);
   return OneMessage(request);
+}
+
+Messages VersionPage(FieldWalkTest& test) {
+  v1::ListModelVersionsRequest request;
+  request.set_page_size(1);
+  request.set_model(kWholeModel);
+  request.set_learner("lp_mkl");
+  request.set_page_token(test.PageToken(&v1::ModelService::Stub::ListModelVersions, request));
+  return OneMessage(request);
+}
+
+Messages VersionChange(FieldWalkTest&) {
+  return ChangeOf(&v1::UpdateModelVersionRequest::mutable_model_version, kFirstVersion);
 }
 
 Messages AliasToSet(FieldWalkTest& test) {
   v1::SetAliasRequest request;
-  request.set_name("models/clouds@next");
+  request.set_name("models/clouds/aliases/next");
   test.EnsureAliases();
   request.set_version("models/clouds/versions/2");
-  request.set_etag(test.EtagOf("models/clouds@next"));
+  request.set_etag(test.EtagOf("models/clouds/aliases/next"));
   request.set_request_id(absl::StrCat("request-", test.Count()));
   return OneMessage(request);
 }
@@ -177,8 +193,13 @@ Messages VerificationToStart(FieldWalkTest& test) {
   return OneMessage(request);
 }
 
+Messages ModelToDelete(FieldWalkTest& test) {
+  test.SpareVersion("models/spare");
+  return Named<v1::DeleteModelRequest>("models/spare")(test);
+}
+
 Messages VersionToDelete(FieldWalkTest& test) {
-  return Named<v1::DeleteModelRequest>(test.SpareVersion())(test);
+  return Named<v1::DeleteModelVersionRequest>(test.SpareVersion())(test);
 }
 
 // ----------------------------------------------------------------------------------------------------------- predictions
@@ -376,11 +397,7 @@ Messages JobToStop(FieldWalkTest& test) {
 }
 
 Messages JobChange(FieldWalkTest& test) {
-  v1::UpdateJobRequest request;
-  request.mutable_job()->set_name(test.finished_job());
-  (*request.mutable_job()->mutable_labels())["team"] = "blue";
-  request.mutable_update_mask()->add_paths("labels");
-  return OneMessage(request);
+  return ChangeOf(&v1::UpdateJobRequest::mutable_job, test.finished_job());
 }
 
 Messages JobToDelete(FieldWalkTest& test) {
@@ -423,23 +440,26 @@ const std::map<std::string, std::vector<GoodRequest>>& GoodRequests() {
       {"DatasetService/UpdateDataset", {{.make = DatasetChange, .max_depth = 2}}},
       {"DatasetService/DeleteDataset", {{.make = DatasetToDelete}}},
 
-      {"ModelService/GetModel", {{.make = ModelByName}}},
+      {"ModelService/GetModel", {{.make = Named<v1::GetModelRequest>(kWholeModel)}}},
       {"ModelService/ListModels", {{.make = ModelPage}}},
       {"ModelService/UpdateModel", {{.make = ModelChange, .max_depth = 2}}},
+      {"ModelService/DeleteModel", {{.make = ModelToDelete}}},
+      {"ModelService/GetModelVersion", {{.make = VersionByName}}},
+      {"ModelService/ListModelVersions", {{.make = VersionPage}}},
+      {"ModelService/UpdateModelVersion", {{.make = VersionChange, .max_depth = 2}}},
+      {"ModelService/DeleteModelVersion", {{.make = VersionToDelete}}},
       {"ModelService/SetAlias", {{.make = AliasToSet}}},
       {"ModelService/GetAlias", {{.make = Named<v1::GetAliasRequest>(kMovedAlias)}}},
       {"ModelService/ListAliases", {{.make = AliasPage}}},
       {"ModelService/ListAliasHistory", {{.make = AliasHistoryPage}}},
       {"ModelService/RollbackAlias", {{.make = AliasToRollBack}}},
       {"ModelService/SetRetention", {{.make = RetentionToSet}}},
-      {"ModelService/GetRetention", {{.make = Named<v1::GetRetentionRequest>(kWholeModel)}}},
       {"ModelService/EvaluateModel", {{.make = Evaluation}}},
       {"ModelService/VerifyModel", {{.make = Named<v1::VerifyModelRequest>(kFirstVersion)}}},
       {"ModelService/StartEvaluation",
        {{.make = EvaluationToStart, .after_success = FinishAccepted}}},
       {"ModelService/StartVerification",
        {{.make = VerificationToStart, .after_success = FinishAccepted}}},
-      {"ModelService/DeleteModel", {{.make = VersionToDelete}}},
       {"ModelService/ExportModel", {{.make = Named<v1::ExportModelRequest>(kFirstVersion)}}},
 
       {"PredictionService/Predict",

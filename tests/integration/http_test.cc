@@ -91,16 +91,16 @@ TEST_F(HttpTest, ADataSetBecomesAModelThatPredicts) {
   EXPECT_FALSE(GetJson("/v1/models?filter=labels%3Anone").contains("models"));
   EXPECT_EQ(GetJson("/v1/datasets?filter=rows%3E1&order_by=name")["datasets"].size(), 1u);
   EXPECT_FALSE(GetJson("/v1/datasets?filter=rows%3C1").contains("datasets"));
-  EXPECT_EQ(GetJson("/v1/models")["models"][0]["name"], "models/clouds/versions/1");
+  EXPECT_EQ(GetJson("/v1/models/-/versions")["versions"][0]["name"], "models/clouds/versions/1");
 
   const json alias =
       json::parse(client_
                       ->Call("PUT", "/v1/models/clouds/aliases/live", {{"X-Mercer", "1"}},
                              R"({"version":"models/clouds/versions/1"})")
                       .body);
-  EXPECT_EQ(alias["name"], "models/clouds@live");
+  EXPECT_EQ(GetJson("/v1/models/clouds/aliases/live"), alias);
   const json prediction =
-      PostJson("/v1/models/clouds@live:predict", {{"dataset", "datasets/clouds"}});
+      PostJson("/v1/models/clouds/aliases/live:predict", {{"dataset", "datasets/clouds"}});
   EXPECT_EQ(prediction["model"], "models/clouds/versions/1");
   EXPECT_EQ(prediction["labels"].size(), 80u);
   const json evaluation = PostJson("/v1/models/clouds:evaluate", {{"dataset", "datasets/clouds"}});
@@ -110,7 +110,7 @@ TEST_F(HttpTest, ADataSetBecomesAModelThatPredicts) {
       client_->Call("PATCH", "/v1/models/clouds", {{"X-Mercer", "1"}},
                     R"({"model":{"description":"two clouds"},"updateMask":"description"})");
   EXPECT_EQ(updated.status, 200) << updated.body;
-  EXPECT_EQ(GetJson("/v1/models/clouds/versions/1")["description"], "two clouds");
+  EXPECT_EQ(GetJson("/v1/models/clouds")["description"], "two clouds");
 }
 
 TEST_F(HttpTest, RowsAsObjectsAndAsCsvArePredictedAsTheirColumnsAre) {

@@ -66,10 +66,10 @@ class LargeDataTest : public ServerTest {
   }
   std::string DigestOf(const std::string& model) {
     grpc::ClientContext context;
-    v1::GetModelRequest request;
+    v1::GetModelVersionRequest request;
     request.set_name(model);
-    v1::Model found;
-    EXPECT_TRUE(models_->GetModel(&context, request, &found).ok());
+    v1::ModelVersion found;
+    EXPECT_TRUE(models_->GetModelVersion(&context, request, &found).ok());
     return found.digest();
   }
 

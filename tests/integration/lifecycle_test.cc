@@ -24,13 +24,13 @@ class LifecycleTest : public ServerTest {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response;
   }
-  v1::Model GetModelOk(const std::string& name, v1::ModelView view) {
+  v1::ModelVersion GetVersionOk(const std::string& name, v1::ModelVersionView view) {
     grpc::ClientContext context;
-    v1::GetModelRequest request;
+    v1::GetModelVersionRequest request;
     request.set_name(name);
     request.set_view(view);
-    v1::Model model;
-    const grpc::Status status = models_->GetModel(&context, request, &model);
+    v1::ModelVersion model;
+    const grpc::Status status = models_->GetModelVersion(&context, request, &model);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return model;
   }
@@ -65,7 +65,7 @@ TEST_F(LifecycleTest, UploadTrainWatchPredictRestartPredict) {
   EXPECT_EQ(job.attempts_size(), 1);
   EXPECT_EQ(job.request().seed(), request.seed());
 
-  const v1::Model model = GetModelOk("models/clouds", v1::MODEL_VIEW_FULL);
+  const v1::ModelVersion model = GetVersionOk("models/clouds", v1::MODEL_VERSION_VIEW_FULL);
   EXPECT_EQ(model.name(), "models/clouds/versions/1");
   EXPECT_LE(model.certificate().accuracy(), 1e-3);
   EXPECT_GE(model.certificate().primal(), model.certificate().dual());
@@ -100,8 +100,8 @@ TEST_F(LifecycleTest, UploadTrainWatchPredictRestartPredict) {
   }
 }
 
-// The formula at the head of model.proto, with nothing but the message.
-double EvaluateByHand(const v1::Model& model, const std::vector<double>& row) {
+// The formula at the head of model_version.proto, with nothing but the message.
+double EvaluateByHand(const v1::ModelVersion& model, const std::vector<double>& row) {
   const v1::ModelFunction& function = model.function();
   std::vector<double> x;
   for (int c = 0; c < model.preprocessing().blocks(0).columns_size(); ++c) {
@@ -136,7 +136,7 @@ TEST_F(LifecycleTest, FetchedModelEvaluatesToTheServersValues) {
   ASSERT_TRUE(Upload(CloudsCsv(120, 4, 2), "clouds", &dataset).ok());
   const v1::Job job = WaitForEnd(TrainOk(MakeRequest("datasets/clouds")).name());
   ASSERT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED) << job.ShortDebugString();
-  const v1::Model model = GetModelOk(job.model(), v1::MODEL_VIEW_FULL);
+  const v1::ModelVersion model = GetVersionOk(job.model(), v1::MODEL_VERSION_VIEW_FULL);
   const v1::PredictResponse response = PredictOk(MakePrediction(job.model(), 4, 4));
   for (int r = 0; r < 4; ++r) {
     const double by_hand = EvaluateByHand(model, {static_cast<double>(r), 0, 0, 0});
@@ -227,10 +227,10 @@ TEST_F(LifecycleTest, DeletedModelIsGoneAlsoFromMemory) {
   PredictOk(rows);
   {
     grpc::ClientContext context;
-    v1::DeleteModelRequest request;
+    v1::DeleteModelVersionRequest request;
     request.set_name("models/m/versions/1");
     google::protobuf::Empty empty;
-    ASSERT_TRUE(models_->DeleteModel(&context, request, &empty).ok());
+    ASSERT_TRUE(models_->DeleteModelVersion(&context, request, &empty).ok());
   }
   grpc::ClientContext context;
   v1::PredictResponse response;
@@ -250,12 +250,12 @@ TEST_F(LifecycleTest, NewestVersionFollowsTheTrainings) {
               "models/m/versions/" + std::to_string(version));
   }
   grpc::ClientContext context;
-  v1::ListModelsRequest request;
+  v1::ListModelVersionsRequest request;
   request.set_model("models/m");
-  v1::ListModelsResponse response;
-  ASSERT_TRUE(models_->ListModels(&context, request, &response).ok());
-  ASSERT_EQ(response.models_size(), 2);
-  EXPECT_EQ(response.models(0).name(), "models/m/versions/2");
+  v1::ListModelVersionsResponse response;
+  ASSERT_TRUE(models_->ListModelVersions(&context, request, &response).ok());
+  ASSERT_EQ(response.versions_size(), 2);
+  EXPECT_EQ(response.versions(0).name(), "models/m/versions/2");
 }
 
 TEST_F(LifecycleTest, DrainEndsStreamsWithUnavailableAndTheJobGoesOnAfterwards) {

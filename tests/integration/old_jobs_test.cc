@@ -44,10 +44,10 @@ TEST_F(OldJobsTest, TheJobGoesWithItsRequestIdAndTheModelStays) {
   EXPECT_EQ(Stream(job.name(), 0, &events).error_code(), grpc::NOT_FOUND);
 
   grpc::ClientContext model_context;
-  v1::GetModelRequest get;
+  v1::GetModelVersionRequest get;
   get.set_name("models/clouds");
-  v1::Model model;
-  ASSERT_TRUE(models_->GetModel(&model_context, get, &model).ok());
+  v1::ModelVersion model;
+  ASSERT_TRUE(models_->GetModelVersion(&model_context, get, &model).ok());
   EXPECT_EQ(model.lineage().job(), job.name());
   EXPECT_EQ(model.lineage().request().data(0).dataset(), "datasets/clouds");
   grpc::ClientContext verify_context;

@@ -37,14 +37,14 @@ class PathModelsTest : public ServerTest {
     return request;
   }
   // Oldest first.
-  std::vector<v1::Model> Versions() {
+  std::vector<v1::ModelVersion> Versions() {
     grpc::ClientContext context;
-    v1::ListModelsRequest request;
+    v1::ListModelVersionsRequest request;
     request.set_model("models/path");
-    v1::ListModelsResponse response;
-    const grpc::Status status = models_->ListModels(&context, request, &response);
+    v1::ListModelVersionsResponse response;
+    const grpc::Status status = models_->ListModelVersions(&context, request, &response);
     EXPECT_TRUE(status.ok()) << status.error_message();
-    return {response.models().rbegin(), response.models().rend()};
+    return {response.versions().rbegin(), response.versions().rend()};
   }
 };
 
@@ -54,10 +54,10 @@ TEST_F(PathModelsTest, EveryValueBecomesAVersionAndTheBestIsTheLast) {
   EXPECT_EQ(job.model(), "models/path/versions/3");
   KillServer();
   StartServer();
-  const std::vector<v1::Model> versions = Versions();
+  const std::vector<v1::ModelVersion> versions = Versions();
   ASSERT_EQ(versions.size(), 3u);
   std::vector<std::string> values;
-  for (const v1::Model& version : versions) {
+  for (const v1::ModelVersion& version : versions) {
     values.push_back(version.labels().at("path.value"));
     EXPECT_EQ(version.labels().at("team"), "a");
     EXPECT_EQ(version.labels().count("path.best"), &version == &versions.back() ? 1u : 0u);
@@ -78,19 +78,19 @@ TEST_F(PathModelsTest, VersionsAreFoundByTheirLabelsAndDeletedOneByOne) {
   for (const auto& [label, value] :
        {std::pair("path.value", "100"), std::pair("path.best", "true")}) {
     grpc::ClientContext listing;
-    v1::ListModelsRequest list;
+    v1::ListModelVersionsRequest list;
     list.set_model("models/path");
     (*list.mutable_labels())[label] = value;
-    v1::ListModelsResponse found;
-    ASSERT_TRUE(models_->ListModels(&listing, list, &found).ok());
-    ASSERT_EQ(found.models_size(), 1) << label;
-    EXPECT_EQ(found.models(0).labels().at(label), value);
+    v1::ListModelVersionsResponse found;
+    ASSERT_TRUE(models_->ListModelVersions(&listing, list, &found).ok());
+    ASSERT_EQ(found.versions_size(), 1) << label;
+    EXPECT_EQ(found.versions(0).labels().at(label), value);
   }
   grpc::ClientContext context;
-  v1::DeleteModelRequest request;
+  v1::DeleteModelVersionRequest request;
   request.set_name("models/path/versions/1");
   google::protobuf::Empty response;
-  ASSERT_TRUE(models_->DeleteModel(&context, request, &response).ok());
+  ASSERT_TRUE(models_->DeleteModelVersion(&context, request, &response).ok());
   EXPECT_EQ(Versions().size(), 2u);
   EXPECT_EQ(Versions().back().labels().at("path.best"), "true");
 }
@@ -120,7 +120,7 @@ TEST_F(PathModelsTest, AServerThatDiesWhileTheModelsAreTrainedGoesOnWithThem) {
     StartServer();
   }
   ASSERT_EQ(WaitForEnd(name).state(), v1::JOB_STATE_SUCCEEDED);
-  const std::vector<v1::Model> versions = Versions();
+  const std::vector<v1::ModelVersion> versions = Versions();
   ASSERT_EQ(versions.size(), 3u);
   EXPECT_EQ(versions.back().labels().count("path.best"), 1u);
 }
@@ -129,7 +129,7 @@ TEST_F(PathModelsTest, WithoutItTheBestAloneIsKept) {
   v1::TrainRequest request = PathRequest();
   request.mutable_path()->set_keep_all(false);
   ASSERT_EQ(WaitForEnd(TrainOk(request).name()).state(), v1::JOB_STATE_SUCCEEDED);
-  const std::vector<v1::Model> versions = Versions();
+  const std::vector<v1::ModelVersion> versions = Versions();
   ASSERT_EQ(versions.size(), 1u);
   EXPECT_THAT(versions[0].labels(), ElementsAre(Pair("team", "a")));
 }

@@ -11,7 +11,7 @@
 namespace mercer::server {
 namespace {
 
-constexpr char kLive[] = "models/m@live";
+constexpr char kLive[] = "models/m/aliases/live";
 
 class RegistryTest : public ServerTest {
  protected:

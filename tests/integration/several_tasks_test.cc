@@ -76,12 +76,12 @@ class SeveralTasksTest : public ServerTest {
     request.set_task(task);
     return request;
   }
-  v1::Model GetModel() {
+  v1::ModelVersion GetModel() {
     grpc::ClientContext context;
-    v1::GetModelRequest request;
+    v1::GetModelVersionRequest request;
     request.set_name("models/tasks");
-    v1::Model model;
-    EXPECT_TRUE(models_->GetModel(&context, request, &model).ok());
+    v1::ModelVersion model;
+    EXPECT_TRUE(models_->GetModelVersion(&context, request, &model).ok());
     return model;
   }
 };
@@ -89,7 +89,7 @@ class SeveralTasksTest : public ServerTest {
 TEST_F(SeveralTasksTest, DataSetsAreTasksOfOneModel) {
   ASSERT_EQ(WaitForEnd(TrainOk(TasksRequest({"ann", "bob"})).name()).state(),
             v1::JOB_STATE_SUCCEEDED);
-  const v1::Model model = GetModel();
+  const v1::ModelVersion model = GetModel();
   EXPECT_EQ(model.tasks().column(), "task");
   EXPECT_THAT(model.tasks().names(), ElementsAre("ann", "bob"));
   EXPECT_THAT(model.coding().output_names(), ElementsAre("ann", "bob"));
@@ -225,7 +225,7 @@ TEST_F(SeveralTasksTest, AModelOfTasksSurvivesARestart) {
   const std::string digest = GetModel().digest();
   KillServer();
   StartServer();
-  const v1::Model model = GetModel();
+  const v1::ModelVersion model = GetModel();
   EXPECT_EQ(model.digest(), digest);
   EXPECT_THAT(model.tasks().names(), ElementsAre("ann", "bob"));
   ASSERT_EQ(WaitForEnd(TrainOk(request).name()).state(), v1::JOB_STATE_SUCCEEDED);

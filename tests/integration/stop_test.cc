@@ -26,12 +26,12 @@ class StopTest : public ServerTest {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return job;
   }
-  v1::Model ModelOf(const v1::Job& job) {
+  v1::ModelVersion ModelOf(const v1::Job& job) {
     grpc::ClientContext context;
-    v1::GetModelRequest request;
+    v1::GetModelVersionRequest request;
     request.set_name(job.model());
-    v1::Model model;
-    const grpc::Status status = models_->GetModel(&context, request, &model);
+    v1::ModelVersion model;
+    const grpc::Status status = models_->GetModelVersion(&context, request, &model);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return model;
   }

@@ -41,10 +41,10 @@ class TargetScalingTest : public ServerTest {
   }
   std::map<std::string, double> MetricsOf(const std::string& model, v1::Certificate* certificate) {
     grpc::ClientContext context;
-    v1::GetModelRequest request;
+    v1::GetModelVersionRequest request;
     request.set_name(model);
-    v1::Model read;
-    EXPECT_TRUE(models_->GetModel(&context, request, &read).ok());
+    v1::ModelVersion read;
+    EXPECT_TRUE(models_->GetModelVersion(&context, request, &read).ok());
     *certificate = read.certificate();
     std::map<std::string, double> metrics;
     for (const v1::Metric& metric : read.metrics()) {

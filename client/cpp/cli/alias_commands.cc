@@ -16,7 +16,7 @@ struct AliasFlags {
 };
 
 std::string AliasName(const AliasFlags& flags) {
-  return absl::StrCat(FullName("models", flags.model), "@", flags.alias);
+  return absl::StrCat(FullName("models", flags.model), "/aliases/", flags.alias);
 }
 
 ExitCode PrintAlias(Session& session, const v1::Alias& alias) {

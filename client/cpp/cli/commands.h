@@ -15,7 +15,7 @@ void AddDataCommands(
 void AddTrainCommand(CommandLine& line);       // train
 void AddJobCommands(CommandLine& line);        // jobs, watch, stop, cancel
 void AddPredictCommand(CommandLine& line);     // predict
-void AddModelCommands(CommandLine& line);      // models, models rm, show, export, rm
+void AddModelCommands(CommandLine& line);      // models, versions, show, export, rm
 void AddAliasCommands(CommandLine& line);      // alias set, rm, list, history, rollback
 void AddRegistryCommands(CommandLine& line);   // update, retention, evaluate, verify
 void AddLearnersCommand(CommandLine& line);    // learners
@@ -29,7 +29,7 @@ void AddCompletionCommand(CommandLine& line);  // completion
 void AddImageUpload(CommandLine& line, CLI::App& data);
 
 // "rm" below `models`.
-void AddModelRemoval(CommandLine& line, CLI::App& models);
+void AddVersionRemoval(CommandLine& line, CLI::App& models);
 
 // Shows a job's events until its final state, then its end; the exit code says which. Of the decisions
 // about its request the first `told_decisions` have been shown, and are not shown again.

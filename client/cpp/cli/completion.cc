@@ -99,7 +99,7 @@ std::vector<std::string> Names(Session* session, const std::string& kind) {
     return {};
   }
   if (kind == "MODEL") {
-    return IdsOf(session->client().ListModels("", kMostNames));
+    return IdsOf(session->client().ListModels({}, kMostNames));
   }
   if (kind == "DATA") {
     return IdsOf(session->client().ListDatasets(kMostNames));

@@ -251,8 +251,9 @@ absl::StatusOr<ExitCode> Drop(Session& session, const DropFlags& flags) {
 }
 
 absl::StatusOr<ExitCode> Show(Session& session, const NameFlags& flags) {
-  MERCER_ASSIGN_OR_RETURN(const v1::Dataset dataset,
-                          session.client().GetDataset(FullName("datasets", flags.name)));
+  MERCER_ASSIGN_OR_RETURN(
+      const v1::Dataset dataset,
+      session.client().GetDataset(FullName("datasets", flags.name), v1::DATASET_VIEW_FULL));
   if (session.json()) {
     session.PrintJson(dataset);
   } else {

@@ -76,7 +76,7 @@ void Draw(const Filter& filter, int64_t patch_size, Index row, Index column, Gra
 
 }  // namespace
 
-absl::StatusOr<GrayImage> DrawFilters(const v1::Model& model) {
+absl::StatusOr<GrayImage> DrawFilters(const v1::ModelVersion& model) {
   std::vector<Filter> filters;
   int64_t patch_size = 0;
   for (const v1::FeatureTerm& term : model.function().feature_terms()) {

@@ -54,8 +54,8 @@ absl::StatusOr<ExitCode> ReportSuccess(Session& session, const v1::Job& job, int
     session.out() << FormatResult(job) << std::flush;
     return ExitCode::kOk;
   }
-  MERCER_ASSIGN_OR_RETURN(v1::Model model,
-                          session.client().GetModel(job.model(), v1::MODEL_VIEW_SUMMARY));
+  MERCER_ASSIGN_OR_RETURN(v1::ModelVersion model, session.client().GetModelVersion(
+                                                      job.model(), v1::MODEL_VERSION_VIEW_BASIC));
   // The model's warnings begin with the decisions of its request.
   model.mutable_warnings()->DeleteSubrange(0, std::min(told_decisions, model.warnings_size()));
   session.out() << job.model() << "  "

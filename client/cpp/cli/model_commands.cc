@@ -18,6 +18,11 @@ namespace {
 constexpr int kMostOutputs = 1'000'000;  // more than any model has
 
 struct ModelListFlags {
+  ListTexts texts;
+  int limit = 50;
+};
+
+struct VersionListFlags {
   std::string model;
   std::vector<std::string> labels;
   std::string learner;
@@ -36,19 +41,69 @@ struct ShowFlags {
   bool full = false;
 };
 
+struct RemoveModelFlags {
+  std::string model;
+};
+
 struct ExportFlags {
   std::string model;
   std::string file;
 };
 
-std::string QualityText(const v1::Model& model) {
+std::string QualityText(const v1::ModelVersion& model) {
   const v1::Metric* const metric = MainMetric(model);
   return metric == nullptr ? "" : absl::StrCat(metric->name(), " ", FormatNumber(metric->value()));
 }
 
-absl::StatusOr<ExitCode> List(Session& session, const ModelListFlags& flags) {
+// The cells that say how good a version is.
+std::vector<std::string> CellsOf(const v1::ModelVersion& version) {
+  return {version.learner(), version.target(), FormatTime(version.create_time()),
+          FormatGap(version.certificate().accuracy()), QualityText(version)};
+}
+
+std::vector<std::string> RowOf(const v1::ModelVersion& version) {
+  std::vector<std::string> cells = CellsOf(version);
+  cells.insert(cells.begin(), version.name());
+  return cells;
+}
+
+std::vector<std::string> RowOf(const v1::Model& model) {
+  std::vector<std::string> cells = CellsOf(model.newest_version());
+  cells.insert(cells.begin(), {model.name(), absl::StrCat(model.num_versions())});
+  return cells;
+}
+
+// `table` is without rows, `none` what is said when there are none.
+template <typename Item>
+ExitCode PrintList(Session& session, Table table, const char* none, std::vector<Item> items,
+                   int limit) {
+  const bool more = CutToLimit(limit, items);
+  for (const Item& item : items) {
+    if (session.json()) {
+      session.PrintJson(item);
+    } else {
+      table.AddRow(RowOf(item));
+    }
+  }
+  if (!session.json()) {
+    session.PrintTable(table, none);
+  }
+  return session.EndList(more, limit);
+}
+
+absl::StatusOr<ExitCode> ListModels(Session& session, const ModelListFlags& flags) {
   v1::ListModelsRequest filter;
-  filter.set_model(flags.model.empty() ? "" : FullName("models", flags.model));
+  SetListTexts(flags.texts, filter);
+  MERCER_ASSIGN_OR_RETURN(std::vector<v1::Model> models,
+                          session.client().ListModels(std::move(filter), flags.limit + 1));
+  return PrintList(session,
+                   Table({"MODEL", "VERSIONS", "LEARNER", "TARGET", "NEWEST", "GAP", "QUALITY"}),
+                   "no models", std::move(models), flags.limit);
+}
+
+absl::StatusOr<ExitCode> ListVersions(Session& session, const VersionListFlags& flags) {
+  v1::ListModelVersionsRequest filter;
+  filter.set_model(FullName("models", flags.model.empty() ? "-" : flags.model));
   filter.set_learner(flags.learner);
   for (const std::string& text : flags.labels) {
     MERCER_ASSIGN_OR_RETURN(const auto label, SplitAssignment("--label", text));
@@ -57,33 +112,24 @@ absl::StatusOr<ExitCode> List(Session& session, const ModelListFlags& flags) {
   SetListTexts(flags.texts, filter);
   const bool all = !flags.search.empty() || !flags.sort.empty();  // are needed to choose the first
   MERCER_ASSIGN_OR_RETURN(
-      std::vector<v1::Model> models,
-      session.client().ListModels(std::move(filter), all ? kMaxListed : flags.limit + 1));
+      std::vector<v1::ModelVersion> versions,
+      session.client().ListModelVersions(std::move(filter), all ? kMaxListed : flags.limit + 1));
   if (!flags.search.empty()) {
-    std::erase_if(models, [&](const v1::Model& model) { return !Mentions(model, flags.search); });
+    std::erase_if(versions, [&](const v1::ModelVersion& version) {
+      return !Mentions(version, flags.search);
+    });
   }
-  SortModels(flags.sort, models);
-  const bool more = CutToLimit(flags.limit, models);
-  Table table({"MODEL", "LEARNER", "TARGET", "CREATED", "GAP", "QUALITY"});
-  for (const v1::Model& model : models) {
-    if (session.json()) {
-      session.PrintJson(model);
-    } else {
-      table.AddRow({model.name(), model.learner(), model.target(), FormatTime(model.create_time()),
-                    FormatGap(model.certificate().accuracy()), QualityText(model)});
-    }
-  }
-  if (!session.json()) {
-    session.PrintTable(table, "no models");
-  }
-  return session.EndList(more, flags.limit);
+  SortModels(flags.sort, versions);
+  return PrintList(session, Table({"VERSION", "LEARNER", "TARGET", "CREATED", "GAP", "QUALITY"}),
+                   "no versions", std::move(versions), flags.limit);
 }
 
-absl::StatusOr<v1::Model> Find(Session& session, const ShowFlags& flags) {
+absl::StatusOr<v1::ModelVersion> Find(Session& session, const ShowFlags& flags) {
   const std::string name = FullName("models", flags.model);
   if (flags.as_of.empty()) {
     const bool full = flags.full || !flags.picture.empty();
-    return session.client().GetModel(name, full ? v1::MODEL_VIEW_FULL : v1::MODEL_VIEW_SUMMARY);
+    return session.client().GetModelVersion(
+        name, full ? v1::MODEL_VERSION_VIEW_FULL : v1::MODEL_VERSION_VIEW_BASIC);
   }
   absl::Time time;
   std::string error;
@@ -91,10 +137,10 @@ absl::StatusOr<v1::Model> Find(Session& session, const ShowFlags& flags) {
     return absl::InvalidArgumentError(
         absl::StrCat("--as-of: must be a time like 2026-11-20T12:00:00Z, is '", flags.as_of, "'"));
   }
-  return session.client().GetModelAsOf(name, time);
+  return session.client().GetModelVersionAsOf(name, time);
 }
 
-absl::Status WritePicture(const v1::Model& model, const std::string& file) {
+absl::Status WritePicture(const v1::ModelVersion& model, const std::string& file) {
   absl::StatusOr<GrayImage> image = DrawFilters(model);
   if (absl::IsFailedPrecondition(image.status())) {
     image = DrawHeatMap(model);
@@ -108,7 +154,7 @@ absl::Status WritePicture(const v1::Model& model, const std::string& file) {
 }
 
 absl::StatusOr<ExitCode> Show(Session& session, const ShowFlags& flags) {
-  MERCER_ASSIGN_OR_RETURN(v1::Model model, Find(session, flags));
+  MERCER_ASSIGN_OR_RETURN(v1::ModelVersion model, Find(session, flags));
   if (!flags.picture.empty()) {
     MERCER_RETURN_IF_ERROR(WritePicture(model, flags.picture));
     if (!flags.full) {
@@ -149,20 +195,25 @@ absl::StatusOr<ExitCode> Export(Session& session, const ExportFlags& flags) {
   return ExitCode::kOk;
 }
 
-absl::StatusOr<ExitCode> Remove(Session& session, const ModelListFlags& flags) {
+absl::StatusOr<ExitCode> Remove(Session& session, const RemoveModelFlags& flags) {
   const std::string name = FullName("models", flags.model);
-  MERCER_RETURN_IF_ERROR(session.client().DeleteModel(name));
+  MERCER_RETURN_IF_ERROR(IsWholeModel(name) ? session.client().DeleteModel(name)
+                                            : session.client().DeleteModelVersion(name));
   session.PrintDeleted(name);
   return ExitCode::kOk;
 }
 
-}  // namespace
+void AddLimit(int& limit, CLI::App& command) {
+  command.add_option("--limit", limit, "At most this many")
+      ->check(CLI::Range(1, kMaxListed))
+      ->capture_default_str();
+}
 
-void AddModelCommands(CommandLine& line) {
-  auto listed = std::make_shared<ModelListFlags>();
-  CLI::App* list =
-      line.Add(line.app, "models", "List models, or the versions of one", listed, &List);
-  list->add_option("MODEL", listed->model, "List the versions of this model, newest first");
+void AddVersionList(CommandLine& line) {
+  auto listed = std::make_shared<VersionListFlags>();
+  CLI::App* list = line.Add(line.app, "versions", "List the versions of a model, or of all models",
+                            listed, &ListVersions);
+  list->add_option("MODEL", listed->model, "Only of this model");
   list->add_option("--label", listed->labels, "Only with this label, NAME=VALUE (repeatable)")
       ->allow_extra_args(false);
   list->add_option("--learner", listed->learner, "Only of this learner");
@@ -173,10 +224,19 @@ void AddModelCommands(CommandLine& line) {
                    "name, created (newest first), gap (smallest first) or quality (best first)")
       ->check(CLI::IsMember({"name", "created", "gap", "quality"}))
       ->excludes("--order-by");
-  list->add_option("--limit", listed->limit, "At most this many")
-      ->check(CLI::Range(1, kMaxListed))
-      ->capture_default_str();
-  AddModelRemoval(line, *list);
+  AddLimit(listed->limit, *list);
+  AddVersionRemoval(line, *list);
+}
+
+}  // namespace
+
+void AddModelCommands(CommandLine& line) {
+  auto models = std::make_shared<ModelListFlags>();
+  CLI::App* list = line.Add(line.app, "models", "List models, each with its newest version", models,
+                            &ListModels);
+  AddListTexts(models->texts, *list);
+  AddLimit(models->limit, *list);
+  AddVersionList(line);
 
   auto shown = std::make_shared<ShowFlags>();
   CLI::App* show = line.Add(
@@ -209,7 +269,7 @@ void AddModelCommands(CommandLine& line) {
   command->add_option("MODEL", exported->model, "NAME, NAME/versions/N or NAME@ALIAS")->required();
   command->add_option("FILE", exported->file, "File to write")->required();
 
-  auto removed = std::make_shared<ModelListFlags>();
+  auto removed = std::make_shared<RemoveModelFlags>();
   line.Add(line.app, "rm", "Delete a version of a model, or a model with all versions", removed,
            &Remove)
       ->add_option("MODEL", removed->model, "NAME/versions/N, or NAME for all versions")

@@ -51,7 +51,7 @@ std::string SettingText(const v1::OptionSetting& setting) {
   }
 }
 
-std::string OptionsText(const v1::Model& model) {
+std::string OptionsText(const v1::ModelVersion& model) {
   return absl::StrJoin(model.options(), ", ",
                        [](std::string* out, const v1::OptionSetting& setting) {
                          absl::StrAppend(out, setting.name(), " = ", SettingText(setting));
@@ -142,7 +142,7 @@ std::string FormatTaskMetrics(const std::vector<std::pair<std::string, double>>&
   return table.ToString();
 }
 
-std::string LabelsText(const v1::Model& model) {
+std::string LabelsText(const v1::ModelVersion& model) {
   const std::map<std::string, std::string> sorted(model.labels().begin(), model.labels().end());
   return absl::StrJoin(sorted, ", ", absl::PairFormatter("="));
 }
@@ -216,7 +216,7 @@ std::string FormatWarnings(const google::protobuf::RepeatedPtrField<v1::Warning>
   return text;
 }
 
-std::string FormatModel(const v1::Model& model, const Terminal& terminal, int max_rows,
+std::string FormatModel(const v1::ModelVersion& model, const Terminal& terminal, int max_rows,
                         int output) {
   const v1::TrainRequest& request = model.lineage().request();
   std::string data = absl::StrJoin(

@@ -5,13 +5,13 @@
 
 #include "client/cpp/cli/terminal.h"
 #include "mercer/v1/job.pb.h"
-#include "mercer/v1/model.pb.h"
+#include "mercer/v1/model_version.pb.h"
 
 namespace mercer::client {
 
 // Where the model comes from, its options, certificate, metrics and tables, of each at most
 // `max_rows` rows (0: all).
-std::string FormatModel(const v1::Model& model, const Terminal& terminal, int max_rows,
+std::string FormatModel(const v1::ModelVersion& model, const Terminal& terminal, int max_rows,
                         int output = 0);
 
 std::string FormatCertificate(const v1::Certificate& certificate);

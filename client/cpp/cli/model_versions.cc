@@ -25,7 +25,8 @@ std::string ModelOf(const std::string& version) {
   return version.substr(0, version.find("/versions/"));
 }
 
-bool WasTrainedOn(const v1::Model& model, const std::string& dataset, const std::string& digest) {
+bool WasTrainedOn(const v1::ModelVersion& model, const std::string& dataset,
+                  const std::string& digest) {
   const v1::Lineage& lineage = model.lineage();
   for (int i = 0; i < lineage.request().data_size(); ++i) {
     const std::string trained = i < lineage.data_digests_size() ? lineage.data_digests(i) : "";
@@ -39,12 +40,13 @@ bool WasTrainedOn(const v1::Model& model, const std::string& dataset, const std:
 }
 
 std::string DigestOf(Session& session, const std::string& dataset) {
-  const absl::StatusOr<v1::Dataset> found = session.client().GetDataset(dataset);
+  const absl::StatusOr<v1::Dataset> found =
+      session.client().GetDataset(dataset, v1::DATASET_VIEW_BASIC);
   return found.ok() ? found->digest() : "";
 }
 
 // Smaller is better; errors of numbers fall with quality, shares and correlations rise with it.
-std::tuple<bool, std::string, double> Rank(const v1::Model& model) {
+std::tuple<bool, std::string, double> Rank(const v1::ModelVersion& model) {
   const v1::Metric* const metric = MainMetric(model);
   if (metric == nullptr) {
     return {true, "", 0.0};
@@ -55,37 +57,30 @@ std::tuple<bool, std::string, double> Rank(const v1::Model& model) {
 }
 
 template <typename Key>
-void SortBy(std::vector<v1::Model>& models, const Key& key) {
-  std::stable_sort(models.begin(), models.end(),
-                   [&key](const v1::Model& a, const v1::Model& b) { return key(a) < key(b); });
+void SortBy(std::vector<v1::ModelVersion>& models, const Key& key) {
+  std::stable_sort(
+      models.begin(), models.end(),
+      [&key](const v1::ModelVersion& a, const v1::ModelVersion& b) { return key(a) < key(b); });
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<v1::Model>> ListAllVersions(Session& session,
-                                                       const v1::ListModelsRequest& filter) {
-  MERCER_ASSIGN_OR_RETURN(const std::vector<v1::Model> newest,
-                          session.client().ListModels("", kMaxListed));
-  std::vector<v1::Model> all;
-  for (const v1::Model& model : newest) {
-    v1::ListModelsRequest of_model = filter;
-    of_model.set_model(ModelOf(model.name()));
-    MERCER_ASSIGN_OR_RETURN(std::vector<v1::Model> versions,
-                            session.client().ListModels(std::move(of_model), kMaxListed));
-    std::move(versions.begin(), versions.end(), std::back_inserter(all));
-  }
-  return all;
+absl::StatusOr<std::vector<v1::ModelVersion>> ListAllVersions(Session& session,
+                                                              v1::ListModelVersionsRequest filter) {
+  filter.set_model("models/-");
+  filter.set_order_by("name");
+  return session.client().ListModelVersions(std::move(filter), kMaxListed);
 }
 
 // The validation's metrics come before all others.
-const v1::Metric* MainMetric(const v1::Model& model) {
+const v1::Metric* MainMetric(const v1::ModelVersion& model) {
   const bool validated =
       !model.metrics().empty() && (absl::StartsWith(model.metrics(0).name(), "held_out.") ||
                                    absl::StartsWith(model.metrics(0).name(), "folds."));
   return validated ? &model.metrics(0) : nullptr;
 }
 
-bool Mentions(const v1::Model& model, const std::string& text) {
+bool Mentions(const v1::ModelVersion& model, const std::string& text) {
   std::string all = absl::StrCat(model.name(), "\n", model.target(), "\n", model.learner(), "\n",
                                  model.description());
   for (const auto& [name, value] : model.labels()) {
@@ -94,28 +89,28 @@ bool Mentions(const v1::Model& model, const std::string& text) {
   return absl::StrContains(absl::AsciiStrToLower(all), absl::AsciiStrToLower(text));
 }
 
-void SortModels(const std::string& order, std::vector<v1::Model>& models) {
+void SortModels(const std::string& order, std::vector<v1::ModelVersion>& models) {
   if (order == "name") {
-    SortBy(models, [](const v1::Model& model) { return ModelOf(model.name()); });
+    SortBy(models, [](const v1::ModelVersion& model) { return ModelOf(model.name()); });
   } else if (order == "created") {
-    SortBy(models, [](const v1::Model& model) {
+    SortBy(models, [](const v1::ModelVersion& model) {
       return -google::protobuf::util::TimeUtil::TimestampToNanoseconds(model.create_time());
     });
   } else if (order == "gap") {
-    SortBy(models, [](const v1::Model& model) { return model.certificate().accuracy(); });
+    SortBy(models, [](const v1::ModelVersion& model) { return model.certificate().accuracy(); });
   } else if (order == "quality") {
     SortBy(models, Rank);
   }
 }
 
 std::vector<std::string> ModelsTrainedOn(Session& session, const std::string& dataset) {
-  const absl::StatusOr<std::vector<v1::Model>> all = ListAllVersions(session, {});
+  const absl::StatusOr<std::vector<v1::ModelVersion>> all = ListAllVersions(session, {});
   if (!all.ok()) {
     return {};
   }
   const std::string digest = DigestOf(session, dataset);
   std::vector<std::string> names;
-  for (const v1::Model& model : *all) {
+  for (const v1::ModelVersion& model : *all) {
     if (WasTrainedOn(model, dataset, digest)) {
       names.push_back(model.name());
     }
@@ -124,7 +119,8 @@ std::vector<std::string> ModelsTrainedOn(Session& session, const std::string& da
 }
 
 bool IsTrainedOn(Session& session, const std::string& model, const std::string& dataset) {
-  const absl::StatusOr<v1::Model> found = session.client().GetModel(model, v1::MODEL_VIEW_SUMMARY);
+  const absl::StatusOr<v1::ModelVersion> found =
+      session.client().GetModelVersion(model, v1::MODEL_VERSION_VIEW_BASIC);
   return found.ok() && WasTrainedOn(*found, dataset, DigestOf(session, dataset));
 }
 

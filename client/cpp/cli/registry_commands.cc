@@ -16,7 +16,9 @@ struct UpdateFlags {
   std::string description;
   LabelFlags labels;
   std::string etag;
+  std::string display_name;
   CLI::Option* has_description = nullptr;
+  CLI::Option* has_display_name = nullptr;
 };
 
 struct RetentionFlags {
@@ -32,34 +34,65 @@ struct AssessFlags {
   TaskFlags tasks;
 };
 
-absl::StatusOr<ExitCode> Update(Session& session, const UpdateFlags& flags) {
-  v1::UpdateModelRequest request;
-  request.mutable_model()->set_name(FullName("models", flags.model));
-  request.mutable_model()->set_etag(flags.etag);
+// Fills what models and versions have both.
+template <typename Resource>
+absl::Status Fill(const UpdateFlags& flags, const std::string& name, Resource& resource,
+                  google::protobuf::FieldMask& mask) {
+  resource.set_name(name);
+  resource.set_etag(flags.etag);
   if (flags.has_description->count() > 0) {
-    request.mutable_model()->set_description(flags.description);
-    request.mutable_update_mask()->add_paths("description");
+    resource.set_description(flags.description);
+    mask.add_paths("description");
   }
-  MERCER_RETURN_IF_ERROR(ReadLabelFlags(flags.labels, *request.mutable_model()->mutable_labels(),
-                                        *request.mutable_update_mask()));
-  if (request.update_mask().paths().empty()) {
-    return absl::InvalidArgumentError(
-        "nothing to change: give --label, --no-labels or --description");
-  }
-  MERCER_ASSIGN_OR_RETURN(const v1::Model model, session.client().UpdateModel(request));
+  MERCER_RETURN_IF_ERROR(ReadLabelFlags(flags.labels, *resource.mutable_labels(), mask));
+  return absl::OkStatus();
+}
+
+template <typename Resource>
+absl::StatusOr<ExitCode> PrintUpdated(Session& session, const absl::StatusOr<Resource>& updated) {
+  MERCER_RETURN_IF_ERROR(updated.status());
   if (session.json()) {
-    session.PrintJson(model);
+    session.PrintJson(*updated);
   } else {
-    session.out() << model.name() << "  etag " << model.etag() << std::endl;
+    session.out() << updated->name() << "  etag " << updated->etag() << std::endl;
   }
   return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> Update(Session& session, const UpdateFlags& flags) {
+  const std::string name = FullName("models", flags.model);
+  const absl::Status nothing = absl::InvalidArgumentError(
+      "nothing to change: give --label, --no-labels, --description or, of a whole model, "
+      "--display-name");
+  if (!IsWholeModel(name)) {
+    v1::UpdateModelVersionRequest request;
+    google::protobuf::FieldMask& mask = *request.mutable_update_mask();
+    MERCER_RETURN_IF_ERROR(Fill(flags, name, *request.mutable_model_version(), mask));
+    if (flags.has_display_name->count() > 0) {
+      return absl::InvalidArgumentError("--display-name: only a whole model has one");
+    }
+    return mask.paths().empty()
+               ? nothing
+               : PrintUpdated(session, session.client().UpdateModelVersion(request));
+  }
+  v1::UpdateModelRequest request;
+  google::protobuf::FieldMask& mask = *request.mutable_update_mask();
+  MERCER_RETURN_IF_ERROR(Fill(flags, name, *request.mutable_model(), mask));
+  if (flags.has_display_name->count() > 0) {
+    request.mutable_model()->set_display_name(flags.display_name);
+    mask.add_paths("display_name");
+  }
+  return mask.paths().empty() ? nothing
+                              : PrintUpdated(session, session.client().UpdateModel(request));
 }
 
 absl::StatusOr<ExitCode> Retain(Session& session, const RetentionFlags& flags) {
   const std::string name = FullName("models", flags.model);
   v1::Retention retention;
   if (flags.has_keep->count() == 0) {
-    MERCER_ASSIGN_OR_RETURN(retention, session.client().GetRetention(name));
+    MERCER_ASSIGN_OR_RETURN(const v1::Model model, session.client().GetModel(name));
+    retention.set_name(model.name());
+    retention.set_keep_newest(model.keep_newest());
   } else {
     v1::SetRetentionRequest request;
     request.set_name(name);
@@ -164,13 +197,20 @@ absl::StatusOr<ExitCode> Verify(Session& session, const AssessFlags& flags) {
 
 void AddUpdate(CommandLine& line) {
   auto flags = std::make_shared<UpdateFlags>();
-  CLI::App* command = line.Add(line.app, "update",
-                               "Change labels or description of a model's version", flags, &Update);
-  command->add_option("MODEL", flags->model, "NAME, NAME/versions/N or NAME@ALIAS")->required();
+  CLI::App* command =
+      line.Add(line.app, "update", "Change labels and texts of a model, or of one of its versions",
+               flags, &Update);
+  command
+      ->add_option("MODEL", flags->model,
+                   "NAME for the model itself; NAME/versions/N or NAME@ALIAS for a version")
+      ->required();
+  flags->has_display_name =
+      command->add_option("--display-name", flags->display_name,
+                          "Of a whole model: what people call it, at most 200 bytes");
   flags->has_description =
       command->add_option("--description", flags->description, "What it is, at most 4096 bytes");
   AddLabelFlags(*command, flags->labels);
-  command->add_option("--etag", flags->etag, "Only if the version still has this etag");
+  command->add_option("--etag", flags->etag, "Only if it still has this etag");
 }
 
 void AddRetention(CommandLine& line) {

@@ -120,7 +120,12 @@ std::stop_token Session::CatchInterrupts() {
 }
 
 std::string FullName(const std::string& collection, const std::string& name) {
-  return absl::StartsWith(name, collection + "/") ? name : absl::StrCat(collection, "/", name);
+  const std::string full =
+      absl::StartsWith(name, collection + "/") ? name : absl::StrCat(collection, "/", name);
+  const size_t at = collection == "models" ? full.find('@') : std::string::npos;
+  return at == std::string::npos
+             ? full
+             : absl::StrCat(full.substr(0, at), "/aliases/", full.substr(at + 1));
 }
 
 absl::StatusOr<std::pair<std::string, std::string>> SplitAssignment(const std::string& flag,

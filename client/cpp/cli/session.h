@@ -81,8 +81,11 @@ bool CutToLimit(int limit, std::vector<Item>& items) {
   return more;
 }
 
-// Full names: "spam" is "models/spam"; full names stay.
+// Full names: "spam" is "models/spam", "spam@live" is "models/spam/aliases/live"; full names stay.
 std::string FullName(const std::string& collection, const std::string& name);
+
+// Whether a full name is that of a model and not of a version or an alias.
+inline bool IsWholeModel(const std::string& name) { return name.find('/') == name.rfind('/'); }
 
 // "key=value" of a repeated flag. Errors: kInvalidArgument naming `flag`.
 absl::StatusOr<std::pair<std::string, std::string>> SplitAssignment(const std::string& flag,

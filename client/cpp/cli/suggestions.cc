@@ -14,10 +14,10 @@ namespace {
 
 constexpr int kAskedNames = 500;
 
-// "models/spam/versions/1" is "models/spam", as is "models/spam@best".
+// "models/spam/versions/1" is "models/spam", as is "models/spam/aliases/best".
 std::string WithoutVersion(const std::string& name) {
   const size_t collection = name.find('/');
-  return name.substr(0, name.find_first_of("/@", collection + 1));
+  return name.substr(0, name.find('/', collection + 1));
 }
 
 // "rows.columns[3].name": a column of the file to predict.
@@ -39,7 +39,7 @@ std::vector<std::string> NamesOf(const absl::StatusOr<Items>& items) {
 
 std::vector<std::string> KnownNames(Session& session, const std::string& wrong) {
   if (absl::StartsWith(wrong, "models/")) {
-    return NamesOf(session.client().ListModels("", kAskedNames));
+    return NamesOf(session.client().ListModels({}, kAskedNames));
   }
   if (absl::StartsWith(wrong, "datasets/")) {
     return NamesOf(session.client().ListDatasets(kAskedNames));

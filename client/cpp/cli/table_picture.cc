@@ -12,7 +12,7 @@ constexpr double kGrey = 127.5;
 
 }  // namespace
 
-absl::StatusOr<GrayImage> DrawHeatMap(const v1::Model& model) {
+absl::StatusOr<GrayImage> DrawHeatMap(const v1::ModelVersion& model) {
   const auto found =
       std::find_if(model.tables().begin(), model.tables().end(), [](const v1::ModelTable& table) {
         return table.drawing() == v1::TABLE_DRAWING_HEAT_MAP && table.values().values_size() > 0;

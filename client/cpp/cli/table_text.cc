@@ -373,14 +373,14 @@ std::vector<v1::ModelTable> TablesOfOutput(const std::vector<v1::ModelTable>& ta
   return kept;
 }
 
-bool HasTable(const v1::Model& model, const std::string& name) {
+bool HasTable(const v1::ModelVersion& model, const std::string& name) {
   return std::any_of(model.tables().begin(), model.tables().end(),
                      [&](const v1::ModelTable& table) { return table.name() == name; });
 }
 
 }  // namespace
 
-std::vector<v1::ModelTable> TablesOf(const v1::Model& model) {
+std::vector<v1::ModelTable> TablesOf(const v1::ModelVersion& model) {
   std::vector<v1::ModelTable> tables;
   const v1::KernelWeights& kernels = model.kernel_weights();
   if (!kernels.kernels().empty() && !HasTable(model, "kernel_weights")) {
@@ -412,7 +412,7 @@ std::string FormatTable(const v1::ModelTable& table, const Terminal& terminal, i
              : FormatNumbers(table, order, shown, terminal);
 }
 
-int CountOutputsOfTables(const v1::Model& model) {
+int CountOutputsOfTables(const v1::ModelVersion& model) {
   int most = 1;
   for (const v1::ModelTable& table : TablesOf(model)) {
     most = std::max(most, OutputOf(table));
@@ -423,7 +423,8 @@ int CountOutputsOfTables(const v1::Model& model) {
   return most;
 }
 
-std::string FormatTables(const v1::Model& model, const Terminal& terminal, int most, int output) {
+std::string FormatTables(const v1::ModelVersion& model, const Terminal& terminal, int most,
+                         int output) {
   std::vector<v1::ModelTable> tables = TablesOf(model);
   const int num_outputs = CountOutputsOfTables(model);
   if (output > 0) {

@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "mercer/v1/model.pb.h"
+#include "mercer/v1/model_version.pb.h"
 
 namespace mercer::client {
 

@@ -186,7 +186,7 @@ func run(ctx context.Context, address, path string) error {
 	if err != nil {
 		return err
 	}
-	model, err := pb.NewModelServiceClient(channel).GetModel(ctx, &pb.GetModelRequest{Name: name})
+	model, err := pb.NewModelServiceClient(channel).GetModelVersion(ctx, &pb.GetModelVersionRequest{Name: name})
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,7 @@ async function main(address, file) {
   console.log(`${dataset.name}: ${dataset.rows} rows, ${dataset.numColumns} columns`);
   const job = await train(training, dataset.name, 'from-javascript');
   const name = await watch(training, job.name);
-  const model = await call(models, 'getModel', { name });
+  const model = await call(models, 'getModelVersion', { name });
   console.log(`${name}: certified relative gap ${model.certificate.accuracy.toExponential(1)}`);
   for (const metric of model.metrics) {
     console.log(`${metric.name} ${metric.value.toFixed(4)}`);

@@ -257,6 +257,7 @@ def test_versions_aliases_and_files(client, rings, tmp_path):
     second.set_alias("live")
     assert second.aliases() == {"live": "models/rings/versions/2"}
     live = client.model("rings@live")
+    assert live.name == "models/rings/aliases/live" and live.model == "models/rings"
     assert live.at(moved).name == first.name
     live.rollback_alias("live")
     assert live.get().name == first.name
@@ -268,7 +269,12 @@ def test_versions_aliases_and_files(client, rings, tmp_path):
     first.save(tmp_path / "rings.model")
     content = (tmp_path / "rings.model").read_bytes()
     assert hashlib.sha256(content).hexdigest() == first.get().digest
-    assert "models/rings/versions/2" in [m.name for m in client.models()]
+    assert "models/rings" in [m.name for m in client.models()]
+    assert "models/rings/versions/1" in [m.name for m in client.versions(learner=first.get().learner)]
+    about = live.about()
+    assert (about.name, about.num_versions, about.newest_version.name) == ("models/rings", 2, second.name)
+    second.delete()
+    assert client.model("rings").get().name == first.name
     client.model("rings").delete()
     with pytest.raises(mercer.NotFoundError):
         first.get()
@@ -388,7 +394,8 @@ def test_cancel_and_stop(client, long_training):
     assert job.name in [j.name for j in client.jobs(["succeeded"])]
     assert [j.name for j in client.jobs(filter=f"name = {job.name} AND -state:FAILED", order_by="name")] == [job.name]
     assert model.name in [m.name for m in model.versions(filter=f"job = {job.name}", order_by="name")]
-    assert model.model in [m.model for m in client.models(filter="labels:none OR create_time:*", order_by="name desc")]
+    assert model.model in [m.name for m in client.models(filter="labels:none OR create_time:*", order_by="name desc")]
+    assert model.name in [m.name for m in client.versions(filter=f"job = {job.name}", order_by="name")]
     assert dataset.name in [d.name for d in client.datasets(filter=f"name = {dataset.name}", order_by="create_time")]
     with pytest.raises(mercer.MercerError, match="there is no field 'stat'"):
         list(client.jobs(filter="stat = FAILED"))

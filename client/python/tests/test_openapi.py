@@ -102,16 +102,28 @@ def test_requests_and_answers_are_as_it_says(ask, client):
     ask("GET", "/v1/jobs?states=JOB_STATE_SUCCEEDED&labels.of=openapi")
     body = {"job": {"labels": {"of": "openapi", "to": "be"}}, "updateMask": "labels"}
     assert ask("PATCH", f"/v1/{job}", body)["labels"]["to"] == "be"
-    ask("GET", "/v1/models/openapi?view=MODEL_VIEW_FULL")
-    ask("GET", "/v1/models?model=models/openapi")
+    ask("GET", "/v1/models/openapi:version?view=MODEL_VERSION_VIEW_FULL")
+    assert ask("GET", "/v1/models/openapi")["newestVersion"]["name"] == "models/openapi/versions/1"
+    assert ask("GET", "/v1/models?filter=name%20%3D%20models/openapi")["models"][0]["numVersions"] == "1"
+    assert ask("GET", "/v1/models/openapi/versions")["versions"][0]["name"] == "models/openapi/versions/1"
+    ask("GET", "/v1/models/-/versions?learner=svm")
+    body = {"model": {"displayName": "Open"}, "updateMask": "displayName"}
+    assert ask("PATCH", "/v1/models/openapi", body)["displayName"] == "Open"
+    body = {"modelVersion": {"description": "the first"}, "updateMask": "description"}
+    assert ask("PATCH", "/v1/models/openapi/versions/1", body)["description"] == "the first"
     ask("POST", "/v1/models/openapi:verify", {})
     ask("POST", "/v1/models/openapi/versions/1:evaluate", {"dataset": "datasets/openapi"})
     ask("POST", "/v1/models/openapi:predict", {"dataset": "datasets/openapi"})
-    names = [column["name"] for column in ask("GET", "/v1/datasets/openapi")["blocks"][0].get("columns", [])]
+    names = [
+        column["name"]
+        for column in ask("GET", "/v1/datasets/openapi?view=DATASET_VIEW_FULL")["blocks"][0].get("columns", [])
+    ]
     rows = [dict.fromkeys(names, 0.5)] if names else [{"x1": 0.5, "x2": 0.5, "x3": 0.5}]
     assert ask("POST", "/v1/models/openapi:predict", {"rows": rows})["predictions"][0]["label"] in ("inner", "outer")
     ask("PUT", "/v1/models/openapi/aliases/live", {"version": "models/openapi/versions/1"})
     ask("GET", "/v1/models/openapi/aliases/live/history")
+    assert ask("GET", "/v1/models/openapi/aliases/live:version")["name"] == "models/openapi/versions/1"
+    assert ask("GET", "/v1/models/openapi/aliases/live")["version"] == "models/openapi/versions/1"
     ask("DELETE", "/v1/models/openapi/aliases/live")
     ask("GET", "/v1/predictionStatistics")
     assert ask("GET", "/v1/jobs/none", status=404)["error"]["status"] == "NOT_FOUND"

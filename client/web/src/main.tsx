@@ -1,6 +1,6 @@
 // Starts the dashboard.
 import { render } from 'preact';
-import { getModel } from './api/calls.ts';
+import { getVersion } from './api/calls.ts';
 import { Client } from './api/client.ts';
 import { Token } from './api/token.ts';
 import { App } from './app.tsx';
@@ -11,7 +11,7 @@ import { Live } from './live/live.ts';
 const token = new Token(sessionStorage);
 const live = new Live(token);
 const client = new Client(token, () => live.unauthorized());
-const certificates = new Certificates((model) => getModel(client, model));
+const certificates = new Certificates((model) => getVersion(client, model));
 live.start();
 document.addEventListener('visibilitychange', () => live.setHidden(document.hidden));
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError } from '../src/api/error.ts';
-import type { Model } from '../src/api/model_types.ts';
+import type { ModelVersion } from '../src/api/model_types.ts';
 import type { CertificateKind } from '../src/api/schema.ts';
 import type { Job } from '../src/api/types.ts';
 import { gapOf } from '../src/lib/jobs.ts';
@@ -10,11 +10,11 @@ import { Certificates } from '../src/live/certificates.ts';
 /** Answers when it is told to. */
 class Registry {
   readonly asked: string[] = [];
-  private readonly open = new Map<string, { resolve: (model: Model) => void; reject: (error: unknown) => void }>();
+  private readonly open = new Map<string, { resolve: (model: ModelVersion) => void; reject: (error: unknown) => void }>();
 
   readonly load = (name: string) => {
     this.asked.push(name);
-    return new Promise<Model>((resolve, reject) => this.open.set(name, { resolve, reject }));
+    return new Promise<ModelVersion>((resolve, reject) => this.open.set(name, { resolve, reject }));
   };
 
   async answer(name: string, accuracy: number, kind: CertificateKind = 'CERTIFICATE_KIND_GAP'): Promise<void> {

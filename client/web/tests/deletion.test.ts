@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AliasChange, Model } from '../src/api/model_types.ts';
+import type { AliasChange, ModelVersion } from '../src/api/model_types.ts';
 import { deletionOf, deletionsFor } from '../src/lib/deletion.ts';
 import { canRollBack, moveWords } from '../src/lib/models.ts';
 
-function version(number: number, aliases: string[] = []): Model {
+function version(number: number, aliases: string[] = []): ModelVersion {
   return {
     name: `models/spam/versions/${number}`,
     metrics: [{ name: 'held_out.accuracy', value: 0.9 }],
     sizeBytes: '2048',
-    ...(aliases.length > 0 ? { aliases: aliases.map((alias) => `models/spam@${alias}`) } : {}),
+    ...(aliases.length > 0 ? { aliases: aliases.map((alias) => `models/spam/aliases/${alias}`) } : {}),
   };
 }
 
@@ -39,7 +39,7 @@ test('a whole model names every version, and every alias that stands in the way'
 });
 
 test('the only version is the last, and one without metrics has its size alone', () => {
-  const only: Model = { name: 'models/a/versions/1', sizeBytes: '10' };
+  const only: ModelVersion = { name: 'models/a/versions/1', sizeBytes: '10' };
   const deletion = deletionOf(only, [only], false);
   assert.deepEqual([deletion.last, deletion.going], [true, ['version 1: 10 B']]);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Model, ModelTable } from '../src/api/model_types.ts';
+import type { ModelVersion, ModelTable } from '../src/api/model_types.ts';
 import { firstRows, isToldByGroups, kernelGroups, restWords, rowGroups, selectedWords, tableGroups } from '../src/lib/groups.ts';
 import { furtherTables } from '../src/lib/model_tables.ts';
 
@@ -15,9 +15,9 @@ function normsTable(output?: number): ModelTable {
 
 const GROUPS_TABLE: ModelTable = { name: 'of_groups', rowAxis: 'groups', rows: ['images', 'without group', 'words'], columns: ['norm'], values: { values: [1, 2, 3] } };
 
-function model(tables: ModelTable[]): Model {
+function model(tables: ModelTable[]): ModelVersion {
   const values = [0.2, 0.1, 0.5, 0, 0, 0, 0.3, 0.9, 0, 0];
-  return { name: 'models/m/versions/1', kernelWeights: { kernels: KERNELS, groups: GROUPS, weights: { rows: '5', columns: '2', values } }, tables } as Model;
+  return { name: 'models/m/versions/1', kernelWeights: { kernels: KERNELS, groups: GROUPS, weights: { rows: '5', columns: '2', values } }, tables } as ModelVersion;
 }
 
 test('kernels stand in their groups, both the largest first', () => {
@@ -27,7 +27,7 @@ test('kernels stand in their groups, both the largest first', () => {
   assert.equal(groups[0]?.rows[1]?.label, 'all columns · linear');
   assert.equal(selectedWords(groups[0]?.rows ?? []), '2 of 3 selected');
   assert.deepEqual(kernelGroups(model([]), 1).map(({ label }) => label), ['words', 'images', 'without group']);
-  assert.deepEqual(kernelGroups({ name: 'none' } as Model, 0), []);
+  assert.deepEqual(kernelGroups({ name: 'none' } as ModelVersion, 0), []);
 });
 
 test('norms are those that a table tells of all kernels, for all outputs or for this one', () => {
@@ -43,7 +43,7 @@ test('tables that the picture of the groups says are not shown again', () => {
   const whole = model([GROUPS_TABLE, normsTable(), other]);
   assert.deepEqual(furtherTables(whole), [other]);
   assert.equal(isToldByGroups(GROUPS_TABLE, model([GROUPS_TABLE])), false);
-  const alone = { ...whole, kernelWeights: { kernels: KERNELS } } as Model;
+  const alone = { ...whole, kernelWeights: { kernels: KERNELS } } as ModelVersion;
   assert.deepEqual(furtherTables(alone), [GROUPS_TABLE, normsTable(), other]);
 });
 

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Model } from '../src/api/model_types.ts';
+import type { ModelVersion } from '../src/api/model_types.ts';
 import { comparedFromQuery, compareAddress, filterFromQuery, learnersOf, listed, matchesModel, queryFromFilter } from '../src/lib/model_list.ts';
 
-function model(name: string, learner: string, accuracy: number | undefined, gap: number, created: string): Model {
+function model(name: string, learner: string, accuracy: number | undefined, gap: number, created: string): ModelVersion {
   return {
     name: `models/${name}/versions/2`,
     learner,
     createTime: created,
     labels: { team: 'red' },
-    aliases: [`models/${name}@live`],
+    aliases: [`models/${name}/aliases/live`],
     ...(accuracy === undefined ? {} : { metrics: [{ name: 'held_out.accuracy', value: accuracy }] }),
     certificate: { kind: 'CERTIFICATE_KIND_GAP', accuracy: gap },
     lineage: { request: { data: [{ dataset: 'datasets/mail' }] } },
-  } as Model;
+  } as ModelVersion;
 }
 
 const models = [
@@ -21,12 +21,12 @@ const models = [
   model('a', 'lp_mkl', undefined, 1e-3, '2026-01-03T00:00:00Z'),
   model('c', 'svm', 0.95, 1e-5, '2026-01-02T00:00:00Z'),
 ];
-const names = (found: Model[]) => found.map(({ name }) => name.split('/')[1]).join('');
+const names = (found: ModelVersion[]) => found.map(({ name }) => name.split('/')[1]).join('');
 const all = { text: '', learner: '', order: 'name', descending: false } as const;
 
 test('every word must occur in what is known of a model', () => {
-  for (const text of ['b', 'svm mail', '@live', 'team=red', '']) assert.equal(matchesModel(models[0] as Model, text), true, text);
-  assert.equal(matchesModel(models[0] as Model, 'svm lp_mkl'), false);
+  for (const text of ['b', 'svm mail', '@live', 'team=red', '']) assert.equal(matchesModel(models[0] as ModelVersion, text), true, text);
+  assert.equal(matchesModel(models[0] as ModelVersion, 'svm lp_mkl'), false);
 });
 
 test('models are sorted by every column, and what has no value comes last', () => {

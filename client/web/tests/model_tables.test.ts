@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Model, ModelTable } from '../src/api/model_types.ts';
+import type { ModelVersion, ModelTable } from '../src/api/model_types.ts';
 import { curvePoints, furtherTables, largestValue, sizeWords, tableBars, tableRows } from '../src/lib/model_tables.ts';
 
 const TABLE: ModelTable = {
@@ -43,6 +43,6 @@ test('words say what rows and columns are', () => {
 
 test('tables that have a panel of their own, or no rows, are not drawn again', () => {
   const tables = [{ name: 'kernel_weights', rows: ['linear'] }, { name: 'empty' }, TABLE];
-  assert.deepEqual(furtherTables({ name: 'models/a/versions/1', tables } as Model), [TABLE]);
-  assert.deepEqual(furtherTables({ name: 'models/a/versions/1' } as Model), []);
+  assert.deepEqual(furtherTables({ name: 'models/a/versions/1', tables } as ModelVersion), [TABLE]);
+  assert.deepEqual(furtherTables({ name: 'models/a/versions/1' } as ModelVersion), []);
 });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { accuracyWords, certificateWords, headlineMetrics, mainMetric, metricSource, pathOf, plainMetrics, taskMetrics, tasksText, validationMetrics, warningsOf } from '../src/lib/models.ts';
-import type { Metric, Model } from '../src/api/model_types.ts';
+import type { Metric, ModelVersion } from '../src/api/model_types.ts';
 
 const rank: Metric = { name: 'low_rank.joint_rank', value: 312 };
 
-function modelWith(metrics: Metric[]): Model {
+function modelWith(metrics: Metric[]): ModelVersion {
   return { name: 'models/a/versions/1', metrics };
 }
 

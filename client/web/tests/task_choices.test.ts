@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Model } from '../src/api/model_types.ts';
+import type { ModelVersion } from '../src/api/model_types.ts';
 import { choiceOf, choicesOfRow, choicesOfRows } from '../src/lib/task_choices.ts';
 
-const model = { name: 'models/a/versions/1', tasks: { column: 'subject', names: ['ann', 'mean'] } } as Model;
+const model = { name: 'models/a/versions/1', tasks: { column: 'subject', names: ['ann', 'mean'] } } as ModelVersion;
 
 test('a row is of a task, or has the mean over all', () => {
   const choices = choicesOfRow(model);
@@ -21,7 +21,7 @@ test('the rows of a data set say their tasks unless something else is chosen', (
 });
 
 test('models of a single task have no choice', () => {
-  const single = { name: 'models/b/versions/1' } as Model;
+  const single = { name: 'models/b/versions/1' } as ModelVersion;
   assert.deepEqual(choicesOfRow(single), []);
   assert.deepEqual(choicesOfRows(single), []);
 });

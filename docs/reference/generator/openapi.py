@@ -44,7 +44,7 @@ PLACES = {
     "job": "ID of a job: what follows \"jobs/\" in its name.",
     "dataset": "ID of a data set: what follows \"datasets/\" in its name.",
     "upload": "ID of an upload.",
-    "model": "Name of a model, without \"models/\"; where a version is meant, its newest one, or that of an alias: MODEL@ALIAS.",
+    "model": "Name of a model, without \"models/\"; where a version is meant, its newest one.",
     "version": "Number of a version.",
     "alias": "Name of an alias.",
 }
@@ -89,7 +89,7 @@ class Document:
         kind = self.kinds[rpc.name]
         operation = {
             "tags": [service.name],
-            "operationId": rpc.name + ("" if way is rpc.ways[0] else "Version" if "{version}" in way.path else way.verb.title()),
+            "operationId": rpc.name + self._apart(rpc.ways[0], way),
             "summary": first_sentence(rpc.comment),
             "description": f"{without_errors(rpc.comment)}\n\nScope: {self.scopes[rpc.name]}.",
             "parameters": self._parameters(rpc, way, kind),
@@ -103,6 +103,11 @@ class Document:
                 more(content)
         operation["responses"] = self._responses(rpc, kind)
         return operation
+
+    @staticmethod
+    def _apart(first, way):
+        """What tells a way of calling from the first one: the verb, or else of what it is."""
+        return "" if way is first else way.verb.title() if way.verb != first.verb else VARIABLE.findall(way.path)[-1].title()
 
     def _parameters(self, rpc, way, kind):
         request = self.messages[rpc.request]

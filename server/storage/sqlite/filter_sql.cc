@@ -195,4 +195,29 @@ absl::StatusOr<FilterParameter> StartByName(std::string_view after, bool descend
   return std::string(after.empty() && descending ? std::string_view(kBehindNames) : after);
 }
 
+std::string KeyText(const KeyPair& key) {
+  return absl::StrCat(std::string(key.first), " || '/' || ", std::string(key.second));
+}
+
+std::string BehindPair(const KeyPair& key, bool descending) {
+  const std::string first(key.first);
+  const std::string second(key.second);
+  const char* const order = descending ? " DESC" : "";
+  const char* const behind = descending ? " < ?" : " > ?";
+  return absl::StrCat(first, descending ? " <= ?" : " >= ?", " AND (", first, behind, " OR ",
+                      second, behind, ") ORDER BY ", first, order, ", ", second, order);
+}
+
+absl::StatusOr<std::vector<FilterParameter>> StartByPair(const KeyPair& key, std::string_view after,
+                                                         bool descending) {
+  const size_t slash = std::min(after.rfind('/'), after.size());
+  const std::string_view first = after.substr(0, slash);
+  const std::string_view second = after.substr(std::min(slash + 1, after.size()));
+  MERCER_ASSIGN_OR_RETURN(const FilterParameter start, key.is_name
+                                                           ? StartByName(first, descending)
+                                                           : StartByNumber(first, descending));
+  MERCER_ASSIGN_OR_RETURN(const FilterParameter number, StartByNumber(second, descending));
+  return std::vector<FilterParameter>{start, start, number};
+}
+
 }  // namespace mercer::server

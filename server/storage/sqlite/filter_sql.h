@@ -58,4 +58,18 @@ absl::StatusOr<FoundRows> FindRows(Statement& select, int limit, int max_rows);
 absl::StatusOr<FilterParameter> StartByNumber(std::string_view after, bool descending);
 absl::StatusOr<FilterParameter> StartByName(std::string_view after, bool descending);
 
+// A key of two columns, for walks whose first column alone does not tell all rows apart.
+struct KeyPair {
+  std::string_view first;   // a number, or a name
+  std::string_view second;  // a number
+  bool is_name = false;
+};
+// The key as an expression.
+std::string KeyText(const KeyPair& key);
+// The condition and order of a walk that begins where the values of StartByPair say, which are its parameters.
+std::string BehindPair(const KeyPair& key, bool descending);
+// Errors: as StartByNumber.
+absl::StatusOr<std::vector<FilterParameter>> StartByPair(const KeyPair& key, std::string_view after,
+                                                         bool descending);
+
 }  // namespace mercer::server

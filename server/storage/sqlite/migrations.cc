@@ -272,11 +272,18 @@ CREATE UNIQUE INDEX datasets_by_upload ON datasets(upload_key)
   WHERE upload_key IS NOT NULL AND hidden = 0;
 )sql";
 
+// What UpdateModel changes of a model itself; models in the order of their creation.
+constexpr char kSchemaModels[] = R"sql(
+ALTER TABLE models ADD COLUMN display_name TEXT NOT NULL DEFAULT '';
+ALTER TABLE models ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
+CREATE INDEX models_by_time ON models(create_time, number);
+)sql";
+
 // Step i leads from version i to version i + 1.
 const std::vector<const char*>& Steps() {
   static const std::vector<const char*> steps = {
       kSchema1,         kSchemaRegistry, kSchemaFairQueue, kSchemaHiddenDatasets, kSchemaJobTraces,
-      kSchemaChecksums, kSchemaOwners,   kSchemaJobKinds,  kSchemaUploadKeys};
+      kSchemaChecksums, kSchemaOwners,   kSchemaJobKinds,  kSchemaUploadKeys, kSchemaModels};
   return steps;
 }
 

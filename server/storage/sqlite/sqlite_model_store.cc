@@ -8,36 +8,12 @@
 #include "server/storage/page_token.h"
 #include "server/storage/refusals.h"
 #include "server/storage/sqlite/alias_changes.h"
-#include "server/storage/sqlite/tables.h"
 #include "server/storage/sqlite/version_changes.h"
 #include "server/storage/sqlite/version_list.h"
 #include "server/storage/sqlite/version_rows.h"
 
 namespace mercer::server {
 namespace {
-
-// Models that have a version; the last two columns come from one look at the versions' index.
-constexpr char kSelectModel[] =
-    "SELECT models.number, name, description, create_time, update_time, "
-    "(SELECT MAX(version) FROM versions WHERE model = models.number) AS newest, "
-    "(SELECT COUNT(*) FROM versions WHERE model = models.number), keep_newest, owner FROM "
-    "checked_models "
-    "AS "
-    "models ";
-
-absl::StatusOr<ModelRecord> ReadModelRow(Connection& connection, const Statement& row) {
-  ModelRecord model;
-  model.name = row.Bytes(1);
-  model.description = row.Bytes(2);
-  model.create_time = row.Time(3);
-  model.update_time = row.Time(4);
-  model.newest_version = row.Int64(5);
-  model.num_versions = row.Int64(6);
-  model.keep_newest = row.Int64(7);
-  model.owner = row.Bytes(8);
-  MERCER_ASSIGN_OR_RETURN(model.labels, ReadLabels(connection, LabelTable::kModels, row.Int64(0)));
-  return model;
-}
 
 // The rows that were found, but those that were deleted since.
 template <typename Record>
@@ -73,14 +49,8 @@ void SqliteModelStore::DeleteModel(std::string name, int64_t version, absl::Time
 
 absl::StatusOr<ModelRecord> SqliteModelStore::GetModel(const std::string& name) {
   const ReaderPool::Loan reader = readers_->Borrow();
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      (*reader).Prepare(absl::StrCat(kSelectModel, "WHERE name = ? AND newest IS NOT NULL")));
-  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(name).Step());
-  if (!found) {
-    return ModelNotFound(name, 0);
-  }
-  return ReadModelRow(*reader, select);
+  MERCER_ASSIGN_OR_RETURN(NumberedModel found, FindModel(*reader, name));
+  return std::move(found.record);
 }
 
 absl::StatusOr<VersionRecord> SqliteModelStore::GetVersion(const std::string& name,
@@ -91,13 +61,13 @@ absl::StatusOr<VersionRecord> SqliteModelStore::GetVersion(const std::string& na
 }
 
 absl::StatusOr<Page<ModelRecord>> SqliteModelStore::ListModels(const PageRequest& page,
-                                                               const VersionFilter& filter) {
+                                                               const ListQuery& query) {
   MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
-  const std::string query = DescribeVersionsQuery("models", filter);
-  MERCER_ASSIGN_OR_RETURN(const std::string after, ReadListToken(query, page.token));
+  const std::string described = absl::StrCat("models", DescribeListQuery(query));
+  MERCER_ASSIGN_OR_RETURN(const std::string after, ReadListToken(described, page.token));
   const ReaderPool::Loan reader = readers_->Borrow();
-  MERCER_ASSIGN_OR_RETURN(const FoundRows found, FindModels(*reader, filter, after, size));
-  return ReadPage<ModelRecord>(*reader, found, query, kSelectModel,
+  MERCER_ASSIGN_OR_RETURN(const FoundRows found, FindModels(*reader, query, after, size));
+  return ReadPage<ModelRecord>(*reader, found, described, kSelectModel,
                                "WHERE models.number = ? AND newest IS NOT NULL", &ReadModelRow);
 }
 
@@ -105,13 +75,26 @@ absl::StatusOr<Page<VersionRecord>> SqliteModelStore::ListVersions(const std::st
                                                                    const PageRequest& page,
                                                                    const VersionFilter& filter) {
   MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
-  const std::string query = DescribeVersionsQuery(absl::StrCat("versions|", name), filter);
+  const std::string query = DescribeVersionsQuery(name, filter);
   MERCER_ASSIGN_OR_RETURN(const std::string after, ReadListToken(query, page.token));
-  MERCER_RETURN_IF_ERROR(GetModel(name).status());
+  if (!name.empty()) {
+    MERCER_RETURN_IF_ERROR(GetModel(name).status());
+  }
   const ReaderPool::Loan reader = readers_->Borrow();
   MERCER_ASSIGN_OR_RETURN(const FoundRows found, FindVersions(*reader, name, filter, after, size));
   return ReadPage<VersionRecord>(*reader, found, query, kSelectVersion, "WHERE versions.number = ?",
                                  &ReadVersionRow);
+}
+
+void SqliteModelStore::UpdateModel(ModelUpdate update, Done<ModelRecord> done) {
+  SubmitChange<ModelRecord>(
+      *writer_,
+      [update = std::move(update)](Connection& connection) -> absl::StatusOr<ModelRecord> {
+        MERCER_RETURN_IF_ERROR(ChangeModel(connection, update));
+        MERCER_ASSIGN_OR_RETURN(NumberedModel changed, FindModel(connection, update.model));
+        return std::move(changed.record);
+      },
+      std::move(done));
 }
 
 void SqliteModelStore::UpdateVersion(VersionUpdate update, Done<VersionRecord> done) {

@@ -20,9 +20,10 @@ class SqliteModelStore final : public ModelStore {
   absl::StatusOr<ModelRecord> GetModel(const std::string& name) override;
   absl::StatusOr<VersionRecord> GetVersion(const std::string& name, int64_t version) override;
   absl::StatusOr<Page<ModelRecord>> ListModels(const PageRequest& page,
-                                               const VersionFilter& filter) override;
+                                               const ListQuery& query) override;
   absl::StatusOr<Page<VersionRecord>> ListVersions(const std::string& name, const PageRequest& page,
                                                    const VersionFilter& filter) override;
+  void UpdateModel(ModelUpdate update, Done<ModelRecord> done) override;
   void UpdateVersion(VersionUpdate update, Done<VersionRecord> done) override;
   void SetRetention(RetentionChange change, Done<DeletedVersions> done) override;
   void MoveAlias(AliasMove move, Done<AliasRecord> done) override;

@@ -15,13 +15,13 @@
 namespace mercer::server {
 namespace {
 
-struct NumberedModel {
-  int64_t number = 0;
-  int64_t next_version = 1;
+struct NextVersion {
+  int64_t model = 0;  // its number
+  int64_t version = 1;
 };
 
-absl::StatusOr<NumberedModel> TakeNextVersion(Connection& connection, const OwnedModel& model,
-                                              absl::Time now) {
+absl::StatusOr<NextVersion> TakeNextVersion(Connection& connection, const OwnedModel& model,
+                                            absl::Time now) {
   // A model that lost all its versions is made anew, by a new owner, but goes on counting.
   MERCER_ASSIGN_OR_RETURN(
       Statement upsert,
@@ -39,7 +39,7 @@ absl::StatusOr<NumberedModel> TakeNextVersion(Connection& connection, const Owne
   if (!found) {
     return absl::InternalError("database: the model was not written");
   }
-  const NumberedModel result{upsert.Int64(0), upsert.Int64(1)};
+  const NextVersion result{upsert.Int64(0), upsert.Int64(1)};
   MERCER_RETURN_IF_ERROR(upsert.Run());
   return result;
 }
@@ -102,11 +102,11 @@ absl::Status ClearEmptyModel(Connection& connection, int64_t model) {
                          "(SELECT 1 FROM versions WHERE model = ?1)"));
   MERCER_RETURN_IF_ERROR(labels.Bind(model).Run());
   MERCER_ASSIGN_OR_RETURN(
-      Statement description,
-      connection.Prepare(
-          "UPDATE models SET description = '', keep_newest = 0 WHERE number = ?1 AND NOT EXISTS "
-          "(SELECT 1 FROM versions WHERE model = ?1)"));
-  return description.Bind(model).Run();
+      Statement texts,
+      connection.Prepare("UPDATE models SET display_name = '', description = '', keep_newest = 0, "
+                         "revision = revision + 1 WHERE number = ?1 AND NOT EXISTS "
+                         "(SELECT 1 FROM versions WHERE model = ?1)"));
+  return texts.Bind(model).Run();
 }
 
 // Where retention cuts the versions of a model.
@@ -144,19 +144,39 @@ absl::StatusOr<RetentionCut> FindCut(Connection& connection, const std::string& 
   return cut;
 }
 
+// What an update finds.
+struct Described {
+  std::string what;  // "the model 'm'"
+  std::string etag;
+  const Labels& labels;
+  std::string display_name;
+  std::string description;
+};
+
+// Whether the update changes anything. One that was made already does not, whatever its etag. Errors: kAborted (STALE_ETAG).
+absl::StatusOr<bool> Changes(const ModelUpdate& update, const Described& current) {
+  const bool changes = update.labels.value_or(current.labels) != current.labels ||
+                       update.display_name.value_or(current.display_name) != current.display_name ||
+                       update.description.value_or(current.description) != current.description;
+  if (changes && !update.etag.empty() && update.etag != current.etag) {
+    return StaleEtag(current.what, update.etag, current.etag);
+  }
+  return changes;
+}
+
 }  // namespace
 
 absl::StatusOr<int64_t> InsertVersion(Connection& connection, const OwnedModel& model,
                                       const std::string& job_id, const NewVersion& version,
                                       absl::Time now) {
-  MERCER_ASSIGN_OR_RETURN(const NumberedModel next, TakeNextVersion(connection, model, now));
+  MERCER_ASSIGN_OR_RETURN(const NextVersion next, TakeNextVersion(connection, model, now));
   MERCER_ASSIGN_OR_RETURN(
       Statement insert,
       connection.Prepare(
           "INSERT INTO versions(model, version, job_id, learner, model_blob, model_bytes, "
           "witness_blob, "
           "witness_bytes, summary, create_time) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
-  insert.Bind(next.number).Bind(next.next_version).Bind(job_id).Bind(version.learner);
+  insert.Bind(next.model).Bind(next.version).Bind(job_id).Bind(version.learner);
   insert.Bind(version.model_blob)
       .Bind(version.model_bytes)
       .Bind(version.witness_blob)
@@ -164,7 +184,7 @@ absl::StatusOr<int64_t> InsertVersion(Connection& connection, const OwnedModel& 
   MERCER_RETURN_IF_ERROR(insert.BindBlob(version.summary).BindTime(now).Run());
   MERCER_RETURN_IF_ERROR(
       InsertLabels(connection, LabelTable::kVersions, connection.last_row_id(), version.labels));
-  return next.next_version;
+  return next.version;
 }
 
 absl::StatusOr<DeletedVersions> DeleteVersions(Connection& connection, const std::string& model,
@@ -239,32 +259,51 @@ absl::StatusOr<DeletedVersions> ChangeRetention(Connection& connection,
   return DeleteOldVersions(connection, change.model);
 }
 
+absl::Status ChangeModel(Connection& connection, const ModelUpdate& update) {
+  MERCER_ASSIGN_OR_RETURN(const NumberedModel found, FindModel(connection, update.model));
+  const ModelRecord& model = found.record;
+  MERCER_RETURN_IF_ERROR(CheckOwner(update.check, model.owner));
+  MERCER_ASSIGN_OR_RETURN(
+      const bool changes,
+      Changes(update, {absl::StrCat("the model '", update.model, "'"), ModelEtag(model),
+                       model.labels, model.display_name, model.description}));
+  if (!changes) {
+    return absl::OkStatus();
+  }
+  MERCER_RETURN_IF_ERROR(ReplaceLabels(connection, LabelTable::kModels, found.number,
+                                       update.labels.value_or(model.labels)));
+  MERCER_ASSIGN_OR_RETURN(Statement change,
+                          connection.Prepare("UPDATE models SET display_name = ?, description = ?, "
+                                             "revision = revision + 1, update_time = ? "
+                                             "WHERE number = ?"));
+  return change.Bind(update.display_name.value_or(model.display_name))
+      .Bind(update.description.value_or(model.description))
+      .BindTime(update.now)
+      .Bind(found.number)
+      .Run();
+}
+
 absl::Status ChangeVersion(Connection& connection, const VersionUpdate& update) {
   MERCER_ASSIGN_OR_RETURN(const NumberedVersion found,
                           FindVersion(connection, update.model, update.version));
-  MERCER_RETURN_IF_ERROR(CheckOwner(update.check, found.record.owner));
-  const bool labels = update.labels.has_value() && *update.labels != found.record.labels;
-  const bool description =
-      update.description.has_value() && *update.description != found.record.description;
-  if (!labels && !description) {
-    return absl::OkStatus();  // whatever the etag: a repeated change has been made
+  const VersionRecord& version = found.record;
+  MERCER_RETURN_IF_ERROR(CheckOwner(update.check, version.owner));
+  MERCER_ASSIGN_OR_RETURN(
+      const bool changes,
+      Changes(update,
+              {absl::StrCat("version ", update.version, " of the model '", update.model, "'"),
+               VersionEtag(version), version.labels, "", version.description}));
+  if (!changes) {
+    return absl::OkStatus();
   }
-  if (const std::string etag = VersionEtag(found.record);
-      !update.etag.empty() && update.etag != etag) {
-    return StaleEtag(absl::StrCat("version ", update.version, " of the model '", update.model, "'"),
-                     update.etag, etag);
-  }
-  if (labels) {
-    MERCER_RETURN_IF_ERROR(
-        ReplaceLabels(connection, LabelTable::kVersions, found.number, *update.labels));
-  }
+  MERCER_RETURN_IF_ERROR(ReplaceLabels(connection, LabelTable::kVersions, found.number,
+                                       update.labels.value_or(version.labels)));
   MERCER_ASSIGN_OR_RETURN(
       Statement change,
       connection.Prepare(
           "UPDATE versions SET description = ?, revision = revision + 1 WHERE number = ?"));
-  MERCER_RETURN_IF_ERROR(change.Bind(description ? *update.description : found.record.description)
-                             .Bind(found.number)
-                             .Run());
+  MERCER_RETURN_IF_ERROR(
+      change.Bind(update.description.value_or(version.description)).Bind(found.number).Run());
   MERCER_ASSIGN_OR_RETURN(Statement touch,
                           connection.Prepare("UPDATE models SET update_time = ? WHERE name = ?"));
   return touch.BindTime(update.now).Bind(update.model).Run();

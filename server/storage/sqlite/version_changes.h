@@ -1,4 +1,4 @@
-// Model versions on the writer's connection.
+// Models and versions on the writer's connection.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,7 @@ absl::StatusOr<DeletedVersions> DeleteVersions(Connection& connection, const std
 absl::StatusOr<DeletedVersions> DeleteOldVersions(Connection& connection, const std::string& model);
 absl::StatusOr<DeletedVersions> ChangeRetention(Connection& connection,
                                                 const RetentionChange& change);
+absl::Status ChangeModel(Connection& connection, const ModelUpdate& update);
 absl::Status ChangeVersion(Connection& connection, const VersionUpdate& update);
 
 }  // namespace mercer::server

@@ -10,7 +10,27 @@
 namespace mercer::server {
 namespace {
 
-// How filters find the fields of a row of `versions` and its row of `models`.
+// How filters find the fields of a row of `models`.
+constexpr FieldSql kModelFields[] = {
+    {"name", FieldSql::Values::kText, "models.name"},
+    {"display_name", FieldSql::Values::kText, "models.display_name"},
+    {"description", FieldSql::Values::kText, "models.description"},
+    {"owner", FieldSql::Values::kText, "models.owner"},
+    {"create_time", FieldSql::Values::kNumber, "models.create_time"},
+    {"update_time", FieldSql::Values::kNumber, "models.update_time"},
+    {"num_versions", FieldSql::Values::kNumber,
+     "(SELECT COUNT(*) FROM versions AS v WHERE v.model = models.number)"},
+    {"aliases", FieldSql::Values::kText, "",
+     "EXISTS (SELECT 1 FROM aliases AS a WHERE a.model = models.number AND "
+     "models.name || '@' || a.alias = ?)",
+     "EXISTS (SELECT 1 FROM aliases AS a WHERE a.model = models.number)"},
+    {"labels", FieldSql::Values::kKeyAndText, "",
+     "EXISTS (SELECT 1 FROM model_labels AS l WHERE l.owner = models.number AND l.key = ? AND "
+     "l.value = ?)",
+     "EXISTS (SELECT 1 FROM model_labels AS l WHERE l.owner = models.number AND l.key = ?)"},
+};
+
+// How they find those of a row of `versions` and its row of `models`.
 constexpr FieldSql kVersionFields[] = {
     // The number 0 stands for any version.
     {"name", FieldSql::Values::kTextAndNumber, "",
@@ -31,12 +51,6 @@ constexpr FieldSql kVersionFields[] = {
      "l.value = ?)",
      "EXISTS (SELECT 1 FROM version_labels AS l WHERE l.owner = versions.number AND l.key = ?)"},
 };
-
-// The newest version of `model`, an expression.
-std::string IsNewestOf(const std::string& model) {
-  return absl::StrCat(
-      "versions.version = (SELECT MAX(v.version) FROM versions AS v WHERE v.model = ", model, ")");
-}
 
 // The filter and the typed conditions as one.
 absl::StatusOr<FilterCondition> ConditionOf(const VersionFilter& filter) {
@@ -59,28 +73,28 @@ absl::StatusOr<FilterCondition> ConditionOf(const VersionFilter& filter) {
 
 }  // namespace
 
-absl::StatusOr<FoundRows> FindModels(Connection& connection, const VersionFilter& filter,
+absl::StatusOr<FoundRows> FindModels(Connection& connection, const ListQuery& query,
                                      std::string_view after, int limit) {
-  const ListOrder& order = filter.query.order;
-  const bool by_time = order.key == ListOrder::Key::kCreateTime;
-  MERCER_ASSIGN_OR_RETURN(const FilterCondition condition, ConditionOf(filter));
-  MERCER_ASSIGN_OR_RETURN(const FilterParameter start, by_time
-                                                           ? StartByNumber(after, order.descending)
-                                                           : StartByName(after, order.descending));
-  const std::string key = by_time ? "versions.number" : "models.name";
-  // In the order of names each model is one row, also one whose versions are all deleted, in that of creation each version is.
-  const std::string sql =
-      absl::StrCat("SELECT models.number, ", key, ", ",
-                   by_time ? IsNewestOf("versions.model") : "versions.number IS NOT NULL", " AND ",
-                   condition.sql, " FROM ",
-                   by_time ? "versions CROSS JOIN models ON models.number = versions.model"
-                           : "models LEFT JOIN versions ON versions.model = models.number AND " +
-                                 IsNewestOf("models.number"),
-                   " WHERE ", key, order.descending ? " < ? ORDER BY 2 DESC" : " > ? ORDER BY 2");
-  MERCER_ASSIGN_OR_RETURN(Statement select, connection.PrepareOnce(sql));
+  const bool by_time = query.order.key == ListOrder::Key::kCreateTime;
+  const bool descending = query.order.descending;
+  FilterCondition condition{"1", {}};
+  if (query.filter.has_value()) {
+    MERCER_ASSIGN_OR_RETURN(condition, TranslateFilter(*query.filter, kModelFields));
+  }
+  // A model that was made anew keeps its row, so that rows are not in the order of creation.
+  const KeyPair key = by_time ? KeyPair{"models.create_time", "models.number"}
+                              : KeyPair{"models.name", "models.number", /*is_name=*/true};
+  MERCER_ASSIGN_OR_RETURN(const std::vector<FilterParameter> start,
+                          StartByPair(key, after, descending));
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select,
+      connection.PrepareOnce(
+          absl::StrCat("SELECT models.number, ", KeyText(key),
+                       ", EXISTS (SELECT 1 FROM versions AS v WHERE v.model = models.number) AND ",
+                       condition.sql, " FROM models WHERE ", BehindPair(key, descending))));
   BindParameters(condition.parameters, select);
-  BindParameters({start}, select);
-  return FindRows(select, limit, filter.query.rows_at_once);
+  BindParameters(start, select);
+  return FindRows(select, limit, query.rows_at_once);
 }
 
 absl::StatusOr<FoundRows> FindVersions(Connection& connection, const std::string& model,
@@ -89,15 +103,24 @@ absl::StatusOr<FoundRows> FindVersions(Connection& connection, const std::string
   const ListOrder& order = filter.query.order;
   const bool descending = order.key == ListOrder::Key::kDefault || order.descending;
   MERCER_ASSIGN_OR_RETURN(const FilterCondition condition, ConditionOf(filter));
-  MERCER_ASSIGN_OR_RETURN(const FilterParameter start, StartByNumber(after, descending));
+  const bool of_one = !model.empty();
+  const bool by_creation = !of_one && order.key != ListOrder::Key::kName;
+  const KeyPair key = of_one        ? KeyPair{"versions.version", "versions.number"}
+                      : by_creation ? KeyPair{"versions.number", "versions.version"}
+                                    : KeyPair{"models.name", "versions.version", /*is_name=*/true};
+  MERCER_ASSIGN_OR_RETURN(const std::vector<FilterParameter> start,
+                          StartByPair(key, after, descending));
   const std::string sql =
-      absl::StrCat("SELECT versions.number, versions.version, ", condition.sql,
-                   " FROM models CROSS JOIN versions ON versions.model = models.number WHERE "
-                   "models.name = ? AND versions.version",
-                   descending ? " < ? ORDER BY 2 DESC" : " > ? ORDER BY 2");
+      absl::StrCat("SELECT versions.number, ", KeyText(key), ", ", condition.sql, " FROM ",
+                   by_creation ? "versions CROSS JOIN models ON models.number = versions.model"
+                               : "models CROSS JOIN versions ON versions.model = models.number",
+                   " WHERE ", of_one ? "models.name = ? AND " : "", BehindPair(key, descending));
   MERCER_ASSIGN_OR_RETURN(Statement select, connection.PrepareOnce(sql));
   BindParameters(condition.parameters, select);
-  BindParameters({model, start}, select);
+  if (of_one) {
+    BindParameters({model}, select);
+  }
+  BindParameters(start, select);
   return FindRows(select, limit, filter.query.rows_at_once);
 }
 

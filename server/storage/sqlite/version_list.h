@@ -12,12 +12,12 @@
 
 namespace mercer::server {
 
-// Numbers of the models whose newest version passes, at most `limit`, behind the key `after` (empty: from the start). A key is
-// the model's name, or the number of the version's row when the order is that of creation.
-absl::StatusOr<FoundRows> FindModels(Connection& connection, const VersionFilter& filter,
+// Numbers of the models that pass, at most `limit`, behind the key `after` (empty: from the start).
+absl::StatusOr<FoundRows> FindModels(Connection& connection, const ListQuery& query,
                                      std::string_view after, int limit);
 
-// Numbers of the rows of versions of the model that pass; a key is the version. Names and creation are in the same order.
+// Numbers of the rows of versions that pass, of the model or with an empty name of all. Names and creation of the versions of one
+// model are in the same order.
 absl::StatusOr<FoundRows> FindVersions(Connection& connection, const std::string& model,
                                        const VersionFilter& filter, std::string_view after,
                                        int limit);

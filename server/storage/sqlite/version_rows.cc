@@ -28,7 +28,55 @@ absl::StatusOr<std::vector<std::string>> ReadAliases(Connection& connection, int
   }
 }
 
+absl::StatusOr<std::vector<AliasRecord>> ReadAliasesOf(Connection& connection, int64_t model,
+                                                       const std::string& name) {
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select,
+      connection.Prepare("SELECT alias, version, etag, update_time FROM checked_aliases "
+                         "WHERE model = ? ORDER BY 1"));
+  select.Bind(model);
+  std::vector<AliasRecord> aliases;
+  while (true) {
+    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more) {
+      return aliases;
+    }
+    aliases.push_back({name, select.Bytes(0), select.Int64(1), select.Bytes(2), select.Time(3)});
+  }
+}
+
 }  // namespace
+
+absl::StatusOr<ModelRecord> ReadModelRow(Connection& connection, const Statement& row) {
+  ModelRecord model;
+  model.name = row.Bytes(1);
+  model.description = row.Bytes(2);
+  model.create_time = row.Time(3);
+  model.update_time = row.Time(4);
+  model.newest_version = row.Int64(5);
+  model.num_versions = row.Int64(6);
+  model.keep_newest = row.Int64(7);
+  model.owner = row.Bytes(8);
+  model.display_name = row.Bytes(9);
+  model.revision = row.Int64(10);
+  MERCER_ASSIGN_OR_RETURN(model.labels, ReadLabels(connection, LabelTable::kModels, row.Int64(0)));
+  MERCER_ASSIGN_OR_RETURN(model.aliases, ReadAliasesOf(connection, row.Int64(0), model.name));
+  return model;
+}
+
+absl::StatusOr<NumberedModel> FindModel(Connection& connection, const std::string& name) {
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select,
+      connection.Prepare(absl::StrCat(kSelectModel, "WHERE name = ? AND newest IS NOT NULL")));
+  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(name).Step());
+  if (!found) {
+    return ModelNotFound(name, 0);
+  }
+  NumberedModel result;
+  result.number = select.Int64(0);
+  MERCER_ASSIGN_OR_RETURN(result.record, ReadModelRow(connection, select));
+  return result;
+}
 
 absl::StatusOr<VersionRecord> ReadVersionRow(Connection& connection, const Statement& row) {
   VersionRecord version;

@@ -33,6 +33,9 @@ struct FakeState {
   std::vector<v1::WatchJobsRequest> job_watches;
   v1::ListJobsRequest job_list;  // the newest, as the two that follow
   v1::ListModelsRequest model_list;
+  v1::ListModelVersionsRequest version_list;
+  v1::UpdateModelRequest model_update;
+  v1::UpdateModelVersionRequest version_update;
   v1::ListDatasetsRequest dataset_list;
   std::vector<grpc::Status> watch_ends;  // of WatchJobs, one after the other; then ABORTED
   std::vector<v1::PredictHeader> predictions;
@@ -58,7 +61,7 @@ struct FakeState {
   std::vector<std::string> deleted_models, deleted_jobs;
   std::vector<v1::UpdateJobRequest> job_updates;
   std::vector<v1::UpdateDatasetRequest> dataset_updates;
-  v1::Model model;  // what GetModel answers, with the name asked for
+  v1::ModelVersion model;  // what GetModelVersion answers, with the name asked for
 
   // sha256sum of "abcabc".
   static constexpr char kSha256OfAbcabc[] =
@@ -297,8 +300,8 @@ class FakeModels : public v1::ModelService::Service {
  public:
   explicit FakeModels(FakeState& state) : state_(state) {}
 
-  grpc::Status GetModel(grpc::ServerContext*, const v1::GetModelRequest* request,
-                        v1::Model* model) override {
+  grpc::Status GetModelVersion(grpc::ServerContext*, const v1::GetModelVersionRequest* request,
+                               v1::ModelVersion* model) override {
     const std::vector<std::string>& known = state_.models;
     if (!known.empty() && std::find(known.begin(), known.end(), request->name()) == known.end()) {
       return NotFoundStatus(request->name());
@@ -317,16 +320,43 @@ class FakeModels : public v1::ModelService::Service {
 
   grpc::Status ListModels(grpc::ServerContext*, const v1::ListModelsRequest* request,
                           v1::ListModelsResponse* response) override {
-    const std::lock_guard lock(state_.mutex);
-    state_.model_list = *request;
     for (const std::string& name : state_.models) {
-      response->add_models()->set_name(name + "/versions/1");
+      response->add_models()->set_name(name);
     }
-    return state_.NextStatus();
+    return Keep(*request, state_.model_list);
+  }
+
+  grpc::Status ListModelVersions(grpc::ServerContext*, const v1::ListModelVersionsRequest* request,
+                                 v1::ListModelVersionsResponse* response) override {
+    for (const std::string& name : state_.models) {
+      response->add_versions()->set_name(name + "/versions/1");
+    }
+    return Keep(*request, state_.version_list);
+  }
+
+  grpc::Status UpdateModel(grpc::ServerContext*, const v1::UpdateModelRequest* request,
+                           v1::Model* model) override {
+    *model = request->model();
+    return Keep(*request, state_.model_update);
+  }
+
+  grpc::Status UpdateModelVersion(grpc::ServerContext*,
+                                  const v1::UpdateModelVersionRequest* request,
+                                  v1::ModelVersion* version) override {
+    *version = request->model_version();
+    return Keep(*request, state_.version_update);
   }
 
   grpc::Status DeleteModel(grpc::ServerContext*, const v1::DeleteModelRequest* request,
                            google::protobuf::Empty*) override {
+    const std::lock_guard lock(state_.mutex);
+    state_.deleted_models.push_back(request->name());
+    return state_.NextStatus();
+  }
+
+  grpc::Status DeleteModelVersion(grpc::ServerContext*,
+                                  const v1::DeleteModelVersionRequest* request,
+                                  google::protobuf::Empty*) override {
     const std::lock_guard lock(state_.mutex);
     state_.deleted_models.push_back(request->name());
     return state_.NextStatus();
@@ -351,6 +381,13 @@ class FakeModels : public v1::ModelService::Service {
   }
 
  private:
+  template <typename Message>
+  grpc::Status Keep(const Message& request, Message& kept) {
+    const std::lock_guard lock(state_.mutex);
+    kept = request;
+    return state_.NextStatus();
+  }
+
   FakeState& state_;
 };
 

@@ -135,8 +135,8 @@ std::string ServerFaultsTest::LiveOnce(const FileFaults::Failures& failures, int
     return "";
   }
   const std::string name = WatchToEnd(*client, job->name());
-  const auto model =
-      Insist("the model", [&] { return client->GetModel(name, v1::MODEL_VIEW_FULL); });
+  const auto model = Insist(
+      "the model", [&] { return client->GetModelVersion(name, v1::MODEL_VERSION_VIEW_FULL); });
   const absl::Status deleted = Insist("the deletion", [&] {
     const absl::Status status = client->DeleteDataset("datasets/clouds");
     return absl::IsNotFound(status) ? absl::OkStatus() : status;
@@ -154,14 +154,16 @@ std::string ServerFaultsTest::CheckAgain() const {
     return "";
   }
   const std::unique_ptr<client::Client> client = Connect(*server);
-  EXPECT_TRUE(absl::IsNotFound(client->GetDataset("datasets/clouds").status()));
+  EXPECT_TRUE(
+      absl::IsNotFound(client->GetDataset("datasets/clouds", v1::DATASET_VIEW_BASIC).status()));
   const auto jobs = client->ListJobs({}, 10);
   EXPECT_TRUE(jobs.ok()) << jobs.status();
   EXPECT_EQ(jobs->size(), 1U);
-  const auto model = client->GetModel("models/clouds/versions/1", v1::MODEL_VIEW_FULL);
+  const auto model =
+      client->GetModelVersion("models/clouds/versions/1", v1::MODEL_VERSION_VIEW_FULL);
   EXPECT_TRUE(model.ok()) << model.status();
   server->Drain();
-  return model.value_or(v1::Model()).digest();
+  return model.value_or(v1::ModelVersion()).digest();
 }
 
 TEST_F(ServerFaultsTest, MomentaryFailuresAreToldAndHarmless) {

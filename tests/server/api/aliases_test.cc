@@ -9,7 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr char kLive[] = "models/clouds@live";
+constexpr char kLive[] = "models/clouds/aliases/live";
 
 class AliasesTest : public RegistryTest {
  protected:
@@ -46,13 +46,12 @@ TEST_F(AliasesTest, DamagedTargetIsRefusedAndTheAliasStays) {
   EXPECT_EQ(alias_.etag(), before);
 }
 
-// As the paths of google.api.http have it.
-TEST_F(AliasesTest, AnAliasMayBeNamedByItsPath) {
+TEST_F(AliasesTest, AnAliasHasOneName) {
   ServeClouds(1);
-  ASSERT_TRUE(SetAlias("models/clouds/aliases/live", "models/clouds/versions/1").ok());
+  ASSERT_TRUE(SetAlias(kLive, "models/clouds/versions/1").ok());
   EXPECT_EQ(alias_.name(), kLive);
   v1::GetAliasRequest request;
-  for (const char* wrong : {"models/aliases/live", "models/clouds/aliases/",
+  for (const char* wrong : {"models/aliases/live", "models/clouds@live", "models/clouds/aliases/",
                             "models/clouds/aliases/a/b", "models/clouds/aliases/aliases/live"}) {
     request.set_name(wrong);
     EXPECT_EQ(Call(&v1::ModelService::Stub::GetAlias, request, &alias_).error_code(),
@@ -68,7 +67,7 @@ TEST_F(AliasesTest, AnAliasMayBeNamedByItsPath) {
 TEST_F(AliasesTest, AliasNamesAModelEverywhere) {
   ServeClouds(2);
   ASSERT_TRUE(SetAlias(kLive, "models/clouds/versions/1").ok());
-  ASSERT_TRUE(GetModel(kLive).ok());
+  ASSERT_TRUE(GetVersion(kLive).ok());
   EXPECT_EQ(model_.name(), "models/clouds/versions/1");
   EXPECT_THAT(model_.aliases(), ElementsAre(kLive));
   grpc::ClientContext context;
@@ -105,19 +104,19 @@ TEST_F(AliasesTest, AliasNamesAModelEverywhere) {
 TEST_F(AliasesTest, VersionOfAnAliasCannotBeDeletedNorTheAliasItself) {
   ServeClouds(2);
   ASSERT_TRUE(SetAlias(kLive, "models/clouds/versions/1").ok());
-  EXPECT_EQ(DeleteModel(kLive).error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Delete(kLive).error_code(), StatusCode::INVALID_ARGUMENT);
   for (const char* name : {"models/clouds/versions/1", "models/clouds"}) {
-    const grpc::Status refused = DeleteModel(name);
+    const grpc::Status refused = Delete(name);
     EXPECT_EQ(refused.error_code(), StatusCode::FAILED_PRECONDITION);
     EXPECT_EQ(ReasonOf(refused), "VERSION_HAS_ALIAS");
     EXPECT_EQ(MetadataOf(refused, "aliases"), "live");
     EXPECT_EQ(MetadataOf(refused, "resource_name"), name);
   }
-  EXPECT_TRUE(DeleteModel("models/clouds/versions/2").ok());
+  EXPECT_TRUE(Delete("models/clouds/versions/2").ok());
   ASSERT_TRUE(SetAlias(kLive, "").ok());
   EXPECT_EQ(alias_.etag(), "none");
-  EXPECT_EQ(GetModel(kLive).error_code(), StatusCode::NOT_FOUND);
-  EXPECT_TRUE(DeleteModel("models/clouds").ok());
+  EXPECT_EQ(GetVersion(kLive).error_code(), StatusCode::NOT_FOUND);
+  EXPECT_TRUE(Delete("models/clouds").ok());
 }
 
 TEST_F(AliasesTest, StaleEtagIsAbortedWithTheCurrentOne) {
@@ -156,7 +155,7 @@ TEST_F(AliasesTest, RollbackLeadsBackOnceAndIsInTheHistory) {
   EXPECT_EQ(history.changes(0).to(), "models/clouds/versions/1");
   EXPECT_EQ(history.changes(2).from(), "");
   EXPECT_EQ(history.next_page_token(), "");
-  ASSERT_TRUE(DeleteModel("models/clouds/versions/2").ok());
+  ASSERT_TRUE(Delete("models/clouds/versions/2").ok());
   EXPECT_EQ(Rollback(kLive).error_code(), StatusCode::NOT_FOUND) << "that version is deleted";
   EXPECT_EQ(VersionOf("live"), "1");
 }
@@ -172,58 +171,58 @@ TEST_F(AliasesTest, ReusedRequestIdIsRefused) {
   EXPECT_EQ(ReasonOf(refused), "REQUEST_ID_REUSED");
 }
 
-TEST_F(AliasesTest, GetModelAnswersAsOfATime) {
+TEST_F(AliasesTest, GetModelVersionAnswersAsOfATime) {
   ServeClouds(2);
   ASSERT_TRUE(SetAlias(kLive, "models/clouds/versions/1").ok());
   const google::protobuf::Timestamp first = alias_.update_time();
   ASSERT_TRUE(SetAlias(kLive, "models/clouds/versions/2").ok());
-  v1::GetModelRequest request;
+  v1::GetModelVersionRequest request;
   request.set_name(kLive);
   *request.mutable_as_of_time() = first;
-  ASSERT_TRUE(Call(&v1::ModelService::Stub::GetModel, request, &model_).ok());
+  ASSERT_TRUE(Call(&v1::ModelService::Stub::GetModelVersion, request, &model_).ok());
   EXPECT_EQ(model_.name(), "models/clouds/versions/1");
   *request.mutable_as_of_time() = alias_.update_time();
-  ASSERT_TRUE(Call(&v1::ModelService::Stub::GetModel, request, &model_).ok());
+  ASSERT_TRUE(Call(&v1::ModelService::Stub::GetModelVersion, request, &model_).ok());
   EXPECT_EQ(model_.name(), "models/clouds/versions/2");
   request.mutable_as_of_time()->set_seconds(first.seconds() - 1);
-  EXPECT_EQ(Call(&v1::ModelService::Stub::GetModel, request, &model_).error_code(),
+  EXPECT_EQ(Call(&v1::ModelService::Stub::GetModelVersion, request, &model_).error_code(),
             StatusCode::NOT_FOUND);
   request.mutable_as_of_time()->set_nanos(-1);
-  EXPECT_EQ(Call(&v1::ModelService::Stub::GetModel, request, &model_).error_code(),
+  EXPECT_EQ(Call(&v1::ModelService::Stub::GetModelVersion, request, &model_).error_code(),
             StatusCode::INVALID_ARGUMENT);
   request.mutable_as_of_time()->set_nanos(0);
   request.set_name("models/clouds");
-  EXPECT_EQ(Call(&v1::ModelService::Stub::GetModel, request, &model_).error_code(),
+  EXPECT_EQ(Call(&v1::ModelService::Stub::GetModelVersion, request, &model_).error_code(),
             StatusCode::INVALID_ARGUMENT);
 }
 
 TEST_F(AliasesTest, BadNamesAreRefused) {
   ServeClouds(1);
-  for (const char* name :
-       {"models/clouds@12", "models/clouds@newest", "models/clouds@", "models/clouds",
-        "models/clouds/versions/1", "models/clouds@.x", "models/clouds@A"}) {
+  for (const char* name : {"models/clouds/aliases/12", "models/clouds/aliases/newest",
+                           "models/clouds/aliases/", "models/clouds", "models/clouds/versions/1",
+                           "models/clouds/aliases/.x", "models/clouds/aliases/A"}) {
     EXPECT_EQ(SetAlias(name, "models/clouds/versions/1").error_code(), StatusCode::INVALID_ARGUMENT)
         << name;
   }
   for (const char* version :
-       {"models/clouds", "models/other/versions/1", "models/clouds@best", "1"}) {
+       {"models/clouds", "models/other/versions/1", "models/clouds/aliases/best", "1"}) {
     EXPECT_EQ(SetAlias(kLive, version).error_code(), StatusCode::INVALID_ARGUMENT) << version;
   }
-  EXPECT_TRUE(SetAlias("models/clouds@v1.2", "models/clouds/versions/1").ok());
+  EXPECT_TRUE(SetAlias("models/clouds/aliases/v1.2", "models/clouds/versions/1").ok());
   EXPECT_EQ(SetAlias(kLive, "models/clouds/versions/9").error_code(), StatusCode::NOT_FOUND);
 }
 
 TEST_F(AliasesTest, AliasesOfAModelAreListed) {
   ServeClouds(2);
   ASSERT_TRUE(SetAlias(kLive, "models/clouds/versions/1").ok());
-  ASSERT_TRUE(SetAlias("models/clouds@best", "models/clouds/versions/2").ok());
+  ASSERT_TRUE(SetAlias("models/clouds/aliases/best", "models/clouds/versions/2").ok());
   v1::ListAliasesRequest request;
   request.set_model("models/clouds");
   request.set_page_size(1);
   v1::ListAliasesResponse page;
   ASSERT_TRUE(Call(&v1::ModelService::Stub::ListAliases, request, &page).ok());
   ASSERT_EQ(page.aliases_size(), 1);
-  EXPECT_EQ(page.aliases(0).name(), "models/clouds@best");
+  EXPECT_EQ(page.aliases(0).name(), "models/clouds/aliases/best");
   request.set_page_token(page.next_page_token());
   ASSERT_TRUE(Call(&v1::ModelService::Stub::ListAliases, request, &page).ok());
   EXPECT_EQ(page.aliases(0).name(), kLive);

@@ -120,7 +120,7 @@ TEST_F(AssessmentTest, VerifiedCertificateIsTheStoredOne) {
   EXPECT_EQ(verification_.model(), "models/clouds/versions/1");
   EXPECT_EQ(verification_.certificate().primal(), verification_.stored_certificate().primal());
   EXPECT_EQ(verification_.certificate().dual(), verification_.stored_certificate().dual());
-  ASSERT_TRUE(GetModel("models/clouds").ok());
+  ASSERT_TRUE(GetVersion("models/clouds").ok());
   EXPECT_EQ(verification_.stored_certificate().SerializeAsString(),
             model_.certificate().SerializeAsString());
 }
@@ -151,7 +151,7 @@ TEST_F(AssessmentTest, WitnessThatIsGoneOrDamagedIsTold) {
   const grpc::Status gone = Verify("models/clouds");
   EXPECT_EQ(gone.error_code(), StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(ReasonOf(gone), "WITNESS_GONE");
-  EXPECT_TRUE(GetModel("models/clouds").ok());
+  EXPECT_TRUE(GetVersion("models/clouds").ok());
 }
 
 TEST_F(AssessmentTest, LostFilesAreDataLoss) {

@@ -489,6 +489,8 @@ TEST_F(DatasetUploadTest, QualityIsToldInFullAndNotInLists) {
   EXPECT_EQ(quality.num_conflicting_rows(), 0);
   v1::GetDatasetRequest get;
   get.set_name("datasets/q");
+  EXPECT_FALSE(DatasetHandlers(context_).GetDataset(get)->has_quality()) << "the summary";
+  get.set_view(v1::DATASET_VIEW_FULL);
   EXPECT_EQ(DatasetHandlers(context_).GetDataset(get)->quality().SerializeAsString(),
             quality.SerializeAsString());
   get.set_view(v1::DATASET_VIEW_BASIC);

@@ -55,11 +55,11 @@ class DecisionsTest : public ApiTest {
     *request.mutable_training() = training;
     return TrainingHandlers(context_).EstimateCost(request);
   }
-  v1::Model TrainedModel() {
+  v1::ModelVersion TrainedModel() {
     jobs_->WaitUntilIdle();
     const auto record = real_storage_->models().GetVersion("table", 1);
     EXPECT_TRUE(record.ok()) << record.status();
-    v1::Model model;
+    v1::ModelVersion model;
     EXPECT_TRUE(record.ok() && model.ParseFromString(record->summary));
     return model;
   }
@@ -86,7 +86,7 @@ TEST_F(DecisionsTest, ManyNumbersArePredictedAsNumbersAndTheModelSaysSo) {
   EXPECT_EQ(decision.code(), v1::WARNING_CODE_NUMERIC_TARGET);
   EXPECT_THAT(decision.message(), HasSubstr("'y' holds 28 different numbers"));
   EXPECT_EQ(decision.values().at("different_values"), "28");
-  const v1::Model model = TrainedModel();
+  const v1::ModelVersion model = TrainedModel();
   EXPECT_EQ(model.coding().kind(), v1::CODING_KIND_REGRESSION);
   ASSERT_GE(model.warnings_size(), 1);
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(model.warnings(0), decision));
@@ -137,7 +137,7 @@ TEST_F(DecisionsTest, InfiniteFeaturesChooseLambdaByAPath) {
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_EQ(job->request().path().option(), "lambda");
   EXPECT_EQ(job->request().validation().folds().count(), 3);
-  const v1::Model model = TrainedModel();
+  const v1::ModelVersion model = TrainedModel();
   EXPECT_EQ(model.num_training_rows(), 60);
   EXPECT_EQ(model.lineage().request().path().option(), "lambda");
   bool has_best = false;
@@ -191,7 +191,7 @@ TEST_F(DecisionsTest, ClassesThatCannotBeTrainedAreRefusedBeforeTheQueue) {
 TEST_F(DecisionsTest, IdentifiersAreWarnedOf) {
   Store(60, TwoClasses, [](int r) { return std::to_string(5000 + r); });
   ASSERT_TRUE(Train(Request()).ok());
-  const v1::Model model = TrainedModel();
+  const v1::ModelVersion model = TrainedModel();
   ASSERT_EQ(model.warnings_size(), 1);
   EXPECT_EQ(model.warnings(0).code(), v1::WARNING_CODE_IDENTIFIER_COLUMN);
   EXPECT_EQ(model.warnings(0).values().at("column"), "x2");

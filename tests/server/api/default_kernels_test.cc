@@ -141,9 +141,9 @@ TEST_F(DefaultKernelsApiTest, EveryLearnerThatTakesKernelsTrainsWithoutThem) {
       EXPECT_THAT(kernels[0].bandwidths(), ElementsAreArray(multiples));
     }
     jobs_->WaitUntilIdle();
-    v1::GetModelRequest get;
+    v1::GetModelVersionRequest get;
     get.set_name(request.model());
-    const auto model = ModelHandlers(context_, *cache_).GetModel(get);
+    const auto model = ModelHandlers(context_, *cache_).GetModelVersion(get);
     ASSERT_TRUE(model.ok()) << model.status();
     EXPECT_EQ(model->kernel_weights().kernels_size(), entry->one_kernel        ? 1
                                                       : entry->selects_columns ? 2

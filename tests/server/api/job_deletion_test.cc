@@ -40,10 +40,10 @@ TEST_F(JobDeletionTest, ModelAndDataSetStay) {
   EXPECT_EQ(*real_blobs_->List(), *blobs) << "data, model and witness";
 
   grpc::ClientContext context;
-  v1::GetModelRequest request;
+  v1::GetModelVersionRequest request;
   request.set_name("models/clouds");
-  v1::Model model;
-  ASSERT_TRUE(models_->GetModel(&context, request, &model).ok());
+  v1::ModelVersion model;
+  ASSERT_TRUE(models_->GetModelVersion(&context, request, &model).ok());
   EXPECT_EQ(model.lineage().job(), job) << "it leads nowhere any more";
   EXPECT_EQ(model.lineage().request().data(0).dataset(), "datasets/clouds");
   grpc::ClientContext verifying;

@@ -304,7 +304,8 @@ TEST_F(ListsTest, BadFilterTextsAreNamed) {
                         "QUEUED, RUNNING, CANCELLING, VERIFYING, SUCCEEDED, FAILED, CANCELLED"));
   EXPECT_THAT(refusal("name = x", ""), HasSubstr("'name' must be of the form jobs/{id}"));
   EXPECT_THAT(refusal("datasets:x", ""), HasSubstr("must be of the form datasets/{id}"));
-  EXPECT_THAT(refusal("model = models/m@live", ""), HasSubstr("or models/{model}/versions/{n}"));
+  EXPECT_THAT(refusal("model = models/m/aliases/live", ""),
+              HasSubstr("or models/{model}/versions/{n}"));
   EXPECT_THAT(refusal("display_name = x", ""), HasSubstr("there is no field 'display_name'"));
   EXPECT_THAT(refusal("", "priority"), HasSubstr("BAD_ORDER_BY order_by: must be"));
 }

@@ -229,7 +229,7 @@ TEST_F(ModelJobsTest, AModelThatIsDeletedMeanwhileFailsTheJob) {
   jobs_.reset();
   StartJobs(false);
   ASSERT_TRUE(Start(Request()).ok());
-  ASSERT_TRUE(DeleteModel("models/clouds").ok());
+  ASSERT_TRUE(Delete("models/clouds").ok());
   ASSERT_TRUE(jobs_->StartWorkers().ok());
   Finish();
   EXPECT_EQ(job_.state(), v1::JOB_STATE_FAILED);

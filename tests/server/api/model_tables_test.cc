@@ -1,4 +1,4 @@
-// What learners tell beside the function, from a model to the answer of GetModel.
+// What learners tell beside the function, from a model to the answer of GetModelVersion.
 #include "server/translation/model_tables.h"
 
 #include <gmock/gmock.h>
@@ -64,19 +64,19 @@ VersionRecord RecordOf(const Model& model) {
 TEST(ModelTablesTest, TheTableOfKernelWeightsHasGroupsWhereThereAreSeveral) {
   Model model = ThreeClassModel({Ranking()});
   model.summary.kernel_groups = {"colour", ""};
-  const absl::StatusOr<v1::Model> told = WriteModelInDetail(RecordOf(model));
+  const absl::StatusOr<v1::ModelVersion> told = WriteVersionInDetail(RecordOf(model));
   ASSERT_TRUE(told.ok()) << told.status();
   EXPECT_THAT(told->kernel_weights().groups(), ElementsAre("colour", ""));
   ASSERT_EQ(told->tables_size(), 2);
   EXPECT_THAT(told->tables(0).row_groups(), ElementsAre("colour", ""));
   EXPECT_THAT(told->tables(1).row_groups(), testing::IsEmpty());
   model.summary.kernel_groups.clear();
-  EXPECT_THAT(WriteModelInDetail(RecordOf(model))->tables(0).row_groups(), testing::IsEmpty());
+  EXPECT_THAT(WriteVersionInDetail(RecordOf(model))->tables(0).row_groups(), testing::IsEmpty());
 }
 
 TEST(ModelTablesTest, TablesAreToldBehindTheWeights) {
-  const absl::StatusOr<v1::Model> model =
-      WriteModelInDetail(RecordOf(ThreeClassModel({Covariance(), Ranking()})));
+  const absl::StatusOr<v1::ModelVersion> model =
+      WriteVersionInDetail(RecordOf(ThreeClassModel({Covariance(), Ranking()})));
   ASSERT_TRUE(model.ok()) << model.status();
   ASSERT_EQ(model->tables_size(), 3);
   const v1::ModelTable& weights = model->tables(0);
@@ -107,7 +107,7 @@ TEST(ModelTablesTest, TablesAreToldBehindTheWeights) {
 TEST(ModelTablesTest, WeightsOfAllOutputsTogetherAreOneColumn) {
   Model model = ThreeClassModel({});
   model.summary.kernel_weights = Vector{{1.0, 4.0}};
-  const absl::StatusOr<v1::Model> message = WriteModelInDetail(RecordOf(model));
+  const absl::StatusOr<v1::ModelVersion> message = WriteVersionInDetail(RecordOf(model));
   ASSERT_TRUE(message.ok()) << message.status();
   ASSERT_EQ(message->tables_size(), 1);
   EXPECT_THAT(message->tables(0).columns(), ElementsAre("all outputs"));
@@ -119,7 +119,7 @@ TEST(ModelTablesTest, ChosenFeaturesAreATable) {
   model.summary.kernel_weights = Matrix();
   model.summary.feature_names = {"feature 1: column 'x1'"};
   model.summary.feature_weights = Matrix{{1, 2, 3}};
-  const absl::StatusOr<v1::Model> message = WriteModelInDetail(RecordOf(model));
+  const absl::StatusOr<v1::ModelVersion> message = WriteVersionInDetail(RecordOf(model));
   ASSERT_TRUE(message.ok()) << message.status();
   ASSERT_EQ(message->tables_size(), 1);
   EXPECT_EQ(message->tables(0).name(), "feature_weights");
@@ -132,7 +132,7 @@ TEST(ModelTablesTest, AModelOfBeforeTellsItsPathAsATableToo) {
                    {"path.1.active_terms", 3}, {"path.2.value", 0.1},  {"path.2.accuracy", 0.75},
                    {"path.2.active_terms", 4}, {"path.2.auc", 0.9},    {"path.zero.auc", 0.9},
                    {"path.3.value", 1},        {"path.3.accuracy", 0}, {"path.3.active_terms", 5}};
-  const absl::StatusOr<v1::Model> told = WriteModelInDetail(RecordOf(model));
+  const absl::StatusOr<v1::ModelVersion> told = WriteVersionInDetail(RecordOf(model));
   ASSERT_TRUE(told.ok()) << told.status();
   ASSERT_EQ(told->tables_size(), 2);
   const v1::ModelTable& path = told->tables(1);
@@ -147,7 +147,8 @@ TEST(ModelTablesTest, AModelOfBeforeTellsItsPathAsATableToo) {
 }
 
 TEST(ModelTablesTest, ListsLeaveThemOut) {
-  const absl::StatusOr<v1::Model> model = WriteModel(RecordOf(ThreeClassModel({Covariance()})));
+  const absl::StatusOr<v1::ModelVersion> model =
+      WriteVersion(RecordOf(ThreeClassModel({Covariance()})));
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_TRUE(model->tables().empty());
   EXPECT_EQ(model->kernel_weights().kernels_size(), 2);
@@ -163,7 +164,7 @@ TEST(ModelTablesTest, WhatHasNoRoomIsLeftOut) {
   wide.values = Matrix::Zero(2, 1'000'000);
   const VersionRecord record = RecordOf(ThreeClassModel({wide, Ranking()}));
   EXPECT_LT(record.summary.size(), kMaxTableBytes);
-  const absl::StatusOr<v1::Model> model = WriteModelInDetail(record);
+  const absl::StatusOr<v1::ModelVersion> model = WriteVersionInDetail(record);
   ASSERT_TRUE(model.ok()) << model.status();
   ASSERT_EQ(model->tables_size(), 2);
   EXPECT_EQ(model->tables(1).name(), "ranking");
@@ -185,7 +186,7 @@ TEST(ModelTablesTest, WhatALearnerTellsReachesTheAnswer) {
   ASSERT_TRUE(trained.ok()) << trained.status();
   const absl::StatusOr<Model> model = LoadModel(SaveModel(trained->model));
   ASSERT_TRUE(model.ok()) << model.status();
-  const absl::StatusOr<v1::Model> answer = WriteModelInDetail(RecordOf(*model));
+  const absl::StatusOr<v1::ModelVersion> answer = WriteVersionInDetail(RecordOf(*model));
   ASSERT_TRUE(answer.ok()) << answer.status();
   ASSERT_EQ(answer->tables_size(), 1);
   EXPECT_EQ(answer->tables(0).name(), "ranking");
@@ -195,9 +196,9 @@ TEST(ModelTablesTest, WhatALearnerTellsReachesTheAnswer) {
 
 class TablesOverGrpcTest : public RegistryTest {};
 
-TEST_F(TablesOverGrpcTest, GetModelTellsTheWeightsAsATable) {
+TEST_F(TablesOverGrpcTest, GetModelVersionTellsTheWeightsAsATable) {
   ServeClouds(1);
-  ASSERT_TRUE(GetModel("models/clouds").ok());
+  ASSERT_TRUE(GetVersion("models/clouds").ok());
   ASSERT_EQ(model_.tables_size(), 1);
   const v1::ModelTable& table = model_.tables(0);
   EXPECT_EQ(table.name(), "kernel_weights");
@@ -206,10 +207,12 @@ TEST_F(TablesOverGrpcTest, GetModelTellsTheWeightsAsATable) {
   EXPECT_THAT(table.columns(), ElementsAre("1"));  // the class that values > 0 are for
   EXPECT_EQ(table.values().SerializeAsString(),
             model_.kernel_weights().weights().SerializeAsString());
-  v1::ListModelsResponse listed;
-  ASSERT_TRUE(Call(&v1::ModelService::Stub::ListModels, v1::ListModelsRequest(), &listed).ok());
-  ASSERT_EQ(listed.models_size(), 1);
-  EXPECT_TRUE(listed.models(0).tables().empty());
+  v1::ListModelVersionsResponse listed;
+  v1::ListModelVersionsRequest request;
+  request.set_model("models/clouds");
+  ASSERT_TRUE(Call(&v1::ModelService::Stub::ListModelVersions, request, &listed).ok());
+  ASSERT_EQ(listed.versions_size(), 1);
+  EXPECT_TRUE(listed.versions(0).tables().empty());
 }
 
 }  // namespace

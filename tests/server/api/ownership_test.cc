@@ -160,10 +160,10 @@ std::vector<std::string> OwnershipApiTest::RefusedOnModels(const std::string& ow
     EXPECT_TRUE(real_storage_->models().MoveAlias(move).ok());
   }
   v1::RollbackAliasRequest rollback;
-  rollback.set_name(name + "@live");
+  rollback.set_name(name + "/aliases/live");
   note("ModelService/RollbackAlias", Call(caller, *models_, &Stub::RollbackAlias, rollback));
   v1::SetAliasRequest set;
-  set.set_name(name + "@live");
+  set.set_name(name + "/aliases/live");
   note("ModelService/SetAlias", Call(caller, *models_, &Stub::SetAlias, set));
   v1::SetRetentionRequest retention;
   retention.set_name(name);
@@ -171,26 +171,33 @@ std::vector<std::string> OwnershipApiTest::RefusedOnModels(const std::string& ow
   note("ModelService/SetRetention", Call(caller, *models_, &Stub::SetRetention, retention));
   retention.set_validate_only(true);
   EXPECT_TRUE(Call(caller, *models_, &Stub::SetRetention, retention).ok()) << "it only looks";
-  v1::UpdateModelRequest update;
-  update.mutable_model()->set_name(name + "/versions/1");
-  update.mutable_model()->set_description("changed");
-  note("ModelService/UpdateModel", Call(caller, *models_, &Stub::UpdateModel, update));
+  v1::UpdateModelRequest update_model;
+  update_model.mutable_model()->set_name(name);
+  update_model.mutable_model()->set_description("changed");
+  note("ModelService/UpdateModel", Call(caller, *models_, &Stub::UpdateModel, update_model));
+  v1::UpdateModelVersionRequest update;
+  update.mutable_model_version()->set_name(name + "/versions/1");
+  update.mutable_model_version()->set_description("changed");
+  note("ModelService/UpdateModelVersion",
+       Call(caller, *models_, &Stub::UpdateModelVersion, update));
   note("TrainingService/Train",
        Call(caller, *training_, &v1::TrainingService::Stub::Train, Training(id)));
   jobs_->WaitUntilIdle();
-  v1::GetModelRequest get;
+  v1::GetModelVersionRequest get;
   get.set_name(name);
-  v1::Model model;
-  EXPECT_TRUE(Call(caller, *models_, &Stub::GetModel, get, &model).ok()) << "all may look";
+  v1::ModelVersion model;
+  EXPECT_TRUE(Call(caller, *models_, &Stub::GetModelVersion, get, &model).ok()) << "all may look";
   EXPECT_EQ(model.owner(), owner) << "whoever has added a version";
   EXPECT_EQ(model.name(), name + (refused.empty() ? "/versions/3" : "/versions/2"));
   if (!refused.empty()) {
     const AliasMove removal = {id, "live", 0, false, "", "", "", "", absl::Now(), {}};
     EXPECT_TRUE(real_storage_->models().MoveAlias(removal).ok());
   }
+  v1::DeleteModelVersionRequest remove_version;
+  remove_version.set_name(name + "/versions/1");
+  note("ModelService/DeleteModelVersion",
+       Call(caller, *models_, &Stub::DeleteModelVersion, remove_version));
   v1::DeleteModelRequest remove;
-  remove.set_name(name + "/versions/1");
-  note("ModelService/DeleteModel", Call(caller, *models_, &Stub::DeleteModel, remove));
   remove.set_name(name);
   note("ModelService/DeleteModel", Call(caller, *models_, &Stub::DeleteModel, remove));
   EXPECT_EQ(real_storage_->models().GetModel(id).ok(), !refused.empty());
@@ -284,10 +291,11 @@ TEST_F(OwnershipApiTest, StrangersAreRefusedEveryChangeAndOthersNone) {
       const std::vector<std::string> models = RefusedOnModels(owner, caller);
       const std::vector<std::string> data = RefusedOnData(owner, caller);
       if (owner == "ada" && caller == kStranger) {
-        EXPECT_THAT(models, ElementsAre("ModelService/RollbackAlias", "ModelService/SetAlias",
-                                        "ModelService/SetRetention", "ModelService/UpdateModel",
-                                        "TrainingService/Train", "ModelService/DeleteModel",
-                                        "ModelService/DeleteModel"));
+        EXPECT_THAT(models,
+                    ElementsAre("ModelService/RollbackAlias", "ModelService/SetAlias",
+                                "ModelService/SetRetention", "ModelService/UpdateModel",
+                                "ModelService/UpdateModelVersion", "TrainingService/Train",
+                                "ModelService/DeleteModelVersion", "ModelService/DeleteModel"));
         EXPECT_THAT(data,
                     ElementsAre("DatasetService/UpdateDataset", "DatasetService/DeleteDataset",
                                 "DatasetService/DeleteDataset", "DatasetService/DeleteUpload"));

@@ -83,7 +83,7 @@ TEST_F(PredictionColumnsTest, ColumnsThatAreNoFeaturesAreIgnored) {
   EXPECT_EQ(with->SerializeAsString(), without->SerializeAsString());
   AddTexts(*request.mutable_rows(), "other", {"1", "2"});
   EXPECT_THAT(Violation(Predict(request).status(), "rows.columns[5].name"), HasSubstr("'other'"));
-  const auto model = WriteModel(*real_storage_->models().GetVersion("table", 1));
+  const auto model = WriteVersion(*real_storage_->models().GetVersion("table", 1));
   ASSERT_TRUE(model.ok());
   EXPECT_THAT(model->ignored_columns(), ElementsAre("id", "subject"));
 }

@@ -214,9 +214,9 @@ class ModelCacheTest : public ApiTest {
 TEST_F(ModelCacheTest, VersionDeletedWhileItIsReadDoesNotStay) {
   TrainClouds();
   blobs_->before_answer = [this](const std::string&) {
-    v1::DeleteModelRequest request;
+    v1::DeleteModelVersionRequest request;
     request.set_name("models/clouds/versions/1");
-    EXPECT_TRUE(ModelHandlers(context_, *cache_).DeleteModel(request).ok());
+    EXPECT_TRUE(ModelHandlers(context_, *cache_).DeleteModelVersion(request).ok());
   };
   EXPECT_EQ(cache_->Load("clouds", 1).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(cache_->Find("clouds", 1), nullptr);

@@ -49,8 +49,9 @@ class RegistryTest : public ApiTest {
     const grpc::Status status = writer->Finish();
     ASSERT_TRUE(status.ok()) << status.error_message();
   }
-  void TrainOn(const std::string& dataset) {
+  void TrainOn(const std::string& dataset, const std::string& model = "models/clouds") {
     v1::TrainRequest request = CloudsRequest();
+    request.set_model(model);
     request.mutable_data(0)->set_dataset("datasets/" + dataset);
     grpc::ClientContext context;
     v1::Job job;
@@ -82,15 +83,21 @@ class RegistryTest : public ApiTest {
     request.set_request_id(request_id);
     return Call(&v1::ModelService::Stub::RollbackAlias, request, &alias_);
   }
-  grpc::Status GetModel(const std::string& name) {
-    v1::GetModelRequest request;
+  grpc::Status GetVersion(const std::string& name) {
+    v1::GetModelVersionRequest request;
     request.set_name(name);
-    return Call(&v1::ModelService::Stub::GetModel, request, &model_);
+    return Call(&v1::ModelService::Stub::GetModelVersion, request, &model_);
   }
-  grpc::Status DeleteModel(const std::string& name) {
+  // A version, or a model with all of them.
+  grpc::Status Delete(const std::string& name) {
+    google::protobuf::Empty nothing;
+    if (name.find("/versions/") != std::string::npos) {
+      v1::DeleteModelVersionRequest request;
+      request.set_name(name);
+      return Call(&v1::ModelService::Stub::DeleteModelVersion, request, &nothing);
+    }
     v1::DeleteModelRequest request;
     request.set_name(name);
-    google::protobuf::Empty nothing;
     return Call(&v1::ModelService::Stub::DeleteModel, request, &nothing);
   }
   grpc::Status Evaluate(const std::string& model, const std::string& dataset) {
@@ -126,7 +133,7 @@ class RegistryTest : public ApiTest {
   }
 
   v1::Alias alias_;
-  v1::Model model_;
+  v1::ModelVersion model_;
   v1::EvaluateModelResponse evaluation_;
   v1::VerifyModelResponse verification_;
 };

@@ -45,15 +45,17 @@ TEST(RequestBindingTest, SetsFieldsInEitherSpelling) {
 }
 
 TEST(RequestBindingTest, SetsTimesAndNestedFields) {
-  v1::GetModelRequest get;
-  EXPECT_THAT(Bind({{"asOfTime", "2026-01-31T00:00:00.500Z"}, {"view", "MODEL_VIEW_FULL"}}, get),
-              IsEmpty());
+  v1::GetModelVersionRequest get;
+  EXPECT_THAT(
+      Bind({{"asOfTime", "2026-01-31T00:00:00.500Z"}, {"view", "MODEL_VERSION_VIEW_FULL"}}, get),
+      IsEmpty());
   EXPECT_EQ(get.as_of_time().seconds(), 1769817600);
   EXPECT_EQ(get.as_of_time().nanos(), 500'000'000);
-  v1::UpdateModelRequest update;
-  EXPECT_THAT(Bind({{"model.description", "x"}, {"updateMask", "description,labels"}}, update),
-              IsEmpty());
-  EXPECT_EQ(update.model().description(), "x");
+  v1::UpdateModelVersionRequest update;
+  EXPECT_THAT(
+      Bind({{"model_version.description", "x"}, {"updateMask", "description,labels"}}, update),
+      IsEmpty());
+  EXPECT_EQ(update.model_version().description(), "x");
   EXPECT_THAT(update.update_mask().paths(), ElementsAre("description", "labels"));
   v1::DeleteDatasetRequest remove;
   EXPECT_THAT(Bind({{"whenUnused", "true"}}, remove), IsEmpty());
@@ -74,7 +76,7 @@ TEST(RequestBindingTest, NamesEveryBadParameter) {
                    request),
               ElementsAre("pageSize", "pageSize", "states", "labels", "labels.", "nothing",
                           "pageSize.x", "labels.a"));
-  v1::GetModelRequest get;
+  v1::GetModelVersionRequest get;
   EXPECT_THAT(Bind({{"asOfTime", "yesterday"}, {"asOfTime", "\""}}, get),
               ElementsAre("asOfTime", "asOfTime"));
   v1::DeleteDatasetRequest remove;

@@ -27,7 +27,7 @@ using testing::IsEmpty;
 void LinkServices() {
   v1::BackupRequest::descriptor();
   v1::GetDatasetRequest::descriptor();
-  v1::GetModelRequest::descriptor();
+  v1::GetModelVersionRequest::descriptor();
   v1::PredictRequest::descriptor();
   v1::GetServerInfoRequest::descriptor();
   v1::GetJobRequest::descriptor();
@@ -145,18 +145,30 @@ TEST(RoutesTest, VariablesBecomeTheNameOfTheResource) {
       {"POST", "/v1/jobs/j-1:stop", "TrainingService/StopJob", "jobs/j-1"},
       {"GET", "/v1/jobs/j-1/events", "TrainingService/StreamProgress", "jobs/j-1"},
       {"GET", "/v1/models/spam", "ModelService/GetModel", "models/spam"},
-      {"GET", "/v1/models/spam@live", "ModelService/GetModel", "models/spam@live"},
-      {"GET", "/v1/models/spam%40live", "ModelService/GetModel", "models/spam@live"},
-      {"GET", "/v1/models/spam/versions/3", "ModelService/GetModel", "models/spam/versions/3"},
+      {"PATCH", "/v1/models/spam", "ModelService/UpdateModel", "models/spam"},
+      {"DELETE", "/v1/models/spam", "ModelService/DeleteModel", "models/spam"},
+      {"GET", "/v1/models/spam/versions", "ModelService/ListModelVersions", "models/spam"},
+      {"GET", "/v1/models/-/versions", "ModelService/ListModelVersions", "models/-"},
+      {"GET", "/v1/models/spam/versions/3", "ModelService/GetModelVersion",
+       "models/spam/versions/3"},
+      {"GET", "/v1/models/spam:version", "ModelService/GetModelVersion", "models/spam"},
+      {"GET", "/v1/models/spam/aliases/live:version", "ModelService/GetModelVersion",
+       "models/spam/aliases/live"},
+      {"GET", "/v1/models/spam/aliases/live", "ModelService/GetAlias", "models/spam/aliases/live"},
+      {"PATCH", "/v1/models/spam/versions/3", "ModelService/UpdateModelVersion",
+       "models/spam/versions/3"},
+      {"DELETE", "/v1/models/spam/versions/3", "ModelService/DeleteModelVersion",
+       "models/spam/versions/3"},
       {"POST", "/v1/models/spam/versions/3:predict", "PredictionService/Predict",
        "models/spam/versions/3"},
-      {"POST", "/v1/models/spam@live:predict", "PredictionService/Predict", "models/spam@live"},
+      {"POST", "/v1/models/spam/aliases/live:predict", "PredictionService/Predict",
+       "models/spam/aliases/live"},
       {"GET", "/v1/models/spam:export", "ModelService/ExportModel", "models/spam"},
-      {"PUT", "/v1/models/spam/aliases/live", "ModelService/SetAlias", "models/spam@live"},
+      {"PUT", "/v1/models/spam/aliases/live", "ModelService/SetAlias", "models/spam/aliases/live"},
       {"GET", "/v1/models/spam/aliases/live/history", "ModelService/ListAliasHistory",
-       "models/spam@live"},
+       "models/spam/aliases/live"},
       {"POST", "/v1/models/spam/aliases/live:rollback", "ModelService/RollbackAlias",
-       "models/spam@live"},
+       "models/spam/aliases/live"},
   };
   for (const Case& one : cases) {
     const absl::StatusOr<RouteMatch> match = FindRoute(one.verb, one.path);

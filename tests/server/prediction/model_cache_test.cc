@@ -76,13 +76,14 @@ class EveryVersion final : public ModelStore {
     record.model_blob = std::to_string(version);
     return record;
   }
-  absl::StatusOr<Page<ModelRecord>> ListModels(const PageRequest&, const VersionFilter&) override {
+  absl::StatusOr<Page<ModelRecord>> ListModels(const PageRequest&, const ListQuery&) override {
     return absl::UnknownError("");
   }
   absl::StatusOr<Page<VersionRecord>> ListVersions(const std::string&, const PageRequest&,
                                                    const VersionFilter&) override {
     return absl::UnknownError("");
   }
+  void UpdateModel(ModelUpdate, Done<ModelRecord> done) override { done(absl::UnknownError("")); }
   void UpdateVersion(VersionUpdate, Done<VersionRecord> done) override {
     done(absl::UnknownError(""));
   }

@@ -17,9 +17,9 @@ TEST(AuditTest, RefusedUpdatesNameWhatTheyWereAbout) {
   v1::UpdateDatasetRequest dataset;
   dataset.mutable_dataset()->set_name("datasets/d");
   EXPECT_EQ(SubjectOf(dataset, v1::Dataset(), "").resource, "datasets/d");
-  v1::UpdateModelRequest model;
-  model.mutable_model()->set_name("models/m/versions/1");
-  EXPECT_EQ(SubjectOf(model, v1::Model(), "").resource, "models/m/versions/1");
+  v1::UpdateModelVersionRequest model;
+  model.mutable_model_version()->set_name("models/m/versions/1");
+  EXPECT_EQ(SubjectOf(model, v1::ModelVersion(), "").resource, "models/m/versions/1");
   v1::DeleteJobRequest removed;
   removed.set_name("jobs/b");
   EXPECT_EQ(SubjectOf(removed, v1::Job(), "").resource, "jobs/b");

@@ -19,7 +19,7 @@ namespace {
 TEST(MethodRulesTest, EveryRpcHasItsScope) {
   for (const google::protobuf::FileDescriptor* file :
        {v1::BackupRequest::descriptor()->file(), v1::UploadHeader::descriptor()->file(),
-        v1::GetModelRequest::descriptor()->file(), v1::PredictRequest::descriptor()->file(),
+        v1::GetModelVersionRequest::descriptor()->file(), v1::PredictRequest::descriptor()->file(),
         v1::GetServerInfoRequest::descriptor()->file(), v1::GetJobRequest::descriptor()->file()}) {
     for (int s = 0; s < file->service_count(); ++s) {
       const google::protobuf::ServiceDescriptor& service = *file->service(s);

@@ -122,7 +122,8 @@ TEST_F(ListQueryConformance, APageEndsWhenManyRowsWereLookedAt) {
   EXPECT_THAT(JobIds(filter, 10), IsEmpty());
 }
 
-// Models a to d, with 2, 1, 3 and 1 versions; the odd ones of every model have the label odd=yes.
+// Models a to d, with 2, 1, 3 and 1 versions; the odd ones of every model have the label odd=yes. Models with one version have
+// it as well.
 class ListOfVersions : public ListQueryConformance {
  protected:
   void AddModels() {
@@ -140,6 +141,12 @@ class ListOfVersions : public ListQueryConformance {
         update.now = At(50);
         ASSERT_TRUE(storage_->models().UpdateVersion(update).ok());
       }
+      ModelUpdate update;
+      update.model = model;
+      update.display_name = absl::StrCat("the model ", model);
+      update.labels = Labels{{"odd", versions == 1 ? "yes" : "no"}};
+      update.now = At(60);
+      ASSERT_TRUE(storage_->models().UpdateModel(update).ok());
     }
   }
 
@@ -173,12 +180,11 @@ class ListOfVersions : public ListQueryConformance {
     return *answers.begin();
   }
 
-  std::string Models(const ListOrder& order, std::optional<FilterNode> filter,
-                     const Labels& labels = {}) {
-    VersionFilter all{"", labels};
-    all.query.order = order;
-    all.query.filter = std::move(filter);
-    all.query.rows_at_once = 3;
+  std::string Models(const ListOrder& order, std::optional<FilterNode> filter) {
+    ListQuery all;
+    all.order = order;
+    all.filter = std::move(filter);
+    all.rows_at_once = 3;
     return All([&](const PageRequest& page) { return storage_->models().ListModels(page, all); },
                [](const ModelRecord& model) { return model.name; });
   }
@@ -191,22 +197,42 @@ class ListOfVersions : public ListQueryConformance {
     all.query.rows_at_once = 2;
     return All(
         [&](const PageRequest& page) { return storage_->models().ListVersions(model, page, all); },
-        [](const VersionRecord& version) { return version.version; });
+        [&](const VersionRecord& version) {
+          return absl::StrCat(model.empty() ? version.model : "", version.version);
+        });
   }
 };
 
-TEST_F(ListOfVersions, ModelsAreThoseWhoseNewestVersionPasses) {
+TEST_F(ListOfVersions, ModelsAreListedByWhatTheyHaveThemselves) {
   AddModels();
   using Key = ListOrder::Key;
   EXPECT_EQ(Models({}, std::nullopt), "abcd");
   EXPECT_EQ(Models({Key::kName, true}, std::nullopt), "dcba");
   EXPECT_EQ(Models({Key::kCreateTime, false}, std::nullopt), "cadb");
   EXPECT_EQ(Models({Key::kCreateTime, true}, std::nullopt), "bdac");
-  EXPECT_EQ(Models({}, Odd()), "bcd");
-  EXPECT_EQ(Models({}, Not(Odd())), "a");
-  EXPECT_EQ(Models({Key::kCreateTime, true}, Odd()), "bdc");
-  EXPECT_EQ(Models({}, Odd(), {{"odd", "no"}}), "");
-  EXPECT_EQ(Models({}, Not(Equal("job", "j3"))), "abd");
+  EXPECT_EQ(Models({}, Odd()), "bd");
+  EXPECT_EQ(Models({}, Not(Odd())), "ac");
+  EXPECT_EQ(Models({Key::kCreateTime, true}, Odd()), "bd");
+  EXPECT_EQ(Models({}, Equal("display_name", "the model c")), "c");
+  EXPECT_EQ(Models({}, Not(Equal("name", "a"))), "bcd");
+  FilterNode several = Equal("num_versions", "");
+  several.comparison = Comparison::kGreater;
+  several.value.number = 1;
+  EXPECT_EQ(Models({}, several), "ac");
+  ASSERT_TRUE(storage_->models().DeleteModel("a", 0, At(70)).ok());
+  EXPECT_EQ(Models({}, std::nullopt), "bcd");
+  ASSERT_EQ(TrainVersion("anew", "a", "banew"), 3);
+  EXPECT_EQ(Models({Key::kName, false}, std::nullopt), "abcd");
+}
+
+TEST_F(ListOfVersions, ThoseOfAllModelsComeByCreationOrName) {
+  AddModels();
+  using Key = ListOrder::Key;
+  EXPECT_EQ(Versions("", {}, std::nullopt), "b1d1a2a1c3c2c1");
+  EXPECT_EQ(Versions("", {Key::kCreateTime, false}, Odd()), "c1c3a1d1b1");
+  EXPECT_EQ(Versions("", {Key::kName, false}, std::nullopt), "a1a2b1c1c2c3d1");
+  EXPECT_EQ(Versions("", {Key::kName, true}, Odd()), "d1c3c1b1a1");
+  EXPECT_EQ(Versions("", {}, Not(Equal("job", "j2"))), "b1d1a2a1c3c1");
 }
 
 TEST_F(ListOfVersions, VersionsComeByTheirNumbers) {

@@ -189,6 +189,16 @@ TEST_F(MigrationsTest, RowsOfTheFirstSchemaStayWhatTheyWere) {
   const auto model = (*storage)->models().GetModel("spam");
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(model->newest_version, 2);
+  EXPECT_EQ(model->display_name, "");
+  EXPECT_EQ(ModelEtag(*model), "1");
+  ModelUpdate update;
+  update.model = "spam";
+  update.labels = Labels{{"team", "mail"}};
+  update.etag = "1";
+  update.now = absl::FromUnixSeconds(2'000'000'000);
+  const auto updated = (*storage)->models().UpdateModel(update);
+  ASSERT_TRUE(updated.ok()) << updated.status();
+  EXPECT_EQ(updated->labels, (Labels{{"team", "mail"}}));
   EXPECT_EQ((*storage)->models().GetVersion("spam", 1)->learner, "lp_mkl");
   // The two of each model are apart, and the three data sets.
   EXPECT_EQ((*storage)->ReferencedBlobs()->size(), 7u);

@@ -1,5 +1,5 @@
 // What every implementation of the stores must do with labels, descriptions, retention and filters of
-// model versions.
+// models and their versions.
 #include <string>
 #include <vector>
 
@@ -103,6 +103,68 @@ TEST_F(VersionConformance, UpdateChangesWhatIsGivenAndTheEtag) {
   EXPECT_EQ(GetReason(models().UpdateVersion(Update(3)).status()), "MODEL_NOT_FOUND");
 }
 
+TEST_F(VersionConformance, AModelHasLabelsAndTextsOfItsOwn) {
+  Train("m", 2);
+  Point("live", 1);
+  Point("best", 2);
+  const auto before = models().GetModel("m");
+  ASSERT_TRUE(before.ok()) << before.status();
+  EXPECT_EQ(before->labels, Labels()) << "those of the request are the version's";
+  EXPECT_EQ(before->newest_version, 2);
+  ASSERT_EQ(before->aliases.size(), 2U);
+  EXPECT_EQ(before->aliases[0], *models().GetAlias("m", "best"));
+  EXPECT_EQ(before->aliases[1], *models().GetAlias("m", "live"));
+  ModelUpdate update;
+  update.model = "m";
+  update.labels = Labels{{"team", "blue"}};
+  update.display_name = "Spam";
+  update.etag = ModelEtag(*before);
+  update.now = At(60);
+  const auto changed = models().UpdateModel(update);
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  EXPECT_EQ(changed->labels, *update.labels);
+  EXPECT_EQ(changed->display_name, "Spam");
+  EXPECT_EQ(changed->description, "");
+  EXPECT_EQ(changed->update_time, At(60));
+  EXPECT_NE(ModelEtag(*changed), ModelEtag(*before));
+  EXPECT_EQ(ModelEtag(*models().UpdateModel(update)), ModelEtag(*changed)) << "a repeated change";
+  update.labels = std::nullopt;
+  update.description = "filters mail";
+  const absl::Status stale = models().UpdateModel(update).status();
+  EXPECT_EQ(GetReason(stale), "STALE_ETAG");
+  EXPECT_EQ(MetadataOf(stale, "etag"), ModelEtag(*changed));
+  update.etag = ModelEtag(*changed);
+  ASSERT_TRUE(models().UpdateModel(update).ok());
+  const auto described = models().GetModel("m");
+  EXPECT_EQ(described->description, "filters mail");
+  EXPECT_EQ(described->labels, changed->labels);
+  EXPECT_EQ(described->display_name, "Spam");
+  EXPECT_EQ(models().GetVersion("m", 2)->labels, (Labels{{"stage", "test"}}));
+  EXPECT_EQ(models().GetVersion("m", 2)->description, "");
+  update.model = "other";
+  EXPECT_EQ(GetReason(models().UpdateModel(update).status()), "MODEL_NOT_FOUND");
+}
+
+TEST_F(VersionConformance, AModelMadeAnewHasNothingOfTheOneBefore) {
+  Train("m", 1);
+  ModelUpdate update;
+  update.model = "m";
+  update.labels = Labels{{"team", "blue"}};
+  update.display_name = "Spam";
+  update.description = "filters mail";
+  update.now = At(60);
+  const auto before = models().UpdateModel(update);
+  ASSERT_TRUE(before.ok()) << before.status();
+  ASSERT_TRUE(models().DeleteModel("m", 1, At(70)).ok());
+  EXPECT_EQ(GetReason(models().UpdateModel(update).status()), "MODEL_NOT_FOUND");
+  Train("m", 1);
+  const auto anew = models().GetModel("m");
+  EXPECT_EQ(anew->labels, Labels());
+  EXPECT_EQ(anew->display_name, "");
+  EXPECT_EQ(anew->description, "");
+  EXPECT_NE(ModelEtag(*anew), ModelEtag(*before));
+}
+
 TEST_F(VersionConformance, AJobOfSeveralVersionsNamesTheLast) {
   Train("m", 1);
   const auto ended = TrainThreeAtOnce("several");
@@ -187,14 +249,11 @@ TEST_F(VersionConformance, ListsAreFilteredByLabelsAndLearner) {
   EXPECT_THAT(Versions({"svm", {{"stage", "test"}, {"team", "red"}}}), IsEmpty());
   EXPECT_THAT(Versions({"lp_mkl", {}}), IsEmpty());
   const VersionFilter blue{"svm", {{"team", "blue"}}};
-  EXPECT_THAT(models().ListModels({}, blue)->items, IsEmpty());  // of the newest versions alone
-  EXPECT_EQ(models().ListModels({}, {"svm", {{"stage", "test"}}})->items.size(), 2U);
   update = Update(3);
   update.labels = Labels{{"team", "blue"}};
   ASSERT_TRUE(models().UpdateVersion(update).ok());
-  const auto models_of_blue = models().ListModels({}, blue);
-  ASSERT_EQ(models_of_blue->items.size(), 1U);
-  EXPECT_EQ(models_of_blue->items[0].name, "m");
+  EXPECT_EQ(models().ListVersions("", {}, {"svm", {{"stage", "test"}}})->items.size(), 3U);
+  EXPECT_EQ(models().ListVersions("", {}, blue)->items.size(), 2U);
   const auto page = models().ListVersions("m", {1, ""}, blue);
   ASSERT_EQ(page->items.size(), 1U);
   EXPECT_EQ(models().ListVersions("m", {1, page->next_token}, blue)->items[0].version, 2);

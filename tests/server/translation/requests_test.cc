@@ -140,14 +140,14 @@ TEST(UnknownFieldsTest, KnownFieldsAreNoViolation) {
 TEST(ResourceNamesTest, AcceptsTheThreeFormsOfModelNames) {
   EXPECT_EQ(ParseModelName("models/spam", "name")->version, 0);
   EXPECT_EQ(ParseModelName("models/spam/versions/12", "name")->version, 12);
-  EXPECT_EQ(ParseModelName("models/spam@live", "name")->alias, "live");
+  EXPECT_EQ(ParseModelName("models/spam/aliases/live", "name")->alias, "live");
 }
 
 TEST(ResourceNamesTest, RefusesEverythingElse) {
   for (const char* name :
        {"", "spam", "models/", "models/Spam", "models/spam/", "models/spam/versions/",
         "models/spam/versions/0", "models/spam/versions/01", "models/spam/versions/+1",
-        "models/spam/versions/1x", "models/spam@", "models/../spam",
+        "models/spam/versions/1x", "models/spam/aliases/", "models/spam@live", "models/../spam",
         "models/spam/versions/99999999999999999999", "models/-x", "jobs/spam"}) {
     const auto parsed = ParseModelName(name, "name");
     EXPECT_FALSE(parsed.ok()) << name;

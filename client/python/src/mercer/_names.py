@@ -6,6 +6,10 @@ from typing import Any
 
 
 def full_name(resource: Any, collection: str) -> str:
-    """``"jobs/a"`` of ``"jobs/a"``, of ``"a"`` and of a thing with that name, when `collection` is ``"jobs"``."""
+    """``"jobs/a"`` of ``"jobs/a"``, of ``"a"`` and of a thing with that name, when `collection` is ``"jobs"``.
+
+    Of models, ``"a@live"`` is ``"models/a/aliases/live"``.
+    """
     name = resource if isinstance(resource, str) else str(resource.name)
-    return name if name.startswith(collection + "/") else f"{collection}/{name}"
+    full = name if name.startswith(collection + "/") else f"{collection}/{name}"
+    return full.replace("@", "/aliases/", 1) if collection == "models" else full

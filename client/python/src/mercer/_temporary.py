@@ -52,8 +52,8 @@ class _Deleter:
         while (model := self._queue.get()) is not None:
             # The server may have gone, the model have got an alias, the channel be closed; the next one's may be not.
             with contextlib.suppress(Exception):
-                request = v1.DeleteModelRequest(name=model.name)
-                model.connection.once("DeleteModel", request, timeout=_CALL_SECONDS)
+                request = v1.DeleteModelVersionRequest(name=model.name)
+                model.connection.once("DeleteModelVersion", request, timeout=_CALL_SECONDS)
 
     def _end(self) -> None:
         if os.getpid() != self.process:

@@ -344,7 +344,21 @@ class Client(WorkCalls):
         """The model ``"models/spam"``, ``"spam/versions/3"`` or ``"spam@live"``; no call is made."""
         return Model(self, full_name(name, "models"))
 
-    def models(
+    def models(self, *, filter: str = "", order_by: str = "") -> Iterator[Model]:
+        """Every model, by name; each is a handle of its newest version.
+
+        Parameters
+        ----------
+        filter : str
+            What the model itself must fulfil: ``"aliases:* AND create_time > 2026-01-31T00:00:00Z"`` (docs/lists.md).
+        order_by : str
+            As of :meth:`jobs`.
+        """
+        request = v1.ListModelsRequest(filter=filter, order_by=order_by)
+        for message in self.connection.pages("ListModels", request, "models"):
+            yield Model(self, message.name)
+
+    def versions(
         self,
         labels: Optional[Mapping[str, str]] = None,
         learner: str = "",
@@ -352,19 +366,21 @@ class Client(WorkCalls):
         filter: str = "",
         order_by: str = "",
     ) -> Iterator[Model]:
-        """The newest version of every model, by name.
+        """The versions of all models, newest first; :meth:`Model.versions` has those of one.
 
         Parameters
         ----------
         labels, learner
-            Those whose newest version has them.
+            Those that have them.
         filter : str
-            What it must fulfil as well: ``"aliases:* AND create_time > 2026-01-31T00:00:00Z"`` (docs/lists.md).
+            What they must fulfil as well: ``"aliases:* AND size_bytes > 1000"`` (docs/lists.md).
         order_by : str
             As of :meth:`jobs`.
         """
-        request = v1.ListModelsRequest(labels=labels or {}, learner=learner, filter=filter, order_by=order_by)
-        for message in self.connection.pages("ListModels", request, "models"):
+        request = v1.ListModelVersionsRequest(
+            model="models/-", labels=labels or {}, learner=learner, filter=filter, order_by=order_by
+        )
+        for message in self.connection.pages("ListModelVersions", request, "versions"):
             yield Model(self, message.name)
 
 

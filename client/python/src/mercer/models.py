@@ -149,7 +149,7 @@ def join_responses(responses: list[Any]) -> Prediction:
 class Model:
     """A handle of a version of a model: ``"models/spam/versions/3"``.
 
-    ``"models/spam"`` is the newest version, ``"models/spam@live"`` the one that the alias points to; each call
+    ``"models/spam"`` is the newest version, ``"models/spam/aliases/live"`` the one that the alias points to; each call
     then asks anew which one that is.
     """
 
@@ -165,7 +165,7 @@ class Model:
     @property
     def model(self) -> str:
         """``"models/{model}"``, without the version."""
-        return self.name.partition("/versions/")[0].partition("@")[0]
+        return "/".join(self.name.split("/")[:2])
 
     def __repr__(self) -> str:
         return f"<Model {self.name}>"
@@ -199,15 +199,19 @@ class Model:
         )
 
     def get(self, full: bool = False) -> Any:
-        """The message ``Model``: certificate, metrics, kernel weights, lineage.
+        """The message ``ModelVersion``: certificate, metrics, kernel weights, lineage.
 
         Parameters
         ----------
         full : bool
             Also preprocessing and function; models beyond the message limit need :meth:`export`.
         """
-        view = v1.MODEL_VIEW_FULL if full else v1.MODEL_VIEW_SUMMARY
-        return self._client.connection.call("GetModel", v1.GetModelRequest(name=self.name, view=view))
+        view = v1.MODEL_VERSION_VIEW_FULL if full else v1.MODEL_VERSION_VIEW_BASIC
+        return self._client.connection.call("GetModelVersion", v1.GetModelVersionRequest(name=self.name, view=view))
+
+    def about(self) -> Any:
+        """The message ``Model``, of all versions together: display_name, labels, owner, aliases, how many there are."""
+        return self._client.connection.call("GetModel", v1.GetModelRequest(name=self.model))
 
     def metrics(self) -> dict[str, float]:
         """Those measured on held-out rows: ``{"held_out.accuracy": 0.94, ...}``."""
@@ -261,37 +265,37 @@ class Model:
         return tuple(self.get().tasks.names)
 
     def versions(self, *, filter: str = "", order_by: str = "") -> Iterator["Model"]:
-        """All versions of the model, newest first; `filter` and `order_by` as of :meth:`Client.models`."""
-        request = v1.ListModelsRequest(model=self.model, filter=filter, order_by=order_by)
-        for message in self._client.connection.pages("ListModels", request, "models"):
+        """All versions of the model, newest first; `filter` and `order_by` as of :meth:`Client.versions`."""
+        request = v1.ListModelVersionsRequest(model=self.model, filter=filter, order_by=order_by)
+        for message in self._client.connection.pages("ListModelVersions", request, "versions"):
             yield Model(self._client, message.name)
 
     def aliases(self) -> dict[str, str]:
         """The aliases of the model and their versions: ``{"live": "models/spam/versions/3"}``."""
         request = v1.ListAliasesRequest(model=self.model)
         found = self._client.connection.pages("ListAliases", request, "aliases")
-        return {alias.name.partition("@")[2]: alias.version for alias in found}
+        return {alias.name.rpartition("/")[2]: alias.version for alias in found}
 
     def set_alias(self, alias: str, etag: str = "") -> Any:
         """Points an alias to this version, which must be named by its number; returns the message ``Alias``."""
-        request = v1.SetAliasRequest(name=f"{self.model}@{alias}", version=self.name, etag=etag)
+        request = v1.SetAliasRequest(name=f"{self.model}/aliases/{alias}", version=self.name, etag=etag)
         return self._client.connection.call("SetAlias", request)
 
     def remove_alias(self, alias: str, etag: str = "") -> Any:
         """Removes an alias of the model."""
-        request = v1.SetAliasRequest(name=f"{self.model}@{alias}", etag=etag)
+        request = v1.SetAliasRequest(name=f"{self.model}/aliases/{alias}", etag=etag)
         return self._client.connection.call("SetAlias", request)
 
     def rollback_alias(self, alias: str, etag: str = "") -> Any:
         """Points an alias to the version before its last change; returns the message ``Alias``."""
-        request = v1.RollbackAliasRequest(name=f"{self.model}@{alias}", etag=etag)
+        request = v1.RollbackAliasRequest(name=f"{self.model}/aliases/{alias}", etag=etag)
         return self._client.connection.call("RollbackAlias", request)
 
     def at(self, when: datetime.datetime) -> "Model":
         """The version that an alias pointed to then. A time without a zone is local."""
-        request = v1.GetModelRequest(name=self.name)
+        request = v1.GetModelVersionRequest(name=self.name)
         request.as_of_time.FromDatetime(when.astimezone(datetime.timezone.utc).replace(tzinfo=None))
-        return Model(self._client, self._client.connection.call("GetModel", request).name)
+        return Model(self._client, self._client.connection.call("GetModelVersion", request).name)
 
     def evaluate(self, dataset: Union[Dataset, str], task: str = "", task_rule: str = "own") -> dict[str, float]:
         """Metrics on a stored data set that has the target column.
@@ -317,7 +321,10 @@ class Model:
 
     def delete(self) -> None:
         """Deletes this version, or all of them when the name has no version."""
-        self._client.connection.call("DeleteModel", v1.DeleteModelRequest(name=self.name))
+        if self.name == self.model:
+            self._client.connection.call("DeleteModel", v1.DeleteModelRequest(name=self.name))
+        else:
+            self._client.connection.call("DeleteModelVersion", v1.DeleteModelVersionRequest(name=self.name))
 
     def predict_all(
         self,

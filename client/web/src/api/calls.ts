@@ -1,7 +1,7 @@
 // The calls that the pages make, by name.
 import { type Client, withQuery } from './client.ts';
 import type { Dataset, UploadHeader } from './dataset_types.ts';
-import type { Alias, AliasChange, Evaluation, Model, Prediction, TaskChoice, TypedColumn, Verification } from './model_types.ts';
+import type { Alias, AliasChange, Evaluation, ModelVersion, Prediction, TaskChoice, TypedColumn, Verification } from './model_types.ts';
 import type { CostEstimate, Job, LearnerDescription, ServerInfo, TrainRequest } from './types.ts';
 
 const PAGE_SIZE = 200;
@@ -39,7 +39,8 @@ export const estimateCost = (client: Client, training: TrainRequest, signal?: Ab
   client.send<CostEstimate>('POST', '/v1/jobs:estimate', { training }, signal);
 
 export const listDatasets = (client: Client, signal?: AbortSignal) => all<Dataset>(client, '/v1/datasets', {}, 'datasets', signal);
-export const getDataset = (client: Client, name: string, signal?: AbortSignal) => client.get<Dataset>(`/v1/${name}`, {}, signal);
+export const getDataset = (client: Client, name: string, signal?: AbortSignal) =>
+  client.get<Dataset>(`/v1/${name}`, { view: 'DATASET_VIEW_FULL' }, signal);
 export const deleteDataset = (client: Client, name: string) => client.send<object>('DELETE', `/v1/${name}`);
 export const uploadDataset = (
   client: Client,
@@ -49,12 +50,16 @@ export const uploadDataset = (
   signal: AbortSignal,
 ) => client.upload<Dataset>(withQuery('/v1/datasets:upload', { header: JSON.stringify(header) }), file, onProgress, signal);
 
-export const listModels = (client: Client, signal?: AbortSignal) => all<Model>(client, '/v1/models', {}, 'models', signal);
+/** The newest version of every model. */
+export const listModels = async (client: Client, signal?: AbortSignal) =>
+  (await all<{ newestVersion: ModelVersion }>(client, '/v1/models', {}, 'models', signal)).map(({ newestVersion }) => newestVersion);
 export const listVersions = (client: Client, model: string, signal?: AbortSignal) =>
-  all<Model>(client, '/v1/models', { model }, 'models', signal);
-export const getModel = (client: Client, name: string, signal?: AbortSignal) => client.get<Model>(`/v1/${name}`, {}, signal);
-export const getFullModel = (client: Client, name: string, signal?: AbortSignal) =>
-  client.get<Model>(`/v1/${name}`, { view: 'MODEL_VIEW_FULL' }, signal);
+  all<ModelVersion>(client, `/v1/${model}/versions`, {}, 'versions', signal);
+/** "models/spam/versions/2", or "models/spam": its newest version. */
+const versionPath = (name: string) => (name.includes('/versions/') ? `/v1/${name}` : `/v1/${name}:version`);
+export const getVersion = (client: Client, name: string, signal?: AbortSignal) => client.get<ModelVersion>(versionPath(name), {}, signal);
+export const getFullVersion = (client: Client, name: string, signal?: AbortSignal) =>
+  client.get<ModelVersion>(versionPath(name), { view: 'MODEL_VERSION_VIEW_FULL' }, signal);
 /** "models/spam/versions/2": that version; "models/spam": all of them. */
 export const deleteModel = (client: Client, name: string) => client.send<object>('DELETE', `/v1/${name}`);
 /** `task`: that of all rows, of models of several tasks; empty: the data set says it. */

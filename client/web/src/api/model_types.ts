@@ -19,7 +19,7 @@ export type Evaluation = schema.EvaluateModelResponse;
 export type Verification = schema.VerifyModelResponse;
 export type Prediction = schema.PredictResponse;
 export type Alias = Named<schema.Alias>;
-export type Model = Named<Omit<schema.Model, 'lineage'>> & {
+export type ModelVersion = Named<Omit<schema.ModelVersion, 'lineage'>> & {
   lineage?: Omit<schema.Lineage, 'request'> & { request?: TrainRequest };
 };
 

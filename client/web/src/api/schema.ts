@@ -98,6 +98,7 @@ export interface ListAliasesResponse { aliases?: Alias[]; nextPageToken?: string
 export interface ListDatasetsResponse { datasets?: Dataset[]; nextPageToken?: string }
 export interface ListJobsResponse { jobs?: Job[]; nextPageToken?: string }
 export interface ListLearnersResponse { learners?: LearnerDescription[] }
+export interface ListModelVersionsResponse { versions?: ModelVersion[]; nextPageToken?: string }
 export interface ListModelsResponse { models?: Model[]; nextPageToken?: string }
 export interface ListPredictionStatisticsResponse { statistics?: PredictionStatistics[] }
 export interface ListUploadsResponse { uploads?: Upload[]; nextPageToken?: string }
@@ -116,10 +117,11 @@ export type MixedNormMklCostScale = 'COST_SCALE_UNSPECIFIED' | 'COST_SCALE_PLAIN
 export type MixedNormMklLoss = 'LOSS_UNSPECIFIED' | 'LOSS_AUTO' | 'LOSS_HINGE' | 'LOSS_SQUARED_HINGE' | 'LOSS_LOGISTIC' | 'LOSS_EPSILON_INSENSITIVE' | 'LOSS_SQUARE';
 export type MixedNormMklMethod = 'METHOD_UNSPECIFIED' | 'METHOD_NEWTON' | 'METHOD_CLOSED_FORM' | 'METHOD_MIRROR_DESCENT' | 'METHOD_ALTERNATING_MIRROR_DESCENT' | 'METHOD_SIMPLE_MKL' | 'METHOD_AUTO' | 'METHOD_INTERIOR_POINT';
 export type MixedNormMklRegularization = 'REGULARIZATION_UNSPECIFIED' | 'REGULARIZATION_MIXED_NORM' | 'REGULARIZATION_L1' | 'REGULARIZATION_SUM';
-export interface Model { name?: string; createTime?: string; labels?: Record<string, string>; description?: string; etag?: string; learner?: string; options?: OptionSetting[]; target?: string; coding?: OutputCoding; certificate?: Certificate; stopReason?: StopReason; metrics?: Metric[]; kernelWeights?: KernelWeights; numSupportVectors?: Int64; numTrainingRows?: Int64; sizeBytes?: Int64; digest?: string; lineage?: Lineage; preprocessing?: Preprocessing; function?: ModelFunction; aliases?: string[]; featureWeights?: FeatureWeights; tasks?: TaskCoding; owner?: string; warnings?: Warning[]; ignoredColumns?: string[]; heldOut?: HeldOut; tables?: ModelTable[] }
+export interface Model { name?: string; displayName?: string; description?: string; labels?: Record<string, string>; owner?: string; createTime?: string; updateTime?: string; etag?: string; newestVersion?: ModelVersion; numVersions?: Int64; aliases?: Alias[]; keepNewest?: number }
 export interface ModelFunction { bases?: Basis[]; kernelTerms?: KernelTerm[]; bias?: Real[]; featureTerms?: FeatureTerm[]; otherTerms?: OtherTerm[] }
 export interface ModelTable { name?: string; title?: string; rowAxis?: string; columnAxis?: string; rows?: string[]; columns?: string[]; values?: Matrix; unit?: string; drawing?: TableDrawing; rowGroups?: string[] }
-export type ModelView = 'MODEL_VIEW_UNSPECIFIED' | 'MODEL_VIEW_SUMMARY' | 'MODEL_VIEW_FULL';
+export interface ModelVersion { name?: string; createTime?: string; labels?: Record<string, string>; description?: string; etag?: string; learner?: string; options?: OptionSetting[]; target?: string; coding?: OutputCoding; certificate?: Certificate; stopReason?: StopReason; metrics?: Metric[]; kernelWeights?: KernelWeights; numSupportVectors?: Int64; numTrainingRows?: Int64; sizeBytes?: Int64; digest?: string; lineage?: Lineage; preprocessing?: Preprocessing; function?: ModelFunction; aliases?: string[]; featureWeights?: FeatureWeights; tasks?: TaskCoding; owner?: string; warnings?: Warning[]; ignoredColumns?: string[]; heldOut?: HeldOut; tables?: ModelTable[] }
+export type ModelVersionView = 'MODEL_VERSION_VIEW_UNSPECIFIED' | 'MODEL_VERSION_VIEW_BASIC' | 'MODEL_VERSION_VIEW_FULL';
 export interface NearlyConstantColumn { column?: ColumnPlace; value?: string; exceptions?: Int64 }
 export interface NumericStatistics { min?: Real; max?: Real; mean?: Real; standardDeviation?: Real; constant?: boolean }
 export interface OptionDescription { name?: string; type?: OptionType; meaning?: string; unit?: string; defaultValue?: string; min?: Real; max?: Real; minOpen?: boolean; maxOpen?: boolean; choices?: string[]; range?: string; source?: string; defaultPath?: Real[]; preventsDefaultPath?: boolean }
@@ -196,6 +198,7 @@ export type UnseenRows = 'UNSEEN_ROWS_UNSPECIFIED' | 'UNSEEN_ROWS_ZEROS' | 'UNSE
 export interface UpdateDatasetRequest { dataset?: Dataset; updateMask?: string }
 export interface UpdateJobRequest { job?: Job; updateMask?: string }
 export interface UpdateModelRequest { model?: Model; updateMask?: string }
+export interface UpdateModelVersionRequest { modelVersion?: ModelVersion; updateMask?: string }
 export interface Upload { name?: string; totalBytes?: Int64; sha256?: string; receivedBytes?: Int64; part?: number; offset?: Int64; expireTime?: string; dataset?: string; caller?: string; displayName?: string }
 export interface UploadHeader { datasetId?: string; displayName?: string; labels?: Record<string, string>; parts: UploadPart[]; sha256?: string; requestId?: string; uploadId?: string; totalBytes?: Int64 }
 export interface UploadPart { csv?: CsvFormat; svmlight?: SvmlightFormat; dense?: DenseFormat; square?: SquareFormat; images?: ImagesFormat }

@@ -1,6 +1,6 @@
 // The form of a prediction by hand: an input for each column that the model reads, and the message that it becomes.
 import type { Column, Dataset } from '../api/dataset_types.ts';
-import type { Model, TypedColumn } from '../api/model_types.ts';
+import type { ModelVersion, TypedColumn } from '../api/model_types.ts';
 import { guessDelimiter, splitCsvLine } from '../lib/csv.ts';
 import { parseReal, realFromText } from '../lib/numbers.ts';
 
@@ -20,7 +20,7 @@ function inputOf(column: Column): PredictInput {
 }
 
 /** From the data sets that the model was trained on; undefined: some of its columns have no names, so no form can ask for them. */
-export function inputsFromDatasets(datasets: Dataset[], model: Model): PredictInput[] | undefined {
+export function inputsFromDatasets(datasets: Dataset[], model: ModelVersion): PredictInput[] | undefined {
   const wanted = model.lineage?.request?.preprocessing?.blocks ?? [];
   const blocks = datasets.flatMap((dataset) => dataset.blocks ?? []).filter((block) => wanted.length === 0 || wanted.includes(block.name ?? ''));
   const complete = blocks.every((block) => !block.sparse && (block.columns?.length ?? 0) === Number(block.numColumns ?? 0));
@@ -29,7 +29,7 @@ export function inputsFromDatasets(datasets: Dataset[], model: Model): PredictIn
 }
 
 /** From view FULL of the model, when the data are gone. */
-export function inputsFromModel(model: Model): PredictInput[] {
+export function inputsFromModel(model: ModelVersion): PredictInput[] {
   return (model.preprocessing?.blocks ?? []).flatMap((block) =>
     (block.columns ?? []).map((column) => {
       const categories = column.categorical ? (column.categories ?? []) : [];

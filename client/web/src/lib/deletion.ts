@@ -1,6 +1,6 @@
 // What a deletion takes along, and what stands in its way.
 import type { Dataset } from '../api/dataset_types.ts';
-import type { Model } from '../api/model_types.ts';
+import type { ModelVersion } from '../api/model_types.ts';
 import { formatBytes, formatInteger } from './format.ts';
 import { aliasOf, mainMetric, partsOf } from './models.ts';
 
@@ -18,10 +18,10 @@ export interface Deletion {
 }
 
 /** Of one version, or with `whole` of all `versions` of its model, newest first. */
-export function deletionOf(model: Model, versions: Model[], whole: boolean): Deletion {
+export function deletionOf(model: ModelVersion, versions: ModelVersion[], whole: boolean): Deletion {
   const gone = whole ? versions : versions.filter((each) => each.name === model.name);
   const left = versions.filter((each) => !gone.includes(each));
-  const versionOf = (each: Model) => partsOf(each.name).version;
+  const versionOf = (each: ModelVersion) => partsOf(each.name).version;
   const newestNow = Math.max(...versions.map(versionOf));
   const newestThen = Math.max(...left.map(versionOf));
   return {
@@ -34,7 +34,7 @@ export function deletionOf(model: Model, versions: Model[], whole: boolean): Del
 }
 
 /** The deletions of these models; undefined while the answer is still that for an earlier selection. */
-export function deletionsFor(models: Model[], loaded: Deletion[] | undefined): Deletion[] | undefined {
+export function deletionsFor(models: ModelVersion[], loaded: Deletion[] | undefined): Deletion[] | undefined {
   const named = (each: { name: string }) => partsOf(each.name).model;
   return loaded?.map(named).join() === models.map(named).join() ? loaded : undefined;
 }

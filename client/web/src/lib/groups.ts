@@ -1,5 +1,5 @@
 // Rows with a weight each in their groups: kernels of a model, and the rows of any table that says groups.
-import type { Model, ModelTable } from '../api/model_types.ts';
+import type { ModelVersion, ModelTable } from '../api/model_types.ts';
 import { formatInteger } from './format.ts';
 import { kernelLabel } from './weights.ts';
 
@@ -69,7 +69,7 @@ export function tableGroups(table: ModelTable, column: number): RowGroup[] {
 }
 
 /** Whether the table tells the norms of the functions of all kernels of the model. */
-function hasNorms(table: ModelTable, model: Model): boolean {
+function hasNorms(table: ModelTable, model: ModelVersion): boolean {
   return table.rowAxis === 'kernels' && table.rows?.length === model.kernelWeights?.kernels?.length && (table.columns ?? []).includes('norm');
 }
 
@@ -77,7 +77,7 @@ function hasNorms(table: ModelTable, model: Model): boolean {
 const outputOf = (table: ModelTable) => /\.(\d+)$/.exec(table.name ?? '')?.[1];
 
 /** The kernels of one output in their groups, with norms where a table tells them. */
-export function kernelGroups(model: Model, output: number): RowGroup[] {
+export function kernelGroups(model: ModelVersion, output: number): RowGroup[] {
   const { kernels = [], weights, groups = [] } = model.kernelWeights ?? {};
   const columns = Number(weights?.columns ?? 1);
   const table = (model.tables ?? []).find((each) => hasNorms(each, model) && [undefined, String(output + 1)].includes(outputOf(each)));
@@ -90,7 +90,7 @@ export function kernelGroups(model: Model, output: number): RowGroup[] {
 }
 
 /** Whether the picture of kernels in groups says all that the table does. */
-export function isToldByGroups(table: ModelTable, model: Model): boolean {
+export function isToldByGroups(table: ModelTable, model: ModelVersion): boolean {
   const groups = model.kernelWeights?.groups ?? [];
   if (groups.length === 0 || !(model.tables ?? []).some((each) => hasNorms(each, model))) return false;
   const ofGroups = table.rowAxis === 'groups' && (table.columns ?? []).includes('norm') && table.rows?.length === new Set(groups).size;

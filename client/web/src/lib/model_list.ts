@@ -1,5 +1,5 @@
 // Which models a list shows, and in what order.
-import type { Model } from '../api/model_types.ts';
+import type { ModelVersion } from '../api/model_types.ts';
 import { idOf } from './format.ts';
 import { datasetsOf } from './jobs.ts';
 import { aliasOf, certifiedGap, mainMetricOf, partsOf } from './models.ts';
@@ -19,7 +19,7 @@ export interface ModelFilter {
 export const MAX_COMPARED = 6;
 
 /** Every word must occur in name, learner, data set, target, alias, label or description. */
-export function matchesModel(model: Model, text: string): boolean {
+export function matchesModel(model: ModelVersion, text: string): boolean {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const labels = Object.entries(model.labels ?? {}).map(([key, value]) => `${key}=${value}`);
   const aliases = (model.aliases ?? []).map((alias) => `@${aliasOf(alias)}`);
@@ -28,12 +28,12 @@ export function matchesModel(model: Model, text: string): boolean {
   return words.every((word) => found.includes(word));
 }
 
-export function learnersOf(models: readonly Model[]): string[] {
+export function learnersOf(models: readonly ModelVersion[]): string[] {
   return [...new Set(models.map((model) => model.learner ?? ''))].filter(Boolean).sort();
 }
 
 /** Undefined: nothing to sort by, which comes last in either direction. */
-function keyOf(model: Model, order: Order): number | string | undefined {
+function keyOf(model: ModelVersion, order: Order): number | string | undefined {
   switch (order) {
     case 'name':
       return partsOf(model.name).model;
@@ -51,7 +51,7 @@ function keyOf(model: Model, order: Order): number | string | undefined {
   }
 }
 
-export function listed(models: readonly Model[], filter: ModelFilter): Model[] {
+export function listed(models: readonly ModelVersion[], filter: ModelFilter): ModelVersion[] {
   const found = models.filter((model) => (!filter.learner || model.learner === filter.learner) && matchesModel(model, filter.text));
   const sign = filter.descending ? -1 : 1;
   return found.sort((a, b) => {

@@ -1,5 +1,5 @@
 // What a learner tells beside the function, as the pages draw it without knowing the learner.
-import type { Model, ModelTable } from '../api/model_types.ts';
+import type { ModelVersion, ModelTable } from '../api/model_types.ts';
 import { formatInteger } from './format.ts';
 import { isToldByGroups } from './groups.ts';
 import type { Point } from './held_out.ts';
@@ -9,7 +9,7 @@ export const PATH_TABLE = 'path';
 const WITH_A_PANEL = ['kernel_weights', 'feature_weights', PATH_TABLE];
 
 /** The tables that no other panel shows. */
-export function furtherTables(model: Model): ModelTable[] {
+export function furtherTables(model: ModelVersion): ModelTable[] {
   return (model.tables ?? []).filter((table) => !WITH_A_PANEL.includes(table.name ?? '') && (table.rows?.length ?? 0) > 0 && !isToldByGroups(table, model));
 }
 

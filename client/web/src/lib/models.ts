@@ -1,5 +1,5 @@
 // What the pages say of models.
-import type { AliasChange, Certificate, Metric, Model, OptionSetting } from '../api/model_types.ts';
+import type { AliasChange, Certificate, Metric, ModelVersion, OptionSetting } from '../api/model_types.ts';
 import type { TrainRequest } from '../api/types.ts';
 import { formatPercent, formatReal, metricWords, wordsOf } from './format.ts';
 import { PATH_TABLE, tableRows } from './model_tables.ts';
@@ -7,7 +7,7 @@ import { textFromReal } from './numbers.ts';
 
 /** "models/spam/versions/3" -> { model: "spam", version: 3 }. */
 export function partsOf(name: string): { model: string; version: number } {
-  const match = /^models\/([^/@]+)(?:\/versions\/(\d+))?$/.exec(name);
+  const match = /^models\/([^/]+)(?:\/versions\/(\d+))?$/.exec(name);
   return { model: match?.[1] ?? name, version: Number(match?.[2] ?? 0) };
 }
 
@@ -16,8 +16,9 @@ export function versionWords(name: string): string {
   return version > 0 ? `${model} · version ${version}` : model;
 }
 
+/** "models/spam/aliases/live" -> "live". */
 export function aliasOf(name: string): string {
-  return name.split('@')[1] ?? '';
+  return name.split('/aliases/')[1] ?? '';
 }
 
 const TASKS_SHOWN = 6;
@@ -42,7 +43,7 @@ export function metricText(name: string | undefined, value: number | string | un
 }
 
 /** Metrics of the validation; the verifier may have measured more. */
-export function validationMetrics(model: Model): Metric[] {
+export function validationMetrics(model: ModelVersion): Metric[] {
   return (model.metrics ?? []).filter((metric) => metricSource(metric) !== '');
 }
 
@@ -58,7 +59,7 @@ export interface PathValue {
 }
 
 /** What the table of a path says; empty when the model is not of one. `score` names what the values were compared by. */
-export function pathOf(model: Model): { score: string; values: PathValue[] } {
+export function pathOf(model: ModelVersion): { score: string; values: PathValue[] } {
   const table = model.tables?.find(({ name }) => name === PATH_TABLE);
   const columns = table?.columns ?? [];
   const best = Number(model.metrics?.find(({ name }) => name === 'path.best')?.value);
@@ -80,17 +81,17 @@ export function pathOf(model: Model): { score: string; values: PathValue[] } {
 const OF_TASK = /^(?:held_out|folds)\.task\.(.*)\.([^.]+)$/s;
 
 /** Metrics but for those of a path, of single tasks, and limits and early ends, which warnings put into words. */
-export function plainMetrics(model: Model): Metric[] {
+export function plainMetrics(model: ModelVersion): Metric[] {
   return (model.metrics ?? []).filter(({ name }) => !/^(path|limit_reached|left_out)\./.test(name ?? '') && !OF_TASK.test(name ?? ''));
 }
 
 /** What the server has to say of a training: of its model, or before there is one what it decided for the request, or would. */
-export function warningsOf(model: Model | undefined, request: Pick<TrainRequest, 'decisions'> | undefined): string[] {
+export function warningsOf(model: ModelVersion | undefined, request: Pick<TrainRequest, 'decisions'> | undefined): string[] {
   return (model ? model.warnings : request?.decisions)?.flatMap(({ message }) => message ?? []) ?? [];
 }
 
 /** What "folds.task.ann.rmse" says of each task that was measured: its texts by metric, of which a task may lack some. */
-export function taskMetrics(model: Model): { metrics: string[]; tasks: { task: string; texts: Map<string, string> }[] } {
+export function taskMetrics(model: ModelVersion): { metrics: string[]; tasks: { task: string; texts: Map<string, string> }[] } {
   const tasks = new Map<string, Map<string, string>>();
   for (const { name, value } of model.metrics ?? []) {
     const [, task, metric] = OF_TASK.exec(name ?? '') ?? [];
@@ -108,25 +109,25 @@ export function metricSource(metric: Metric): string {
 }
 
 /** What a headline has room for: at most two measures of quality. */
-export function headlineMetrics(model: Model): Metric[] {
+export function headlineMetrics(model: ModelVersion): Metric[] {
   return validationMetrics(model)
     .filter(({ name }) => /^[a-z_]+\.(accuracy|balanced_accuracy|auc|rmse|r2)$/.test(name ?? ''))
     .slice(0, 2);
 }
 
 /** Where a metric comes from, with its standard deviation over the folds. */
-export function metricNote(model: Model, metric: Metric): string {
+export function metricNote(model: ModelVersion, metric: Metric): string {
   const spread = (model.heldOut?.spreads ?? []).find(({ name }) => name === metric.name);
   return spread ? `± ${metricText(metric.name, spread.standardDeviation)} ${metricSource(metric)}` : metricSource(metric);
 }
 
 /** The one metric that a list has room for. */
-export function mainMetricOf(model: Model): Metric | undefined {
+export function mainMetricOf(model: ModelVersion): Metric | undefined {
   const metrics = validationMetrics(model);
   return metrics.find(({ name }) => /^[a-z_]+\.(accuracy|r2)$/.test(name ?? '')) ?? metrics[0];
 }
 
-export function mainMetric(model: Model): string {
+export function mainMetric(model: ModelVersion): string {
   const metric = mainMetricOf(model);
   return metric ? `${metricText(metric.name, metric.value)} ${metricWords(metric.name)}` : '–';
 }

@@ -1,5 +1,5 @@
 // The rows of a model of several tasks are predicted by their task, or by the mean over all tasks.
-import type { Model, TaskChoice } from '../api/model_types.ts';
+import type { ModelVersion, TaskChoice } from '../api/model_types.ts';
 
 export interface NamedChoice {
   /** The same for each page: the task after a letter, for a task may have any name. */
@@ -8,17 +8,17 @@ export interface NamedChoice {
   choice: TaskChoice;
 }
 
-const byTask = (model: Model, words: (name: string) => string): NamedChoice[] =>
+const byTask = (model: ModelVersion, words: (name: string) => string): NamedChoice[] =>
   (model.tasks?.names ?? []).map((task) => ({ value: `t${task}`, text: words(task), choice: { task } }));
 
 /** Of a row that is typed in; none for models of a single task. */
-export function choicesOfRow(model: Model): NamedChoice[] {
+export function choicesOfRow(model: ModelVersion): NamedChoice[] {
   const tasks = byTask(model, (name) => name);
   return tasks.length > 0 ? [...tasks, { value: 'mean', text: 'mean over all tasks', choice: { taskRule: 'TASK_RULE_MEAN' } }] : [];
 }
 
 /** Of the rows of a data set; none for models of a single task. */
-export function choicesOfRows(model: Model): NamedChoice[] {
+export function choicesOfRows(model: ModelVersion): NamedChoice[] {
   const tasks = byTask(model, (name) => `all of ${name}`);
   if (tasks.length === 0) return [];
   const column = `tasks by column ${model.tasks?.column}`;

@@ -1,6 +1,6 @@
 // The certified gaps of finished jobs' models. A certificate never changes, so each is asked for once.
 import { ApiError } from '../api/error.ts';
-import type { Model } from '../api/model_types.ts';
+import type { ModelVersion } from '../api/model_types.ts';
 import { certifiedGap } from '../lib/models.ts';
 
 const AT_ONCE = 2;
@@ -14,7 +14,7 @@ export class Certificates {
   /** Grows with every answer. */
   version = 0;
 
-  constructor(private readonly load: (model: string) => Promise<Model>) {}
+  constructor(private readonly load: (model: string) => Promise<ModelVersion>) {}
 
   gapOf(model: string): number | undefined {
     return this.known.get(model);

@@ -1,7 +1,7 @@
 // The aliases of a model: movable names that programs ask for, and every move of them.
 import { useState } from 'preact/hooks';
 import { listAliases, listAliasHistory, removeAlias, rollbackAlias } from '../api/calls.ts';
-import type { Alias, AliasChange, Model } from '../api/model_types.ts';
+import type { Alias, AliasChange, ModelVersion } from '../api/model_types.ts';
 import { useLoad, useNow, useServices } from '../context.tsx';
 import { formatAgo, formatTime } from '../lib/format.ts';
 import { aliasOf, canRollBack, moveWords, partsOf } from '../lib/models.ts';
@@ -15,7 +15,7 @@ interface Named {
 }
 
 /** `onChange` is told when an alias was moved or removed. Nothing is shown of a model without aliases. */
-export function AliasesPanel({ model, onChange }: { model: Model; onChange: () => void }) {
+export function AliasesPanel({ model, onChange }: { model: ModelVersion; onChange: () => void }) {
   const { client } = useServices();
   const parent = `models/${partsOf(model.name).model}`;
   const { value, error, reload } = useLoad(

@@ -1,13 +1,13 @@
 // The proof of a model, and its recomputation.
 import { useState } from 'preact/hooks';
 import { verifyModel } from '../api/calls.ts';
-import type { Model, Verification } from '../api/model_types.ts';
+import type { ModelVersion, Verification } from '../api/model_types.ts';
 import { useServices } from '../context.tsx';
 import { formatReal, wordsOf } from '../lib/format.ts';
 import { certificateWords } from '../lib/models.ts';
 import { Definitions, Failure, Panel } from '../ui/parts.tsx';
 
-export function CertificatePanel({ model }: { model: Model }) {
+export function CertificatePanel({ model }: { model: ModelVersion }) {
   const { client } = useServices();
   const [state, setState] = useState<{ running?: boolean; value?: Verification; error?: unknown }>({});
   const { certificate } = model;

@@ -1,6 +1,6 @@
 // Two to six models side by side.
-import { getModel, listModels } from '../api/calls.ts';
-import type { Model } from '../api/model_types.ts';
+import { getVersion, listModels } from '../api/calls.ts';
+import type { ModelVersion } from '../api/model_types.ts';
 import { useLoad, useServices, useTitle } from '../context.tsx';
 import { formatBytes, formatInteger, formatReal, metricWords } from '../lib/format.ts';
 import { compareAddress, comparedFromQuery, MAX_COMPARED } from '../lib/model_list.ts';
@@ -18,7 +18,7 @@ export function ComparePage({ route }: { route: Route }) {
   const { client } = useServices();
   const names = comparedFromQuery(route.query);
   const all = useLoad((signal) => listModels(client, signal), []);
-  const compared = useLoad((signal) => Promise.all(names.map((name) => getModel(client, name, signal))), [names.join()]);
+  const compared = useLoad((signal) => Promise.all(names.map((name) => getVersion(client, name, signal))), [names.join()]);
   const choose = (place: number, name: string) => {
     const changed = [...names];
     if (name) changed[place] = name;
@@ -43,7 +43,7 @@ export function ComparePage({ route }: { route: Route }) {
   );
 }
 
-function ModelChoice(props: { label: string; value: string; models: Model[]; onChange: (name: string) => void; kind: string }) {
+function ModelChoice(props: { label: string; value: string; models: ModelVersion[]; onChange: (name: string) => void; kind: string }) {
   const names = [...new Set([props.value, ...props.models.map((model) => model.name)].filter(Boolean))];
   return (
     <label class="field">
@@ -64,7 +64,7 @@ function ModelChoice(props: { label: string; value: string; models: Model[]; onC
   );
 }
 
-function linesOf(model: Model): Map<string, string> {
+function linesOf(model: ModelVersion): Map<string, string> {
   const lines = new Map<string, string>();
   for (const metric of model.metrics ?? []) lines.set(metricWords(metric.name), metricText(metric.name, metric.value));
   lines.set('objective', formatReal(model.certificate?.primal, 7));
@@ -80,7 +80,7 @@ function linesOf(model: Model): Map<string, string> {
   return lines;
 }
 
-function Comparison({ models }: { models: Model[] }) {
+function Comparison({ models }: { models: ModelVersion[] }) {
   const columns = models.map(linesOf);
   const terms = [...new Set(columns.flatMap((lines) => [...lines.keys()]))];
   const [one, two] = models;
@@ -123,8 +123,8 @@ function Comparison({ models }: { models: Model[] }) {
 }
 
 /** Kernels of one name, or of one column, of both models. */
-function WeightComparison({ one, two }: { one: Model; two: Model }) {
-  const weights = (model: Model) => new Map(weightBars(model.kernelWeights, 0, 'kernel').map((bar) => [bar.title, bar.value]));
+function WeightComparison({ one, two }: { one: ModelVersion; two: ModelVersion }) {
+  const weights = (model: ModelVersion) => new Map(weightBars(model.kernelWeights, 0, 'kernel').map((bar) => [bar.title, bar.value]));
   const [left, right] = [weights(one), weights(two)];
   const names = [...new Set([...left.keys(), ...right.keys()])];
   const bars = names.map((name) => ({ label: kernelLabel(name), title: name, value: left.get(name) ?? 0, other: right.get(name) ?? 0 }));

@@ -1,14 +1,14 @@
 // The deletion of one version of a model, or of all of them.
 import { useState } from 'preact/hooks';
 import { deleteModel, listVersions } from '../api/calls.ts';
-import type { Model } from '../api/model_types.ts';
+import type { ModelVersion } from '../api/model_types.ts';
 import { useLoad, useServices } from '../context.tsx';
 import { deletionOf } from '../lib/deletion.ts';
 import { partsOf } from '../lib/models.ts';
 import { navigate } from '../router.tsx';
 import { ConfirmDialog, Failure, Loading } from '../ui/parts.tsx';
 
-export function DeleteModelButton({ model, onDelete }: { model: Model; onDelete: () => void }) {
+export function DeleteModelButton({ model, onDelete }: { model: ModelVersion; onDelete: () => void }) {
   const [asking, setAsking] = useState(false);
   return (
     <>
@@ -20,7 +20,7 @@ export function DeleteModelButton({ model, onDelete }: { model: Model; onDelete:
   );
 }
 
-function DeleteModelDialog({ model, onDelete, onNo }: { model: Model; onDelete: () => void; onNo: () => void }) {
+function DeleteModelDialog({ model, onDelete, onNo }: { model: ModelVersion; onDelete: () => void; onNo: () => void }) {
   const { client } = useServices();
   const { model: name, version } = partsOf(model.name);
   const [whole, setWhole] = useState(false);

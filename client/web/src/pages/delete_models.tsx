@@ -1,14 +1,14 @@
 // The deletion of several models with all their versions.
 import { useState } from 'preact/hooks';
 import { deleteModel, listVersions } from '../api/calls.ts';
-import type { Model } from '../api/model_types.ts';
+import type { ModelVersion } from '../api/model_types.ts';
 import { useLoad, useServices } from '../context.tsx';
 import { deletionOf, deletionsFor } from '../lib/deletion.ts';
 import { partsOf } from '../lib/models.ts';
 import { ConfirmDialog, Failure, Loading } from '../ui/parts.tsx';
 
 interface Props {
-  models: Model[];
+  models: ModelVersion[];
   onNo: () => void;
   /** All are deleted. */
   onDone: () => void;

@@ -1,14 +1,14 @@
 // How good a model is on another data set.
 import { useState } from 'preact/hooks';
 import { evaluateModel, listDatasets } from '../api/calls.ts';
-import type { Evaluation, Model } from '../api/model_types.ts';
+import type { Evaluation, ModelVersion } from '../api/model_types.ts';
 import { useLoad, useServices } from '../context.tsx';
 import { formatInteger, idOf, metricWords } from '../lib/format.ts';
 import { metricText } from '../lib/models.ts';
 import { choiceOf, choicesOfRows } from '../lib/task_choices.ts';
 import { Failure, Panel } from '../ui/parts.tsx';
 
-export function EvaluatePanel({ model }: { model: Model }) {
+export function EvaluatePanel({ model }: { model: ModelVersion }) {
   const { client } = useServices();
   const datasets = useLoad((signal) => listDatasets(client, signal), []);
   const [dataset, setDataset] = useState('');
@@ -60,7 +60,7 @@ export function EvaluatePanel({ model }: { model: Model }) {
   );
 }
 
-function Metrics({ model, evaluation }: { model: Model; evaluation: Evaluation }) {
+function Metrics({ model, evaluation }: { model: ModelVersion; evaluation: Evaluation }) {
   const trained = new Map((model.metrics ?? []).map((metric) => [(metric.name ?? '').replace(/^[a-z_]+\./, ''), metric]));
   return (
     <>

@@ -1,6 +1,6 @@
 // How a model did on rows that it was not trained on: which classes it confuses, its curves, its residuals.
 import { useState } from 'preact/hooks';
-import type { ClassCurve, HeldOut, Model } from '../api/model_types.ts';
+import type { ClassCurve, HeldOut, ModelVersion } from '../api/model_types.ts';
 import { formatInteger, formatPercent, formatReal } from '../lib/format.ts';
 import { confusionRows, heldOutWords, precisionRecallPoints, residualHistogram, residualPoints, rocPoints } from '../lib/held_out.ts';
 import { Panel } from '../ui/parts.tsx';
@@ -9,7 +9,7 @@ import { XyPlot } from '../ui/xy_plot.tsx';
 // As many curves as can be told apart; the others are chosen by name.
 const CURVES_AT_ONCE = 4;
 
-export function HeldOutPanels({ model }: { model: Model }) {
+export function HeldOutPanels({ model }: { model: ModelVersion }) {
   const { heldOut } = model;
   if (!heldOut) return null;
   return (

@@ -1,8 +1,8 @@
 // One job: how far it is, its bounds, what it was asked for, what happened.
 import { useEffect, useState } from 'preact/hooks';
-import { cancelJob, getJob, getModel, stopJob } from '../api/calls.ts';
+import { cancelJob, getJob, getVersion, stopJob } from '../api/calls.ts';
 import { errorOfStatus } from '../api/error.ts';
-import type { Model } from '../api/model_types.ts';
+import type { ModelVersion } from '../api/model_types.ts';
 import type { Job, TrainingProgress } from '../api/types.ts';
 import { useCertificates, useLive, useLoad, useNow, useProgress, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatBytes, formatInteger, formatReal, formatSeconds, idOf, metricWords, ownerWords } from '../lib/format.ts';
@@ -34,7 +34,7 @@ export function JobPage({ id }: { id: string }) {
   useTitle(job ? titleOf(job) : id);
   // Gone when it has been deleted since: then the last step's figures are all that is known.
   const made = job?.model;
-  const model = useLoad((signal) => (made ? getModel(client, made, signal).catch(() => undefined) : Promise.resolve(undefined)), [made]).value;
+  const model = useLoad((signal) => (made ? getVersion(client, made, signal).catch(() => undefined) : Promise.resolve(undefined)), [made]).value;
 
   if (!job) return loaded.error ? <Failure error={loaded.error} retry={loaded.reload} /> : <Loading />;
   return (
@@ -156,7 +156,7 @@ function JobActions({ job }: { job: Job }) {
 }
 
 /** `model`: the one that the job has made; its figures take the place of the last step's, which may have been a fold's. */
-function JobTiles({ job, model }: { job: Job; model: Model | undefined }) {
+function JobTiles({ job, model }: { job: Job; model: ModelVersion | undefined }) {
   const running = !isFinal(job);
   const now = useNow(running ? 1 : 0);
   const progress: TrainingProgress | undefined = useProgress(job.name)?.latest ?? job.progress?.progress;

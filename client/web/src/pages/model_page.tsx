@@ -1,7 +1,7 @@
 // One version of a model: how good it is, what proves it, which kernels matter, and what it says of new rows.
 import { useState } from 'preact/hooks';
-import { exportModel, getModel } from '../api/calls.ts';
-import type { Model } from '../api/model_types.ts';
+import { exportModel, getVersion } from '../api/calls.ts';
+import type { ModelVersion } from '../api/model_types.ts';
 import { useLoad, useNow, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatBytes, formatInteger, formatReal, idOf, metricWords, ownerWords } from '../lib/format.ts';
 import { datasetsOf } from '../lib/jobs.ts';
@@ -24,7 +24,7 @@ import { WeightsPanel } from './weights_panel.tsx';
 /** `name`: "models/spam" or one of its versions. */
 export function ModelPage({ name }: { name: string }) {
   const { client } = useServices();
-  const { value: model, error, reload } = useLoad((signal) => getModel(client, name, signal), [name]);
+  const { value: model, error, reload } = useLoad((signal) => getVersion(client, name, signal), [name]);
   useTitle(idOf(partsOf(name).model));
   if (!model) return error ? <Failure error={error} retry={reload} /> : <Loading />;
   return (
@@ -56,7 +56,7 @@ export function ModelPage({ name }: { name: string }) {
   );
 }
 
-function ModelHeader({ model, onDelete }: { model: Model; onDelete: () => void }) {
+function ModelHeader({ model, onDelete }: { model: ModelVersion; onDelete: () => void }) {
   const now = useNow(30);
   const { model: name, version } = partsOf(model.name);
   const data = datasetsOf(model.lineage?.request);
@@ -113,7 +113,7 @@ function ModelHeader({ model, onDelete }: { model: Model; onDelete: () => void }
 }
 
 /** The stored file, which any client can evaluate. */
-function DownloadButton({ model }: { model: Model }) {
+function DownloadButton({ model }: { model: ModelVersion }) {
   const { client } = useServices();
   const [state, setState] = useState<{ running?: boolean; error?: unknown }>({});
   const save = async () => {
@@ -139,7 +139,7 @@ function DownloadButton({ model }: { model: Model }) {
   );
 }
 
-function TaskMetricsPanel({ model }: { model: Model }) {
+function TaskMetricsPanel({ model }: { model: ModelVersion }) {
   const { metrics, tasks } = taskMetrics(model);
   if (tasks.length === 0) return null;
   return (
@@ -164,7 +164,7 @@ function TaskMetricsPanel({ model }: { model: Model }) {
   );
 }
 
-function MetricTiles({ model }: { model: Model }) {
+function MetricTiles({ model }: { model: ModelVersion }) {
   return (
     <dl class="tiles">
       {plainMetrics(model).map((metric) => (

@@ -1,7 +1,7 @@
 // The newest version of every model: searched, sorted, compared, deleted.
 import { useState } from 'preact/hooks';
 import { listModels } from '../api/calls.ts';
-import type { Model } from '../api/model_types.ts';
+import type { ModelVersion } from '../api/model_types.ts';
 import { useLive, useLoad, useNow, useRefresh, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatReal, idOf } from '../lib/format.ts';
 import { datasetsOf } from '../lib/jobs.ts';
@@ -75,7 +75,7 @@ export function ModelsPage({ route }: { route: Route }) {
   );
 }
 
-function LearnerChips({ models, filter, go }: { models: Model[]; filter: ModelFilter; go: (change: Partial<ModelFilter>) => void }) {
+function LearnerChips({ models, filter, go }: { models: ModelVersion[]; filter: ModelFilter; go: (change: Partial<ModelFilter>) => void }) {
   return (
     <div class="chips" role="group" aria-label="Learner">
       {['', ...learnersOf(models)].map((learner) => (
@@ -87,7 +87,7 @@ function LearnerChips({ models, filter, go }: { models: Model[]; filter: ModelFi
   );
 }
 
-function SelectionBar({ chosen, clear, onDelete }: { chosen: Model[]; clear: () => void; onDelete: () => void }) {
+function SelectionBar({ chosen, clear, onDelete }: { chosen: ModelVersion[]; clear: () => void; onDelete: () => void }) {
   const [asking, setAsking] = useState(false);
   const names = chosen.map((model) => model.name);
   const comparable = names.length >= 2 && names.length <= MAX_COMPARED;
@@ -129,7 +129,7 @@ function SelectionBar({ chosen, clear, onDelete }: { chosen: Model[]; clear: () 
 }
 
 interface ModelTableProps {
-  models: Model[];
+  models: ModelVersion[];
   filter: ModelFilter;
   go: (change: Partial<ModelFilter>) => void;
   chosen: ReadonlySet<string>;
@@ -178,7 +178,7 @@ function ModelTable({ models, filter, go, chosen, setChosen }: ModelTableProps) 
   );
 }
 
-function ModelRow({ model, now, chosen, choose }: { model: Model; now: number; chosen: boolean; choose: (on: boolean) => void }) {
+function ModelRow({ model, now, chosen, choose }: { model: ModelVersion; now: number; chosen: boolean; choose: (on: boolean) => void }) {
   const { model: name, version } = partsOf(model.name);
   return (
     <tr>

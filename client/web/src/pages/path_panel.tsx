@@ -1,12 +1,12 @@
 // The values of an option that a job went through, what each came to, and which of them the model is of.
-import type { Model } from '../api/model_types.ts';
+import type { ModelVersion } from '../api/model_types.ts';
 import { formatInteger, formatReal, metricWords } from '../lib/format.ts';
 import { isLogarithmic } from '../lib/held_out.ts';
 import { metricText, pathOf } from '../lib/models.ts';
 import { Panel } from '../ui/parts.tsx';
 import { XyPlot } from '../ui/xy_plot.tsx';
 
-export function PathPanel({ model }: { model: Model }) {
+export function PathPanel({ model }: { model: ModelVersion }) {
   const { score, values } = pathOf(model);
   if (values.length === 0) return null;
   const option = model.lineage?.request?.path?.option ?? 'value';
@@ -42,7 +42,7 @@ export function PathPanel({ model }: { model: Model }) {
 }
 
 /** The score against the value, with its standard deviation over the folds. */
-function PathChart({ model, option }: { model: Model; option: string }) {
+function PathChart({ model, option }: { model: ModelVersion; option: string }) {
   const { score, values } = pathOf(model);
   const points = values.slice().sort((a, b) => a.value - b.value);
   if (points.length < 2) return null;

@@ -1,7 +1,7 @@
 // A prediction by hand: what does the model say of one row, and why?
 import { useMemo, useState } from 'preact/hooks';
-import { getDataset, getFullModel, predict } from '../api/calls.ts';
-import type { Model, Prediction } from '../api/model_types.ts';
+import { getDataset, getFullVersion, predict } from '../api/calls.ts';
+import type { ModelVersion, Prediction } from '../api/model_types.ts';
 import { useLoad, useServices } from '../context.tsx';
 import { inputsFromDatasets, inputsFromModel, type PredictInput, rowToColumns, valuesFromCsv } from '../form/predict_form.ts';
 import { formatReal } from '../lib/format.ts';
@@ -14,7 +14,7 @@ import { Failure, Loading, Panel } from '../ui/parts.tsx';
 
 const FIRST_INPUTS = 9;
 
-export function PredictPanel({ model }: { model: Model }) {
+export function PredictPanel({ model }: { model: ModelVersion }) {
   const { client } = useServices();
   const loaded = useLoad(
     async (signal) => {
@@ -24,7 +24,7 @@ export function PredictPanel({ model }: { model: Model }) {
         const datasets = first ? [await getDataset(client, first, signal)] : [];
         return { inputs: inputsFromDatasets(datasets, model) };
       } catch {
-        return { inputs: inputsFromModel(await getFullModel(client, model.name, signal)) };
+        return { inputs: inputsFromModel(await getFullVersion(client, model.name, signal)) };
       }
     },
     [model.name],
@@ -43,12 +43,12 @@ export function PredictPanel({ model }: { model: Model }) {
 }
 
 /** Columns whose own kernels weigh most come first. */
-function byImportance(inputs: PredictInput[], model: Model): PredictInput[] {
+function byImportance(inputs: PredictInput[], model: ModelVersion): PredictInput[] {
   const importance = columnImportance(model.kernelWeights);
   return [...inputs].sort((a, b) => (importance.get(b.name) ?? 0) - (importance.get(a.name) ?? 0));
 }
 
-function PredictForm({ model, inputs }: { model: Model; inputs: PredictInput[] }) {
+function PredictForm({ model, inputs }: { model: ModelVersion; inputs: PredictInput[] }) {
   const { client } = useServices();
   const [values, setValues] = useState<Record<string, string>>({});
   const [all, setAll] = useState(false);
@@ -120,7 +120,7 @@ function PasteRow({ inputs, onValues }: { inputs: PredictInput[]; onValues: (val
   );
 }
 
-function Result({ model, prediction }: { model: Model; prediction: Prediction }) {
+function Result({ model, prediction }: { model: ModelVersion; prediction: Prediction }) {
   const outputs = prediction.outputs ?? [];
   const values = prediction.decisionValues?.values ?? [];
   const label = prediction.labels?.[0];

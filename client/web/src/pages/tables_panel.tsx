@@ -1,6 +1,6 @@
 // What the learner tells beside the function: a panel for each table, drawn as the learner wants it.
 import { useMemo, useState } from 'preact/hooks';
-import type { Model, ModelTable } from '../api/model_types.ts';
+import type { ModelVersion, ModelTable } from '../api/model_types.ts';
 import { formatReal } from '../lib/format.ts';
 import { gridOf } from '../lib/grids.ts';
 import { tableGroups } from '../lib/groups.ts';
@@ -18,7 +18,7 @@ const CURVES_AT_ONCE = 4;
 const ROWS_AT_FIRST = 30;
 const MOST_COLUMNS = 40;
 
-export function TablePanels({ model }: { model: Model }) {
+export function TablePanels({ model }: { model: ModelVersion }) {
   return (
     <>
       {furtherTables(model).map((table) => (

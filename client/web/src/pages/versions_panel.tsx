@@ -1,7 +1,7 @@
 // All versions of a model, and its aliases: movable names that programs ask for.
 import { useState } from 'preact/hooks';
 import { listAliases, listVersions, setAlias } from '../api/calls.ts';
-import type { Model } from '../api/model_types.ts';
+import type { ModelVersion } from '../api/model_types.ts';
 import { useLoad, useNow, useServices } from '../context.tsx';
 import { formatAgo } from '../lib/format.ts';
 import { compareAddress } from '../lib/model_list.ts';
@@ -12,7 +12,7 @@ import { useModelsMade } from './models_page.tsx';
 
 const FIRST = 8;
 
-export function VersionsPanel({ model, onChange }: { model: Model; onChange: () => void }) {
+export function VersionsPanel({ model, onChange }: { model: ModelVersion; onChange: () => void }) {
   const { client } = useServices();
   const parent = `models/${partsOf(model.name).model}`;
   const made = useModelsMade();
@@ -53,7 +53,7 @@ export function VersionsPanel({ model, onChange }: { model: Model; onChange: () 
   );
 }
 
-function AliasForm({ model, parent, onChange }: { model: Model; parent: string; onChange: () => void }) {
+function AliasForm({ model, parent, onChange }: { model: ModelVersion; parent: string; onChange: () => void }) {
   const { client } = useServices();
   const [open, setOpen] = useState(false);
   const [alias, setAliasText] = useState('');

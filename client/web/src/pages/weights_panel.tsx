@@ -1,6 +1,6 @@
 // Which kernels, columns or families matter; or which features were chosen.
 import { useState } from 'preact/hooks';
-import type { Model } from '../api/model_types.ts';
+import type { ModelVersion } from '../api/model_types.ts';
 import { formatInteger } from '../lib/format.ts';
 import { kernelGroups } from '../lib/groups.ts';
 import { type Grouping, featureBars, groupingsOf, weightBars } from '../lib/weights.ts';
@@ -35,7 +35,7 @@ export function OutputSelect({ outputs, value, onChange, label = 'Output' }: Out
   );
 }
 
-function FeaturesPanel({ model }: { model: Model }) {
+function FeaturesPanel({ model }: { model: ModelVersion }) {
   const [output, setOutput] = useState(0);
   const bars = featureBars(model.featureWeights, output);
   return (
@@ -49,7 +49,7 @@ function FeaturesPanel({ model }: { model: Model }) {
   );
 }
 
-export function WeightsPanel({ model }: { model: Model }) {
+export function WeightsPanel({ model }: { model: ModelVersion }) {
   const [chosen, setGrouping] = useState<Grouping>();
   const [output, setOutput] = useState(0);
   const weights = model.kernelWeights;

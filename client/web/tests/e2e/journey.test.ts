@@ -127,7 +127,7 @@ test('a training is started, watched to its end, and its model opened, without l
 });
 
 test('the model shows its metrics, certificate and weights', async () => {
-  const model = await server.call<{ metrics: { value: number }[]; kernelWeights: { kernels: string[] } }>('GET', '/v1/models/flowers');
+  const model = await server.call<{ metrics: { value: number }[]; kernelWeights: { kernels: string[] } }>('GET', '/v1/models/flowers:version');
   await page.getByText(`${(100 * (model.metrics[0]?.value ?? 0)).toFixed(2)} %`).first().waitFor();
   await page.getByText('is proven to be within').waitFor();
   await page.getByText(`of ${model.kernelWeights.kernels.length} kernels in use`).waitFor();
@@ -140,7 +140,7 @@ test('the model shows its metrics, certificate and weights', async () => {
 
 test('the model is downloaded as it is stored', async () => {
   const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download' }).click()]);
-  const { digest } = await server.call<{ digest: string }>('GET', '/v1/models/flowers');
+  const { digest } = await server.call<{ digest: string }>('GET', '/v1/models/flowers:version');
   assert.equal(createHash('sha256').update(readFileSync(await download.path())).digest('hex'), digest);
   assert.equal(download.suggestedFilename(), 'flowers-1.mercer');
 });
@@ -231,8 +231,8 @@ test('a version with an alias stays, another one is deleted by keyboard, and the
   await page.getByRole('heading', { name: 'flowers version 1' }).waitFor();
   await dialog.waitFor({ state: 'detached' });
   assert.notEqual(await page.evaluate(() => document.activeElement?.tagName), 'BODY');
-  const { models } = await server.call<{ models: { name: string }[] }>('GET', '/v1/models?model=models/flowers');
-  assert.deepEqual(models.map(({ name }) => name), ['models/flowers/versions/1']);
+  const { versions } = await server.call<{ versions: { name: string }[] }>('GET', '/v1/models/flowers/versions');
+  assert.deepEqual(versions.map(({ name }) => name), ['models/flowers/versions/1']);
 });
 
 test('lists', async () => {
@@ -245,7 +245,7 @@ test('lists', async () => {
   await page.getByRole('button', { name: /^succeeded 2/ }).click();
   await until(async () => (await page.getByRole('row').count()) === 3, () => 'the head and two rows');
   // The certificate's gap; that of the version that was deleted is gone with it.
-  const { certificate } = await server.call<{ certificate: { accuracy: number } }>('GET', '/v1/models/flowers');
+  const { certificate } = await server.call<{ certificate: { accuracy: number } }>('GET', '/v1/models/flowers:version');
   const gaps = page.locator('td[data-label="Gap"]');
   await until(async () => (await gaps.allInnerTexts())[1] !== '–', () => 'the certified gap of the older job');
   const [newer, older] = await gaps.allInnerTexts();

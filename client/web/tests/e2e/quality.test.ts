@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import type { Model } from '../../src/api/model_types.ts';
+import type { ModelVersion } from '../../src/api/model_types.ts';
 import type { Job } from '../../src/api/types.ts';
 import { closeBrowser, flowers, openPage, picture, Server, until } from './support.ts';
 
@@ -11,7 +11,7 @@ let page: Page;
 let complaints: string[];
 
 /** Trains to the end; the model's page has what the server says of it. */
-async function train(model: string, request: object): Promise<Model> {
+async function train(model: string, request: object): Promise<ModelVersion> {
   const { name } = await server.call<Job>('POST', '/v1/jobs', { data: [{ dataset: 'datasets/flowers' }], model: `models/${model}`, ...request });
   let job: Job | undefined;
   await until(async () => {
@@ -19,7 +19,7 @@ async function train(model: string, request: object): Promise<Model> {
     return ['JOB_STATE_SUCCEEDED', 'JOB_STATE_FAILED'].includes(job.state ?? '');
   }, () => JSON.stringify(job));
   assert.equal(job?.state, 'JOB_STATE_SUCCEEDED', JSON.stringify(job?.error));
-  return server.call<Model>('GET', `/v1/models/${model}`);
+  return server.call<ModelVersion>('GET', `/v1/models/${model}:version`);
 }
 
 before(async () => {
@@ -105,9 +105,9 @@ test('a path over folds has one line of stages, its curve, and the figures of it
 });
 
 test('the model shows which classes it confuses, and curves of each against the others', async () => {
-  const model = await server.call<Model>('GET', '/v1/models/path');
-  const { models } = await server.call<{ models: Model[] }>('GET', '/v1/models');
-  assert.ok(models.every(({ heldOut }) => heldOut === undefined), 'lists leave it out');
+  const model = await server.call<ModelVersion>('GET', '/v1/models/path:version');
+  const { versions } = await server.call<{ versions: ModelVersion[] }>('GET', '/v1/models/-/versions');
+  assert.ok(versions.every(({ heldOut }) => heldOut === undefined), 'lists leave it out');
   await page.goto(`${server.url}/models/path`);
   const matrix = page.getByRole('region', { name: 'Rows by true and predicted class' });
   await matrix.waitFor();
@@ -176,7 +176,7 @@ test('several models are deleted together, and one with an alias stands in the w
   await page.getByRole('button', { name: 'Delete 2' }).click();
   await dialog.getByRole('button', { name: 'Delete all 2 versions' }).click();
   await dialog.waitFor({ state: 'detached' });
-  const left = async () => (await server.call<{ models: Model[] }>('GET', '/v1/models')).models.map(({ name }) => name.split('/')[1]).join(' ');
+  const left = async () => (await server.call<{ models: ModelVersion[] }>('GET', '/v1/models')).models.map(({ name }) => name.split('/')[1]).join(' ');
   assert.equal(await left(), 'path svm-0 widths');
   await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' });
 });

@@ -116,7 +116,9 @@ export class FakeServer {
     if (name.endsWith(':evaluate')) return fixture('evaluation.json').then((value) => json(response, value));
     if (name.endsWith(':predict')) return fixture('prediction.json').then((value) => json(response, value));
     if (/\/aliases(\/|$)/.test(name)) return json(response, this.aliases[name] ?? {});
-    if (collection === 'models') return this.resource(name, 'models', this.models, response);
+    if (name === 'models') return json(response, { models: this.models.map((newestVersion) => ({ newestVersion })) });
+    if (name.endsWith('/versions')) return json(response, { versions: this.models.filter((each) => `${name}/` === each.name.replace(/[^/]*$/, '')) });
+    if (collection === 'models') return this.resource(name.replace(/:version$/, ''), 'models', this.models, response);
     return refuse(response, 404, 'NOT_FOUND', `there is no ${name}`);
   }
 

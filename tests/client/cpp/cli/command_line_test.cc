@@ -130,6 +130,12 @@ TEST_F(CommandLineTest, ListsTakeAFilterAndAnOrder) {
   Run({"models", "--filter", "labels:team", "--order-by", "create_time"});
   EXPECT_EQ(server_.state.model_list.filter(), "labels:team");
   EXPECT_EQ(server_.state.model_list.order_by(), "create_time");
+  Run({"versions", "--filter", "learner = svm"});
+  EXPECT_EQ(server_.state.version_list.model(), "models/-") << "of all models";
+  EXPECT_EQ(server_.state.version_list.filter(), "learner = svm");
+  Run({"versions", "spam", "--learner", "svm"});
+  EXPECT_EQ(server_.state.version_list.model(), "models/spam");
+  EXPECT_EQ(server_.state.version_list.learner(), "svm");
   Run({"data", "list", "--filter", "rows > 5", "--order-by", "name"});
   EXPECT_EQ(server_.state.dataset_list.filter(), "rows > 5");
   EXPECT_EQ(server_.state.dataset_list.order_by(), "name");
@@ -144,8 +150,8 @@ TEST_F(CommandLineTest, UsageErrorsSendNothing) {
            {"data", "list", "--limit", "0"},
            {"jobs", "--watch", "--filter", "state = FAILED"},
            {"jobs", "--watch", "--order-by", "name"},
-           {"models", "--sort", "gap", "--order-by", "name"},
-           {"models", "--filter", "labels:team", "rm", "m", "--yes"},
+           {"versions", "--sort", "gap", "--order-by", "name"},
+           {"versions", "--filter", "labels:team", "rm", "m", "--yes"},
            {"jobs", "--filter", "state = FAILED", "rm", "j"},
            {"jobs", "--order-by", "name", "update", "j", "--no-labels"},
            {"train", "d", "lp_mkl", "--folds", "5", "--hold-out", "0.2"},
@@ -214,9 +220,9 @@ TEST_F(CommandLineTest, NearNamesAreSuggested) {
 TEST_F(CommandLineTest, TypingErrorsInCommandsAndOptionsAreAnswered) {
   EXPECT_EQ(Run({"trian", "d", "svm"}), 2);
   EXPECT_NE(err_.str().find("; did you mean 'train'?"), std::string::npos) << err_.str();
-  EXPECT_EQ(Run({"models", "--sotr", "gap"}), 2);
+  EXPECT_EQ(Run({"versions", "--sotr", "gap"}), 2);
   EXPECT_EQ(err_.str(),
-            "error: there is no option --sotr of 'models'; see --help; did you mean '--sort'?\n");
+            "error: there is no option --sotr of 'versions'; see --help; did you mean '--sort'?\n");
   EXPECT_EQ(Run({"train", "d", "lp_mkl", "--kernel", "linear", "--modle", "x"}), 3);
   EXPECT_NE(err_.str().find("; did you mean 'model'?"), std::string::npos) << err_.str();
 }

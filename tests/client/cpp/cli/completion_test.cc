@@ -39,7 +39,7 @@ TEST_F(CompletionTest, FlagsOfTheCommandAndOptionsOfItsLearner) {
   EXPECT_EQ(Complete({"data", "upload", "--ta"}), Words{"--target"});
   EXPECT_EQ(Complete({"train", "d0", "lp_mkl", "--outer"}), Words{"--outer_loop"});
   EXPECT_EQ(Complete({"train", "d0", "--outer"}), Words());
-  EXPECT_EQ(Complete({"models", "rm", "--old"}), Words{"--older-than"});
+  EXPECT_EQ(Complete({"versions", "rm", "--old"}), Words{"--older-than"});
 }
 
 TEST_F(CompletionTest, NamesAreThoseOfTheServer) {
@@ -61,7 +61,7 @@ TEST_F(CompletionTest, WhatAShellWouldExpandIsNotOffered) {
 TEST_F(CompletionTest, ValuesOfFlags) {
   EXPECT_EQ(Complete({"train", "d0", "lp_mkl", "--kernel", "ga"}), Words{"gaussian"});
   EXPECT_EQ(Complete({"train", "d0", "lp_mkl", "--outer_loop", "s"}), Words());
-  EXPECT_EQ(Complete({"models", "--sort", "q"}), Words{"quality"});
+  EXPECT_EQ(Complete({"versions", "--sort", "q"}), Words{"quality"});
   EXPECT_EQ(Complete({"completion", "z"}), Words{"zsh"});
 }
 

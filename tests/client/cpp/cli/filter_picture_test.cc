@@ -6,9 +6,9 @@ namespace mercer::client {
 namespace {
 
 // Filters on patches of 16 x 16 pixels with a weight of one output each.
-v1::Model ModelOf(const std::vector<std::vector<double>>& filters,
-                  const std::vector<double>& weights) {
-  v1::Model model;
+v1::ModelVersion ModelOf(const std::vector<std::vector<double>>& filters,
+                         const std::vector<double>& weights) {
+  v1::ModelVersion model;
   v1::FeatureTerm& term = *model.mutable_function()->add_feature_terms();
   term.mutable_gabor()->set_patch_size(16);
   v1::Matrix& parameters = *term.mutable_gabor()->mutable_filters();
@@ -56,7 +56,7 @@ TEST(FilterPictureTest, TheMostImportantComesFirst) {
 }
 
 TEST(FilterPictureTest, OtherModelsAreRefused) {
-  EXPECT_EQ(DrawFilters(v1::Model()).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(DrawFilters(v1::ModelVersion()).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(DrawFilters(ModelOf({{1, 1, 1}}, {1})).status().code(), absl::StatusCode::kInternal);
 }
 

@@ -9,7 +9,7 @@ namespace mercer::client {
 namespace {
 
 TEST(ModelTextTest, ManyClassesAndOptionsDoNotFloodTheScreen) {
-  v1::Model model;
+  v1::ModelVersion model;
   model.set_name("models/m/versions/1");
   model.set_target("label");
   for (int c = 0; c < 101; ++c) {
@@ -30,7 +30,7 @@ TEST(ModelTextTest, ManyClassesAndOptionsDoNotFloodTheScreen) {
 }
 
 TEST(ModelTextTest, TasksAreNamedAndManyAreCounted) {
-  v1::Model model;
+  v1::ModelVersion model;
   EXPECT_EQ(FormatModel(model, {.width = 80}, 20).find("tasks"), std::string::npos);
   model.mutable_tasks()->set_column("subject");
   for (const char* name : {"ann", "bob"}) {
@@ -47,7 +47,7 @@ TEST(ModelTextTest, TasksAreNamedAndManyAreCounted) {
 }
 
 TEST(ModelTextTest, WhatATableOfAPathSaysIsNoLineOfMetrics) {
-  v1::Model model;
+  v1::ModelVersion model;
   for (const auto& [name, value] : {std::pair("held_out.accuracy", 0.9), {"path.best", 2.0}}) {
     v1::Metric& metric = *model.add_metrics();
     metric.set_name(name);
@@ -57,7 +57,7 @@ TEST(ModelTextTest, WhatATableOfAPathSaysIsNoLineOfMetrics) {
 }
 
 TEST(ModelTextTest, ModelsEndWithTheirTables) {
-  v1::Model model;
+  v1::ModelVersion model;
   model.mutable_kernel_weights()->add_kernels("linear");
   model.mutable_kernel_weights()->mutable_weights()->set_columns(1);
   model.mutable_kernel_weights()->mutable_weights()->add_values(0.5);
@@ -103,7 +103,7 @@ TEST(ModelTextTest, PercentsAreNotNegative) {
 }
 
 TEST(ModelTextTest, MetricsOfOneKindShareALine) {
-  v1::Model model;
+  v1::ModelVersion model;
   for (const auto& [name, value] : std::vector<std::pair<std::string, double>>{
            {"held_out.accuracy", 0.9421}, {"held_out.auc", 0.98}, {"folds.accuracy", 0.9}}) {
     v1::Metric& metric = *model.add_metrics();
@@ -116,7 +116,7 @@ TEST(ModelTextTest, MetricsOfOneKindShareALine) {
 }
 
 TEST(ModelTextTest, BaselinesStandBelowWhatTheyAreComparedWith) {
-  v1::Model model;
+  v1::ModelVersion model;
   for (const auto& [name, value] :
        std::vector<std::pair<std::string, double>>{{"folds.rmse", 1.5},
                                                    {"folds.baseline.rmse", 2.0},
@@ -136,7 +136,7 @@ TEST(ModelTextTest, BaselinesStandBelowWhatTheyAreComparedWith) {
 }
 
 TEST(ModelTextTest, WarningsAreToldApartFromDecisions) {
-  v1::Model model;
+  v1::ModelVersion model;
   v1::Warning& decision = *model.add_warnings();
   decision.set_code(v1::WARNING_CODE_NUMERIC_TARGET);
   decision.set_message("y is a number.");
@@ -150,7 +150,7 @@ TEST(ModelTextTest, WarningsAreToldApartFromDecisions) {
 }
 
 TEST(ModelTextTest, MetricsOfTasksHaveALineEach) {
-  v1::Model model;
+  v1::ModelVersion model;
   for (const auto& [name, value] :
        std::vector<std::pair<std::string, double>>{{"folds.rmse", 0.14},
                                                    {"folds.task.ann.rmse", 0.113},
@@ -168,7 +168,7 @@ TEST(ModelTextTest, MetricsOfTasksHaveALineEach) {
 }
 
 TEST(ModelTextTest, NotEveryTaskHasAllMetrics) {
-  v1::Model model;
+  v1::ModelVersion model;
   for (const auto& [name, value] :
        std::vector<std::pair<std::string, double>>{{"held_out.accuracy", 0.9},
                                                    {"held_out.task.ann.accuracy", 0.8},

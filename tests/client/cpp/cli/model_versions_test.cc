@@ -5,9 +5,9 @@
 namespace mercer::client {
 namespace {
 
-v1::Model Model(const std::string& name, double gap, const std::string& metric, double value,
-                int64_t created) {
-  v1::Model model;
+v1::ModelVersion Model(const std::string& name, double gap, const std::string& metric, double value,
+                       int64_t created) {
+  v1::ModelVersion model;
   model.set_name("models/" + name + "/versions/1");
   model.mutable_certificate()->set_kind(v1::CERTIFICATE_KIND_GAP);
   model.mutable_certificate()->set_accuracy(gap);
@@ -20,17 +20,17 @@ v1::Model Model(const std::string& name, double gap, const std::string& metric, 
   return model;
 }
 
-std::string Order(const std::string& order, std::vector<v1::Model> models) {
+std::string Order(const std::string& order, std::vector<v1::ModelVersion> models) {
   SortModels(order, models);
   std::string names;
-  for (const v1::Model& model : models) {
+  for (const v1::ModelVersion& model : models) {
     names += model.name()[7];
   }
   return names;
 }
 
 TEST(ModelVersionsTest, OrdersOfAList) {
-  const std::vector<v1::Model> models = {
+  const std::vector<v1::ModelVersion> models = {
       Model("c", 1e-4, "held_out.accuracy", 0.8, 3), Model("a", 1e-2, "held_out.accuracy", 0.9, 1),
       Model("d", 1e-3, "", 0, 4), Model("b", 1e-5, "primal", 0.99, 2)};
   EXPECT_EQ(Order("", models), "cadb");
@@ -55,7 +55,7 @@ TEST(ModelVersionsTest, HeldOutRowsAndFoldsCompare) {
 }
 
 TEST(ModelVersionsTest, TextsAreFoundWhereverTheyAre) {
-  v1::Model model = Model("spam", 0, "", 0, 1);
+  v1::ModelVersion model = Model("spam", 0, "", 0, 1);
   model.set_target("Class");
   model.set_learner("lp_mkl");
   model.set_description("For the Monday report");

@@ -5,8 +5,8 @@
 namespace mercer::client {
 namespace {
 
-v1::Model Covariance() {
-  v1::Model model;
+v1::ModelVersion Covariance() {
+  v1::ModelVersion model;
   model.add_tables()->set_name("ranking");
   v1::ModelTable& table = *model.add_tables();
   table.set_drawing(v1::TABLE_DRAWING_HEAT_MAP);
@@ -34,13 +34,13 @@ TEST(TablePictureTest, GreyIsZeroAndTheLargestMagnitudeIsBlackOrWhite) {
 }
 
 TEST(TablePictureTest, AModelWithoutOneSaysSo) {
-  v1::Model model;
+  v1::ModelVersion model;
   model.add_tables()->set_name("ranking");
   EXPECT_TRUE(absl::IsFailedPrecondition(DrawHeatMap(model).status()));
 }
 
 TEST(TablePictureTest, NumbersThatDoNotFitAreAnError) {
-  v1::Model model = Covariance();
+  v1::ModelVersion model = Covariance();
   model.mutable_tables(1)->mutable_values()->set_rows(int64_t{1} << 40);
   EXPECT_TRUE(absl::IsInternal(DrawHeatMap(model).status()));
 }

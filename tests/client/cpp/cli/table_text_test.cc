@@ -130,8 +130,8 @@ TEST(TableTextTest, BarsOfSeveralColumnsAreAveraged) {
 }
 
 // A model with three kernels in two groups, and with tables of another learner than any of ours.
-v1::Model ModelWithGroups(int outputs) {
-  v1::Model model;
+v1::ModelVersion ModelWithGroups(int outputs) {
+  v1::ModelVersion model;
   v1::KernelWeights& weights = *model.mutable_kernel_weights();
   for (const char* name : {"a", "b", "c"}) {
     weights.add_kernels(name);
@@ -179,7 +179,7 @@ TEST(TableTextTest, NormsThatATableTellsStandBesideKernelsInGroups) {
 }
 
 TEST(TableTextTest, TablesOfOutputsAreCountedAndShownOneByOne) {
-  v1::Model model = ModelWithGroups(3);
+  v1::ModelVersion model = ModelWithGroups(3);
   const std::string others = "tables of each of 3 outputs: --output 1 to 3\n";
   EXPECT_EQ(CountOutputsOfTables(model), 3);
   const std::string means = FormatTables(model, {.width = 60}, 0);
@@ -212,7 +212,7 @@ TEST(TableTextTest, TablesOfOutputsAreCountedAndShownOneByOne) {
 
 // As the server names the columns of a model of several tasks.
 TEST(TableTextTest, TheOutputsOfTasksAreShownOneByOneToo) {
-  v1::Model model;
+  v1::ModelVersion model;
   v1::ModelTable& norms = *model.add_tables();
   norms = Numbers({{0.5, 0.25}, {2.0, 1.0}});
   norms.set_title("norms of blocks");
@@ -239,14 +239,14 @@ TEST(TableTextTest, TheOutputsOfTasksAreShownOneByOneToo) {
 }
 
 TEST(TableTextTest, WeightsAloneTellThatThereAreOtherOutputs) {
-  v1::Model model = ModelWithGroups(2);
+  v1::ModelVersion model = ModelWithGroups(2);
   model.clear_tables();
   const std::string means = FormatTables(model, {.width = 60}, 0);
   EXPECT_TRUE(means.ends_with("tables of each of 2 outputs: --output 1 to 2\n")) << means;
 }
 
 TEST(TableTextTest, TablesThatNoPictureShowsStandForThemselves) {
-  v1::Model model = ModelWithGroups(1);
+  v1::ModelVersion model = ModelWithGroups(1);
   model.mutable_kernel_weights()->clear_groups();
   const std::string without_groups = FormatTables(model, {.width = 60}, 0);
   EXPECT_NE(without_groups.find("told of kernels"), std::string::npos) << without_groups;
@@ -349,7 +349,7 @@ TEST(TableTextTest, TablesThatDoNotFitTogetherAreShownAsFarAsTheyGo) {
 }
 
 TEST(TableTextTest, WeightsBecomeTablesWhereTheServerMakesNone) {
-  v1::Model model;
+  v1::ModelVersion model;
   EXPECT_TRUE(TablesOf(model).empty());
   model.mutable_feature_weights()->add_features("feature 1: fourier(bandwidth=2)");
   model.mutable_feature_weights()->add_features("feature 2: fourier(bandwidth=4)");

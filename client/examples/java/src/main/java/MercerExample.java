@@ -35,9 +35,9 @@ import mercer.v1.KernelOuterClass.KernelType;
 import mercer.v1.LearnerOuterClass.Learner;
 import mercer.v1.LearnerOuterClass.LpMkl;
 import mercer.v1.MatrixOuterClass.Matrix;
-import mercer.v1.ModelOuterClass.Model;
 import mercer.v1.ModelServiceGrpc;
-import mercer.v1.ModelServiceOuterClass.GetModelRequest;
+import mercer.v1.ModelServiceOuterClass.GetModelVersionRequest;
+import mercer.v1.ModelVersionOuterClass.ModelVersion;
 import mercer.v1.PredictionServiceGrpc;
 import mercer.v1.PredictionServiceOuterClass.DenseBlock;
 import mercer.v1.PredictionServiceOuterClass.PredictRequest;
@@ -194,8 +194,8 @@ public final class MercerExample {
     Dataset dataset = upload(channel, path, "label");
     System.out.printf("%s: %d rows, %d columns%n", dataset.getName(), dataset.getRows(), dataset.getNumColumns());
     String name = watch(channel, train(channel, dataset.getName(), "from-java").getName());
-    Model model =
-        ModelServiceGrpc.newBlockingStub(channel).getModel(GetModelRequest.newBuilder().setName(name).build());
+    ModelVersion model =
+        ModelServiceGrpc.newBlockingStub(channel).getModelVersion(GetModelVersionRequest.newBuilder().setName(name).build());
     System.out.printf("%s: certified relative gap %.1e%n", name, model.getCertificate().getAccuracy());
     model.getMetricsList().forEach(metric -> System.out.printf("%s %.4f%n", metric.getName(), metric.getValue()));
     Table table = readRows(path, 5);

@@ -58,8 +58,8 @@ bool IsMeant(const std::string& name, const std::vector<std::string>& patterns) 
   return patterns.empty();
 }
 
-absl::StatusOr<std::vector<v1::Model>> Choose(Session& session, const RemovalFlags& flags) {
-  v1::ListModelsRequest filter;
+absl::StatusOr<std::vector<v1::ModelVersion>> Choose(Session& session, const RemovalFlags& flags) {
+  v1::ListModelVersionsRequest filter;
   filter.set_learner(flags.learner);
   for (const std::string& text : flags.labels) {
     MERCER_ASSIGN_OR_RETURN(const auto label, SplitAssignment("--label", text));
@@ -70,8 +70,8 @@ absl::StatusOr<std::vector<v1::Model>> Choose(Session& session, const RemovalFla
     MERCER_ASSIGN_OR_RETURN(const absl::Duration age, ParseAge(flags.older_than));
     before = absl::Now() - age;
   }
-  MERCER_ASSIGN_OR_RETURN(std::vector<v1::Model> models, ListAllVersions(session, filter));
-  std::erase_if(models, [&](const v1::Model& model) {
+  MERCER_ASSIGN_OR_RETURN(std::vector<v1::ModelVersion> models, ListAllVersions(session, filter));
+  std::erase_if(models, [&](const v1::ModelVersion& model) {
     const absl::Time created = absl::FromUnixNanos(
         google::protobuf::util::TimeUtil::TimestampToNanoseconds(model.create_time()));
     return !IsMeant(model.name(), flags.patterns) || created >= before;
@@ -80,23 +80,24 @@ absl::StatusOr<std::vector<v1::Model>> Choose(Session& session, const RemovalFla
 }
 
 // What an alias points to stays: it is in use under another name.
-std::vector<v1::Model> TakeAliased(std::vector<v1::Model>& models) {
-  const auto kept = std::stable_partition(
-      models.begin(), models.end(), [](const v1::Model& model) { return model.aliases().empty(); });
-  std::vector<v1::Model> aliased(kept, models.end());
+std::vector<v1::ModelVersion> TakeAliased(std::vector<v1::ModelVersion>& models) {
+  const auto kept =
+      std::stable_partition(models.begin(), models.end(),
+                            [](const v1::ModelVersion& model) { return model.aliases().empty(); });
+  std::vector<v1::ModelVersion> aliased(kept, models.end());
   models.erase(kept, models.end());
   return aliased;
 }
 
-void PrintChoice(Session& session, const std::vector<v1::Model>& models,
-                 const std::vector<v1::Model>& aliased) {
+void PrintChoice(Session& session, const std::vector<v1::ModelVersion>& models,
+                 const std::vector<v1::ModelVersion>& aliased) {
   Table table({"MODEL", "LEARNER", "TARGET", "CREATED", "SIZE"});
-  for (const v1::Model& model : models) {
+  for (const v1::ModelVersion& model : models) {
     table.AddRow({model.name(), model.learner(), model.target(), FormatTime(model.create_time()),
                   FormatBytes(model.size_bytes())});
   }
   session.PrintTable(table, "no such versions");
-  for (const v1::Model& model : aliased) {
+  for (const v1::ModelVersion& model : aliased) {
     session.out() << model.name() << " stays: " << absl::StrJoin(model.aliases(), ", ")
                   << (model.aliases_size() == 1 ? " points" : " point") << " to it\n";
   }
@@ -106,14 +107,16 @@ void PrintChoice(Session& session, const std::vector<v1::Model>& models,
 // NOT_FOUND if a name without wildcards, of which nothing is among the chosen `models`, is not known
 // to the server at all. One that only the other conditions left out is no error.
 absl::Status CheckNamesExist(Session& session, const std::vector<std::string>& patterns,
-                             const std::vector<v1::Model>& models) {
+                             const std::vector<v1::ModelVersion>& models) {
   for (const std::string& pattern : patterns) {
-    const bool chosen = std::any_of(models.begin(), models.end(), [&](const v1::Model& model) {
-      return IsMeant(model.name(), {pattern});
-    });
+    const bool chosen = std::any_of(
+        models.begin(), models.end(),
+        [&](const v1::ModelVersion& model) { return IsMeant(model.name(), {pattern}); });
     if (!chosen && pattern.find_first_of("*?[\\") == std::string::npos) {
       MERCER_RETURN_IF_ERROR(
-          session.client().GetModel(FullName("models", pattern), v1::MODEL_VIEW_SUMMARY).status());
+          session.client()
+              .GetModelVersion(FullName("models", pattern), v1::MODEL_VERSION_VIEW_BASIC)
+              .status());
     }
   }
   return absl::OkStatus();
@@ -143,15 +146,15 @@ absl::StatusOr<ExitCode> Remove(Session& session, const RemovalFlags& flags) {
     return absl::InvalidArgumentError(
         "which models? Give names (with * for any letters), --label, --learner or --older-than");
   }
-  MERCER_ASSIGN_OR_RETURN(std::vector<v1::Model> models, Choose(session, flags));
+  MERCER_ASSIGN_OR_RETURN(std::vector<v1::ModelVersion> models, Choose(session, flags));
   MERCER_RETURN_IF_ERROR(CheckNamesExist(session, flags.patterns, models));
-  const std::vector<v1::Model> aliased = TakeAliased(models);
+  const std::vector<v1::ModelVersion> aliased = TakeAliased(models);
   if (!session.json()) {
     PrintChoice(session, models, aliased);
   }
   if (flags.dry_run || models.empty()) {
     if (session.json()) {
-      for (const v1::Model& model : models) {
+      for (const v1::ModelVersion& model : models) {
         session.PrintJson(model);
       }
     } else if (!models.empty()) {
@@ -166,8 +169,8 @@ absl::StatusOr<ExitCode> Remove(Session& session, const RemovalFlags& flags) {
       return ExitCode::kOk;
     }
   }
-  for (const v1::Model& model : models) {
-    MERCER_RETURN_IF_ERROR(session.client().DeleteModel(model.name()));
+  for (const v1::ModelVersion& model : models) {
+    MERCER_RETURN_IF_ERROR(session.client().DeleteModelVersion(model.name()));
     session.PrintDeleted(model.name());
   }
   return ExitCode::kOk;
@@ -175,14 +178,14 @@ absl::StatusOr<ExitCode> Remove(Session& session, const RemovalFlags& flags) {
 
 }  // namespace
 
-void AddModelRemoval(CommandLine& line, CLI::App& models) {
+void AddVersionRemoval(CommandLine& line, CLI::App& versions) {
   // An empty value, such as a variable of a script that is not set, must not mean "no condition".
   const CLI::Validator not_empty(
       [](const std::string& text) { return text.empty() ? "must not be empty" : std::string(); },
       "");
   auto flags = std::make_shared<RemovalFlags>();
   CLI::App* command = line.Add(
-      models, "rm", "Delete all versions that match every condition, after a look and a question",
+      versions, "rm", "Delete all versions that match every condition, after a look and a question",
       flags, &Remove);
   command
       ->add_option("MODEL", flags->patterns,
@@ -200,7 +203,7 @@ void AddModelRemoval(CommandLine& line, CLI::App& models) {
   // What stands before "rm" narrows the list alone; dropped silently, it would delete too much.
   for (const char* of_list : {"MODEL", "--label", "--learner", "--filter", "--order-by", "--search",
                               "--sort", "--limit"}) {
-    command->excludes(models.get_option(of_list));
+    command->excludes(versions.get_option(of_list));
   }
 }
 

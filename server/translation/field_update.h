@@ -1,0 +1,40 @@
+// What an update of a resource changes: the fields that its mask names.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include <google/protobuf/field_mask.pb.h>
+#include <google/protobuf/map.h>
+
+#include "server/storage/records.h"
+
+namespace mercer::server {
+
+// The fields of a resource that updates may change; null: it has no such one.
+struct ChangeableFields {
+  const google::protobuf::Map<std::string, std::string>* labels = nullptr;
+  const std::string* display_name = nullptr;
+  const std::string* description = nullptr;
+};
+
+struct FieldUpdate {
+  std::optional<Labels> labels;
+  std::optional<std::string> display_name;
+  std::optional<std::string> description;
+};
+
+// What the fields `given` of the request's field `resource` ("job") change. `mask`: null where the request has none; all of them
+// do then. Errors: kInvalidArgument with every bad field.
+absl::StatusOr<FieldUpdate> ReadFieldUpdate(std::string_view resource,
+                                            const ChangeableFields& given,
+                                            const google::protobuf::FieldMask* mask);
+
+template <typename Request>
+const google::protobuf::FieldMask* MaskOf(const Request& request) {
+  return request.has_update_mask() ? &request.update_mask() : nullptr;
+}
+
+}  // namespace mercer::server
