@@ -1,30 +1,26 @@
-// How good a stored model is: EvaluateModel and VerifyModel, at once or as jobs, without gRPC.
+// How good a stored model is: the jobs of EvaluateModel, VerifyModel and of their twins that do not wait, without gRPC.
 #pragma once
-
-#include <memory>
 
 #include "absl/status/statusor.h"
 
 #include "core/base/process/cancellation.h"
 #include "mercer/v1/model_service.pb.h"
 #include "server/api/api_context.h"
-#include "server/budget/budget.h"
-#include "server/prediction/model_cache.h"
 #include "server/rpc/rpc.h"
+#include "server/storage/records.h"
 
 namespace mercer::server {
 
-// Thread-safe; the calls take long. Errors as the service documents them, and kCancelled.
+// Thread-safe. Errors as the service documents them, and kCancelled.
 class AssessmentHandlers {
  public:
-  AssessmentHandlers(const ApiContext& context, ModelCache& cache)
-      : context_(context), cache_(cache) {}
+  explicit AssessmentHandlers(const ApiContext& context) : context_(context) {}
 
-  absl::StatusOr<v1::EvaluateModelResponse> EvaluateModel(
-      const v1::EvaluateModelRequest& request, const CancellationToken& cancellation) const;
-  absl::StatusOr<v1::VerifyModelResponse> VerifyModel(const v1::VerifyModelRequest& request,
-                                                      const CancellationToken& cancellation) const;
-  // The same as jobs.
+  // The jobs that EvaluateModel and VerifyModel wait for.
+  absl::StatusOr<JobRecord> Evaluate(const v1::EvaluateModelRequest& request, const CallInfo& info,
+                                     const CancellationToken& cancellation) const;
+  absl::StatusOr<JobRecord> Verify(const v1::VerifyModelRequest& request, const CallInfo& info,
+                                   const CancellationToken& cancellation) const;
   absl::StatusOr<v1::Job> StartEvaluation(const v1::EvaluateModelRequest& request,
                                           const CallInfo& info,
                                           const CancellationToken& cancellation) const;
@@ -34,9 +30,6 @@ class AssessmentHandlers {
 
  private:
   const ApiContext& context_;
-  ModelCache& cache_;
-  // All evaluations together keep within limits.dataset_bytes.
-  const Budget memory_;
 };
 
 }  // namespace mercer::server

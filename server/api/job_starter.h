@@ -9,6 +9,7 @@
 #include "core/base/status/status_macros.h"
 #include "mercer/v1/job.pb.h"
 #include "server/jobs/job_manager.h"
+#include "server/jobs/record/call_label.h"
 #include "server/rpc/rpc.h"
 #include "server/translation/job_translator.h"
 #include "server/translation/recipe_translator.h"
@@ -38,13 +39,30 @@ template <typename Request>
 absl::StatusOr<v1::Job> StartJob(JobManager& jobs, JobKind kind, const Request& request,
                                  const CallInfo& info, FieldViolations violations,
                                  JobAdmitter admit) {
-  CheckLabels(request.labels(), violations);
+  CheckLabelsOfJob(request.labels(), violations);
   CheckRequestId(request.request_id(), violations);
   CheckPriority(request.priority(), violations);
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   MERCER_ASSIGN_OR_RETURN(const CreatedJob created,
                           jobs.SubmitOther(MakeJobSubmission(kind, request, info), admit));
   return WriteJob(created.job, {});
+}
+
+// The same for a call that waits for the job. Nobody can ask for it again, and whoever may not start jobs overtakes none. Errors: as
+// StartJob.
+template <typename Request>
+absl::StatusOr<JobRecord> StartJobOfCall(JobManager& jobs, JobKind kind, const Request& request,
+                                         const CallInfo& info, JobAdmitter admit) {
+  FieldViolations violations;
+  constexpr char kWhy[] = "is for jobs that go on without their call";
+  violations.Check(request.request_id().empty(), "request_id", kWhy);
+  violations.Check(request.priority() == 0, "priority", kWhy);
+  CheckLabelsOfJob(request.labels(), violations);
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  JobSubmission submission = MakeJobSubmission(kind, request, info);
+  submission.labels[kCallLabel] = kCallLabelValue;
+  MERCER_ASSIGN_OR_RETURN(CreatedJob created, jobs.SubmitOther(submission, admit));
+  return std::move(created.job);
 }
 
 }  // namespace mercer::server

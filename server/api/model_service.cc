@@ -6,6 +6,7 @@
 #include "mercer/v1/model_service.pb.h"
 #include "server/api/alias_handlers.h"
 #include "server/api/assessment_handlers.h"
+#include "server/api/job_call.h"
 #include "server/api/model_handlers.h"
 #include "server/api/services.h"
 #include "server/rpc/rpc_service.h"
@@ -15,9 +16,6 @@ namespace mercer::server {
 namespace {
 
 constexpr size_t kExportChunkBytes = size_t{1} << 20;
-// Evaluations at the same time, and as many verifications; others of their kind wait, and no other call
-// waits for them.
-constexpr int kLongCallsOfAKind = 2;
 
 // Opens the file on the I/O pool, then writes header and chunks, one at a time; their bytes may come
 // from the disk, so each is read there too. Deletes itself.
@@ -89,9 +87,10 @@ class ModelRpcs final : public RpcService {
  public:
   ModelRpcs(const RpcEnvironment& environment, const ApiContext& context, ModelCache& cache)
       : RpcService(environment),
+        context_(context),
         handlers_(context, cache),
         aliases_(context, cache),
-        assessments_(context, cache) {
+        assessments_(context) {
     Unary<v1::GetModelRequest>("ModelService/GetModel", *environment.io,
                                [this](const auto& request) { return handlers_.GetModel(request); });
     Unary<v1::ListModelsRequest>(
@@ -139,28 +138,26 @@ class ModelRpcs final : public RpcService {
                                     [this](const auto& request, const CallInfo& info) {
                                       return aliases_.RollbackAlias(request, info);
                                     });
-    LongUnary<v1::EvaluateModelRequest>(
-        "ModelService/EvaluateModel", evaluations_,
-        [this](const auto& request, const CancellationToken& cancellation) {
-          return assessments_.EvaluateModel(request, cancellation);
+    WaitForJob<v1::EvaluateModelRequest, v1::EvaluateModelResponse>(
+        "ModelService/EvaluateModel",
+        [this](const auto& request, const CallInfo& info, const CancellationToken& cancellation) {
+          return assessments_.Evaluate(request, info, cancellation);
         });
-    LongUnary<v1::VerifyModelRequest>(
-        "ModelService/VerifyModel", verifications_,
-        [this](const auto& request, const CancellationToken& cancellation) {
-          return assessments_.VerifyModel(request, cancellation);
+    WaitForJob<v1::VerifyModelRequest, v1::VerifyModelResponse>(
+        "ModelService/VerifyModel",
+        [this](const auto& request, const CallInfo& info, const CancellationToken& cancellation) {
+          return assessments_.Verify(request, info, cancellation);
         });
     LongUnary<v1::EvaluateModelRequest>(
         "ModelService/StartEvaluation", *environment.submission,
         [this](const auto& request, const CallInfo& info, const CancellationToken& cancellation) {
           return assessments_.StartEvaluation(request, info, cancellation);
-        },
-        AtDrain::kGoOn);
+        });
     LongUnary<v1::VerifyModelRequest>(
         "ModelService/StartVerification", *environment.submission,
         [this](const auto& request, const CallInfo& info, const CancellationToken& cancellation) {
           return assessments_.StartVerification(request, info, cancellation);
-        },
-        AtDrain::kGoOn);
+        });
     Stream("ModelService/ExportModel",
            [this](CallRecord call, grpc::CallbackServerContext* client) -> ServerCall* {
              return new ExportCall(environment_, handlers_, std::move(call), client);
@@ -168,12 +165,21 @@ class ModelRpcs final : public RpcService {
   }
 
  private:
+  // `submit`: see JobCallOf.
+  template <typename Request, typename Response, typename Submitter>
+  void WaitForJob(const char* method, Submitter submit) {
+    Stream(method,
+           [this, submit = std::move(submit)](CallRecord call,
+                                              grpc::CallbackServerContext* client) -> ServerCall* {
+             return new JobCallOf<Request, Response, Submitter>(environment_, context_,
+                                                                std::move(call), client, submit);
+           });
+  }
+
+  const ApiContext& context_;
   ModelHandlers handlers_;
   AliasHandlers aliases_;
   AssessmentHandlers assessments_;
-  // Last: their calls use the rest.
-  ThreadPool evaluations_{kLongCallsOfAKind};
-  ThreadPool verifications_{kLongCallsOfAKind};
 };
 
 }  // namespace

@@ -331,8 +331,7 @@ class PredictionRpcs final : public RpcService {
         "PredictionService/PredictDataset", *environment.submission,
         [this](const auto& request, const CallInfo& info, const CancellationToken& cancellation) {
           return handlers_.StartPrediction(request, info, cancellation);
-        },
-        AtDrain::kGoOn);
+        });
     Unary<v1::ListPredictionStatisticsRequest>(
         "PredictionService/ListPredictionStatistics", *environment.io,
         [this](const auto& request) { return handlers_.ListStatistics(request); });

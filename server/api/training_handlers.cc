@@ -249,7 +249,7 @@ absl::Status TrainingHandlers::CheckLabelsOf(const std::string& id, const v1::Jo
     *asked.mutable_labels() = job.labels();
     CheckLabelsOfJob(asked, of_job);
   } else {
-    CheckLabels(job.labels(), of_job);
+    CheckLabelsOfJob(job.labels(), of_job);
   }
   FieldViolations violations;
   violations.AddAll("job", of_job.ToStatus());

@@ -20,14 +20,12 @@ class TrainingRpcs final : public RpcService {
         "TrainingService/Train", *environment.submission,
         [this](const auto& request, const CallInfo& info, const CancellationToken& cancellation) {
           return handlers_.Train(request, info, cancellation);
-        },
-        AtDrain::kGoOn);
+        });
     LongUnary<v1::EstimateCostRequest>(
         "TrainingService/EstimateCost", *environment.submission,
         [this](const auto& request, const CancellationToken& cancellation) {
           return handlers_.EstimateCost(request, cancellation);
-        },
-        AtDrain::kGoOn);
+        });
     Unary<v1::GetJobRequest>("TrainingService/GetJob", *environment.io,
                              [this](const auto& request) { return handlers_.GetJob(request); });
     Unary<v1::ListJobsRequest>("TrainingService/ListJobs", *environment.io,

@@ -4,7 +4,9 @@
 
 #include <spdlog/logger.h>
 
+#include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "server/jobs/record/call_label.h"
 #include "server/jobs/record/end_requests.h"
 #include "server/jobs/record/job_log.h"
 #include "server/jobs/upkeep/blob_collector.h"
@@ -22,9 +24,8 @@ absl::StatusOr<JobRecord> JobEnder::Cancel(const std::string& job_id, const Owne
   }
   const auto deleted =
       DeleteReleasedBlobs(*dependencies.storage, *dependencies.blobs, ended.released_blobs);
-  if (!deleted.ok() && dependencies.log != nullptr) {
-    dependencies.log->warn("{} cannot delete the checkpoint: {}", LogNameOf(ended.job),
-                           deleted.status().ToString());
+  if (!deleted.ok()) {
+    Warn(ended.job, "cannot delete the checkpoint", deleted.status());
   }
   return std::move(ended.job);
 }
@@ -40,6 +41,42 @@ absl::StatusOr<JobRecord> JobEnder::Stop(const std::string& job_id, const OwnerC
   }
   signal_.Tell();  // the head of the queue may be another now
   return std::move(stopped.job);
+}
+
+absl::Status JobEnder::Forget(const std::string& job_id) {
+  const JobManagerDependencies& dependencies = environment_.dependencies;
+  JobStore& jobs = dependencies.storage->jobs();
+  absl::StatusOr<DeletedJob> deleted = jobs.DeleteJob(job_id);
+  if (GetReason(deleted.status()) == "JOB_NOT_FINAL") {
+    MERCER_RETURN_IF_ERROR(Cancel(job_id, nullptr).status());
+    deleted = jobs.DeleteJob(job_id);
+  }
+  MERCER_RETURN_IF_ERROR(deleted.status());
+  return DeleteReleasedBlobs(*dependencies.storage, *dependencies.blobs, deleted->released_blobs)
+      .status();
+}
+
+absl::Status JobEnder::ForgetOfCalls() {
+  JobFilter filter;
+  filter.labels = {{kCallLabel, kCallLabelValue}};
+  PageRequest request;
+  do {
+    MERCER_ASSIGN_OR_RETURN(const Page<JobRecord> page,
+                            environment_.dependencies.storage->jobs().ListJobs(filter, request));
+    for (const JobRecord& job : page.items) {
+      if (const absl::Status forgotten = Forget(job.id); !forgotten.ok()) {
+        Warn(job, "was made for a call of a dead process, and stays", forgotten);
+      }
+    }
+    request.token = page.next_token;
+  } while (!request.token.empty());
+  return absl::OkStatus();
+}
+
+void JobEnder::Warn(const JobRecord& job, const char* what, const absl::Status& status) const {
+  if (environment_.dependencies.log != nullptr) {
+    environment_.dependencies.log->warn("{} {}: {}", LogNameOf(job), what, status.ToString());
+  }
 }
 
 }  // namespace mercer::server

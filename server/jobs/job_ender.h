@@ -20,8 +20,14 @@ class JobEnder {
 
   absl::StatusOr<JobRecord> Cancel(const std::string& job_id, const OwnerCheck& check);
   absl::StatusOr<JobRecord> Stop(const std::string& job_id, const OwnerCheck& check);
+  // Errors: those of JobManager::Forget.
+  absl::Status Forget(const std::string& job_id);
+  // Forgets all jobs that calls of dead processes have waited for. One that cannot be deleted is done as any other.
+  absl::Status ForgetOfCalls();
 
  private:
+  void Warn(const JobRecord& job, const char* what, const absl::Status& status) const;
+
   const AttemptEnvironment& environment_;
   const RunningJobs& running_;
   QueueSignal& signal_;

@@ -22,7 +22,6 @@
 #include "server/jobs/job_admission.h"
 #include "server/jobs/job_attempt.h"
 #include "server/jobs/job_ender.h"
-#include "server/jobs/memory_shares.h"
 #include "server/jobs/model_verification.h"
 #include "server/jobs/queue_signal.h"
 #include "server/jobs/record/job_errors.h"
@@ -78,9 +77,6 @@ class JobManager::Impl {
   void RunHousekeeping() { housekeeper_.DoRound(); }
   void WaitUntilIdle() { signal_.WaitUntilIdle(); }
   bool draining() const { return signal_.stopped(); }
-  absl::StatusOr<std::shared_ptr<const void>> TakeMemory(int64_t bytes,
-                                                         const CancellationToken& cancellation)
-      ABSL_LOCKS_EXCLUDED(claim_mutex_);
   const AttemptEnvironment& environment() const { return environment_; }
   DatasetCache& datasets() { return datasets_; }
   JobEnder& ender() { return ender_; }
@@ -108,17 +104,9 @@ class JobManager::Impl {
   absl::StatusOr<AttemptPointer> Claim(int worker) ABSL_LOCKS_EXCLUDED(claim_mutex_);
   // The worker is done with the attempt.
   void Finish(int worker, const JobAttempt& attempt) ABSL_LOCKS_EXCLUDED(claim_mutex_);
-  // What keeps memory from the head of a queue, as far as one can tell.
-  struct Obstacles {
-    bool shares = false;
-    bool other_job = false;  // of the worker that takes no trainings
-  };
-  // After a claim that found no job; bytes of 0 keep memory from nobody.
-  absl::StatusOr<Obstacles> FindObstacles(ClaimedJobs jobs, int64_t shared_bytes,
-                                          int64_t other_bytes) const;
-  void SetObstacles(ClaimedJobs jobs, Obstacles found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(claim_mutex_);
-  // Empty while no shares are granted.
-  std::optional<MemoryShares::Share> AskForShare(int64_t bytes) ABSL_LOCKS_EXCLUDED(claim_mutex_);
+  // After a claim of all kinds that found no job: whether one waits, perhaps for the memory of the job beside the trainings.
+  absl::StatusOr<bool> FindWaiting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(claim_mutex_);
+  void SetHeadWaits(bool waits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(claim_mutex_);
   AttemptPointer Begin(const JobRecord& job) ABSL_LOCKS_EXCLUDED(stop_mutex_);
   void KeepHouse();
 
@@ -127,16 +115,13 @@ class JobManager::Impl {
   AttemptEnvironment environment_;
   const std::string worker_prefix_;
   absl::Mutex claim_mutex_;  // one claim at a time, so that two do not count on the same memory
-  // What the last claim of all kinds, and that of those that are no trainings, found in the way of the head of its queue: behind
-  // shares no more of them are granted, and behind any the worker that takes no trainings begins no other job before the head of
-  // all, until a claim finds a job or nothing in its way. So neither verifications that overlap without end nor predictions
-  // one after the other starve a job. A prediction alone does not close the shares: what it has it keeps until its end.
-  Obstacles obstacles_ ABSL_GUARDED_BY(claim_mutex_);
-  Obstacles other_obstacles_ ABSL_GUARDED_BY(claim_mutex_);
+  // The last claim of all kinds found that the job of the worker that takes no trainings may keep memory from the head of the queue:
+  // that worker begins no other one until a claim finds a job or nothing in its way, so that predictions one after the other starve
+  // no job.
+  bool head_waits_ ABSL_GUARDED_BY(claim_mutex_) = false;
   int64_t bytes_beside_ ABSL_GUARDED_BY(claim_mutex_) = 0;  // of the job of that worker
   RunningJobs running_;
   GivenUpJobs given_up_{&environment_};
-  MemoryShares shares_;  // asked for under claim_mutex_
   QueueSignal signal_;
   JobEnder ender_{&environment_, &running_, &signal_};
   Housekeeper housekeeper_{&environment_, &running_, &given_up_, &signal_};
@@ -152,6 +137,7 @@ absl::Status JobManager::Impl::Recover() {
   const JobManagerDependencies& dependencies = environment_.dependencies;
   MERCER_RETURN_IF_ERROR(
       RecoverOrphans(MakeOrphanRecovery(environment_), dependencies.crash_notes));
+  MERCER_RETURN_IF_ERROR(ender_.ForgetOfCalls());
   return CollectUnreferencedBlobs(storage(), *dependencies.blobs).status();
 }
 
@@ -211,14 +197,12 @@ absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
   absl::MutexLock claim_lock(&claim_mutex_);
   const ClaimedJobs jobs = JobsOf(worker);
   const bool takes_all = jobs == ClaimedJobs::kAll;
-  if (signal_.stopped() || (!takes_all && (obstacles_.shares || obstacles_.other_job))) {
+  if (signal_.stopped() || (!takes_all && head_waits_)) {
     return nullptr;
   }
-  const int64_t shared_bytes = shares_.bytes();
   ClaimRequest request;
   request.jobs = jobs;
-  request.free_memory_bytes =
-      environment_.options.memory_budget_bytes - running_.bytes() - shared_bytes;
+  request.free_memory_bytes = environment_.options.memory_budget_bytes - running_.bytes();
   request.memory_budget_bytes = environment_.options.memory_budget_bytes;
   request.worker = absl::StrCat(worker_prefix_, worker);
   request.host = environment_.options.host;
@@ -232,12 +216,15 @@ absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
   if (!job.has_value()) {
     MERCER_ASSIGN_OR_RETURN(const absl::Time next, storage().jobs().NextReadyTime());
     signal_.SetNextReady(next);
-    MERCER_ASSIGN_OR_RETURN(const Obstacles found,
-                            FindObstacles(jobs, shared_bytes, takes_all ? bytes_beside_ : 0));
-    SetObstacles(jobs, found);
+    if (takes_all) {
+      MERCER_ASSIGN_OR_RETURN(const bool waits, FindWaiting());
+      SetHeadWaits(waits);
+    }
     return nullptr;
   }
-  SetObstacles(jobs, Obstacles());
+  if (takes_all) {
+    SetHeadWaits(false);
+  }
   bytes_beside_ = takes_all || job->memory_bytes > request.memory_budget_bytes ? bytes_beside_
                                                                                : job->memory_bytes;
   absl::StatusOr<AttemptPointer> begun = RunSafely(
@@ -249,60 +236,21 @@ absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
   return begun;
 }
 
-void JobManager::Impl::SetObstacles(ClaimedJobs jobs, Obstacles found) {
-  if (jobs != ClaimedJobs::kAll) {
-    other_obstacles_ = found;
-    return;
-  }
-  const Obstacles before = std::exchange(obstacles_, found);
-  if ((before.shares || before.other_job) && !found.shares && !found.other_job) {
+void JobManager::Impl::SetHeadWaits(bool waits) {
+  if (std::exchange(head_waits_, waits) && !waits) {
     signal_.Tell();  // the worker that takes no trainings may claim again
   }
 }
 
-absl::StatusOr<JobManager::Impl::Obstacles> JobManager::Impl::FindObstacles(
-    ClaimedJobs jobs_claimed, int64_t shared_bytes, int64_t other_bytes) const {
-  if (shared_bytes == 0 && other_bytes == 0) {
-    return Obstacles();
+absl::StatusOr<bool> JobManager::Impl::FindWaiting() const {
+  if (bytes_beside_ == 0) {
+    return false;
   }
   JobFilter queued;
   queued.states = {JobState::kQueued};
-  if (jobs_claimed != ClaimedJobs::kAll) {
-    queued.kinds = {JobKind::kPrediction, JobKind::kEvaluation, JobKind::kVerification};
-  }
   MERCER_ASSIGN_OR_RETURN(const Page<JobRecord> jobs, storage().jobs().ListJobs(queued, {1, ""}));
   // A page that ends in the midst of jobs of other kinds may be empty.
-  const bool waits = !jobs.items.empty() || !jobs.next_token.empty();
-  return Obstacles{waits && shared_bytes > 0, waits && other_bytes > 0};
-}
-
-std::optional<MemoryShares::Share> JobManager::Impl::AskForShare(int64_t bytes) {
-  absl::MutexLock claim_lock(&claim_mutex_);
-  if ((obstacles_.shares || other_obstacles_.shares) && !signal_.stopped()) {
-    return std::nullopt;
-  }
-  return shares_.Ask(bytes);  // every job is running by now, or will count the share
-}
-
-absl::StatusOr<std::shared_ptr<const void>> JobManager::Impl::TakeMemory(
-    int64_t bytes, const CancellationToken& cancellation) {
-  const int64_t budget = environment_.options.memory_budget_bytes;
-  if (bytes > budget) {
-    return JobTooLarge(bytes, budget);
-  }
-  std::optional<MemoryShares::Share> asked = AskForShare(bytes);
-  for (; !asked.has_value(); asked = AskForShare(bytes)) {
-    MERCER_RETURN_IF_ERROR(PauseForMemory(cancellation));
-  }
-  const MemoryShares::Share share = *asked;
-  const std::shared_ptr<const void> result(this, [this, share](const void*) {
-    shares_.GiveBack(share);
-    signal_.Tell();  // memory is free
-  });
-  while (!shares_.Fits(share, budget - running_.bytes())) {
-    MERCER_RETURN_IF_ERROR(PauseForMemory(cancellation));
-  }
-  return result;
+  return !jobs.items.empty() || !jobs.next_token.empty();
 }
 
 AttemptPointer JobManager::Impl::Begin(const JobRecord& job) {
@@ -407,6 +355,10 @@ absl::StatusOr<JobRecord> JobManager::Stop(const std::string& job_id, const Owne
   return impl_->ender().Stop(job_id, check);
 }
 
+absl::Status JobManager::Forget(const std::string& job_id) {
+  return impl_->ender().Forget(job_id);
+}
+
 absl::StatusOr<JobCost> JobManager::Estimate(const JobSubmission& submission,
                                              const CancellationToken& cancellation) {
   return EstimateCost(impl_->environment(), impl_->rates(), submission,
@@ -420,13 +372,6 @@ absl::StatusOr<std::shared_ptr<const Dataset>> JobManager::OpenDataset(
 
 absl::StatusOr<std::shared_ptr<const Dataset>> JobManager::OpenShape(const std::string& id) {
   return IfVisible(impl_->datasets().Open(id));
-}
-
-absl::StatusOr<Certificate> JobManager::Verify(const StoredModel& stored,
-                                               const CancellationToken& cancellation) {
-  return VerifyStoredModel(
-      impl_->environment(), stored,
-      [&](int64_t bytes) { return impl_->TakeMemory(bytes, cancellation); }, cancellation);
 }
 
 absl::StatusOr<int64_t> JobManager::VerificationBytes(const StoredModel& stored,

@@ -17,7 +17,6 @@
 #include "core/base/process/cancellation.h"
 #include "core/base/process/live_value.h"
 #include "core/data/table/dataset.h"
-#include "core/training/model/certificate.h"
 #include "server/blobs/blob_store.h"
 #include "server/blobs/disk_guard.h"
 #include "server/jobs/job_observer.h"
@@ -143,7 +142,7 @@ class JobManager {
   absl::Status Start();
   // The two halves of Start, for a server that has something to do in between: whatever fails before StartWorkers has
   // claimed no job. All other methods may be called after Recover; what is submitted waits for the workers.
-  // Recovers the jobs of a dead process and collects unreferenced blobs.
+  // Recovers the jobs of a dead process, deletes those that its calls have waited for, and collects unreferenced blobs.
   absl::Status Recover();
   // After an error some workers may run: call Drain.
   absl::Status StartWorkers();
@@ -167,6 +166,10 @@ class JobManager {
   // request survives the process. Errors: as Cancel.
   absl::StatusOr<JobRecord> Stop(const std::string& job_id, const OwnerCheck& check = nullptr);
 
+  // Deletes a job, which is cancelled before if it has not ended. Errors: kNotFound; kFailedPrecondition (reason JOB_NOT_FINAL), when a
+  // worker holds it still.
+  absl::Status Forget(const std::string& job_id);
+
   // Of the submission's request. Makes no job; also while draining. The first call measures the machine, for about 80 ms.
   // Errors: those of Submit that are about the request and its data.
   absl::StatusOr<JobCost> Estimate(const JobSubmission& submission,
@@ -180,12 +183,7 @@ class JobManager {
   // To look at its shape and its first row: the file may have rotted since it was verified. Errors: kNotFound, kDataLoss.
   absl::StatusOr<std::shared_ptr<const Dataset>> OpenShape(const std::string& id);
 
-  // Recomputes the certificate of a model. Waits until its memory is free, before jobs that are queued
-  // later; and while the memory of verifications keeps a queued job from its turn. Errors: those of VerifyStoredModel.
-  absl::StatusOr<Certificate> Verify(const StoredModel& stored,
-                                     const CancellationToken& cancellation);
-
-  // What Verify would take. Errors: those of VerifyStoredModel.
+  // The memory of a verification. Errors: those of PrepareVerification.
   absl::StatusOr<int64_t> VerificationBytes(const StoredModel& stored,
                                             const CancellationToken& cancellation);
 

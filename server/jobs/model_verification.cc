@@ -95,16 +95,4 @@ absl::StatusOr<Certificate> RunVerification(const AttemptEnvironment& environmen
   return VerifyModel(run, *stored.model, *stored.witness, context);
 }
 
-absl::StatusOr<Certificate> VerifyStoredModel(const AttemptEnvironment& environment,
-                                              const StoredModel& stored,
-                                              const MemoryKeeper& take_memory,
-                                              const CancellationToken& cancellation) {
-  MERCER_ASSIGN_OR_RETURN(
-      const PreparedVerification prepared,
-      PrepareVerification(environment, stored, OpenedFor::kValues, cancellation));
-  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const void> memory,
-                          take_memory(prepared.choice.memory_bytes));
-  return RunVerification(environment, stored, prepared, cancellation);
-}
-
 }  // namespace mercer::server

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 
 #include "core/base/process/cancellation.h"
+#include "core/training/model/certificate.h"
 #include "core/training/model/model.h"
 #include "core/training/model/witness.h"
 #include "server/jobs/attempt_environment.h"
@@ -26,10 +26,6 @@ struct StoredModel {
   const Witness* witness = nullptr;
 };
 
-// Waits until so many bytes of the memory budget are free and keeps them while the result lives.
-// Errors: kCancelled, kResourceExhausted (reason JOB_TOO_LARGE).
-using MemoryKeeper = std::function<absl::StatusOr<std::shared_ptr<const void>>(int64_t bytes)>;
-
 // What a verification reads, and the memory that it takes.
 struct PreparedVerification {
   JobPlan plan;
@@ -39,22 +35,17 @@ struct PreparedVerification {
 };
 // Whether `contents` have verified values, or only shapes, which say what memory it takes.
 enum class OpenedFor : uint8_t { kShape, kValues };
-// Errors: those of VerifyStoredModel.
+// Any data set of the same content does. Errors: kFailedPrecondition (reasons DATASET_GONE, UNKNOWN_LEARNER), kDataLoss (BLOB_DAMAGED,
+// BLOB_MISSING), those of the planner and the scratch, kCancelled.
 absl::StatusOr<PreparedVerification> PrepareVerification(const AttemptEnvironment& environment,
                                                          const StoredModel& stored,
                                                          OpenedFor purpose,
                                                          const CancellationToken& cancellation);
+// Everything is computed anew: what trainings left in the cache of `environment` is not read. Errors: those of the core's VerifyModel,
+// kCancelled.
 absl::StatusOr<Certificate> RunVerification(const AttemptEnvironment& environment,
                                             const StoredModel& stored,
                                             const PreparedVerification& prepared,
                                             const CancellationToken& cancellation);
-
-// Any data set of the same content does. Everything is computed anew: what trainings left in the
-// cache of `environment` is not read. Errors: kFailedPrecondition (reason DATASET_GONE; those of
-// the core's VerifyModel), kDataLoss (BLOB_DAMAGED, BLOB_MISSING), those of `take_memory`, kCancelled.
-absl::StatusOr<Certificate> VerifyStoredModel(const AttemptEnvironment& environment,
-                                              const StoredModel& stored,
-                                              const MemoryKeeper& take_memory,
-                                              const CancellationToken& cancellation);
 
 }  // namespace mercer::server

@@ -1,9 +1,8 @@
-// Unary calls that may run for long. They end soon after their client has gone, its token is admitted no
-// longer, or a drain has begun or, as a call may ask, waits for them no longer.
+// Unary calls that may run for long. They end soon after their client has gone, its token is admitted no longer, or a drain waits for
+// them no longer.
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <type_traits>
@@ -17,9 +16,6 @@
 #include "server/rpc/rpc.h"
 
 namespace mercer::server {
-
-// Whether a drain ends the call when it begins or when it waits no longer.
-enum class AtDrain : uint8_t { kEnd, kGoOn };
 
 // Calls a handler of LongUnary, which may take what is known of the call, too.
 template <typename Request, typename Handler>
@@ -39,12 +35,10 @@ class CancellableUnary final : public RequestCall {
  public:
   // `handler` (see RpcService::LongUnary) runs on `executor`; both outlive it.
   CancellableUnary(const RpcEnvironment& environment, CallRecord call,
-                   grpc::CallbackServerContext* context, Executor& executor, const Handler& handler,
-                   AtDrain at_drain)
+                   grpc::CallbackServerContext* context, Executor& executor, const Handler& handler)
       : RequestCall(environment, std::move(call), context, request_),
         executor_(executor),
-        handler_(handler),
-        at_drain_(at_drain) {}
+        handler_(handler) {}
 
   void OnCancel() override { EndSoon(); }
 
@@ -71,12 +65,6 @@ class CancellableUnary final : public RequestCall {
     turn->is_posted = true;
     if (turn->shall_end && !turn->is_taken.exchange(true)) {
       Work();  // ends at once now
-    }
-  }
-
-  void EndForDrain() override {
-    if (at_drain_ == AtDrain::kEnd) {
-      EndSoon();
     }
   }
 
@@ -112,7 +100,6 @@ class CancellableUnary final : public RequestCall {
 
   Executor& executor_;
   const Handler& handler_;
-  const AtDrain at_drain_;
   const CancellationToken cancellation_;
   const std::shared_ptr<Turn> turn_ = std::make_shared<Turn>();
   Request request_;

@@ -66,13 +66,12 @@ class RpcService : public grpc::Service {
   // `handler`: an absl::StatusOr<Response>(const Request&, const CancellationToken&), or one that takes a const CallInfo&
   // between them. It may take long.
   template <typename Request, typename Handler>
-  void LongUnary(const char* method, Executor& executor, Handler handler,
-                 AtDrain at_drain = AtDrain::kEnd) {
+  void LongUnary(const char* method, Executor& executor, Handler handler) {
     Stream(method,
-           [this, &executor, handler = std::move(handler), at_drain](
+           [this, &executor, handler = std::move(handler)](
                CallRecord call, grpc::CallbackServerContext* context) -> ServerCall* {
              return new CancellableUnary<Request, Handler>(environment_, std::move(call), context,
-                                                           executor, handler, at_drain);
+                                                           executor, handler);
            });
   }
 

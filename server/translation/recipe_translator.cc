@@ -11,6 +11,7 @@
 #include "core/base/memory/memory_reserve.h"
 #include "core/base/status/shorten.h"
 #include "core/data/table/joined_tasks.h"
+#include "server/jobs/record/call_label.h"
 #include "server/translation/enum_translator.h"
 #include "server/translation/kernel_translator.h"
 #include "server/translation/option_translator.h"
@@ -303,8 +304,15 @@ void CheckScalars(const v1::TrainRequest& request, FieldViolations& violations) 
 }  // namespace
 
 void CheckLabelsOfJob(const v1::TrainRequest& request, FieldViolations& violations) {
-  CheckLabels(request.labels(), violations);
+  CheckLabelsOfJob(request.labels(), violations);
   CheckLabelsOfPath(request, violations);
+}
+
+void CheckLabelsOfJob(const google::protobuf::Map<std::string, std::string>& labels,
+                      FieldViolations& violations) {
+  CheckLabels(labels, violations);
+  violations.Check(labels.count(kCallLabel) == 0, "labels",
+                   absl::StrCat("the key '", kCallLabel, "' is the server's own"));
 }
 
 void CheckLabels(const google::protobuf::Map<std::string, std::string>& labels,

@@ -41,7 +41,9 @@ absl::StatusOr<JobPlan> ReadTrainRequest(const v1::TrainRequest& request,
 // `field`.
 void CheckLabels(const google::protobuf::Map<std::string, std::string>& labels,
                  FieldViolations& violations);
-// The rule of a job's labels: those of path.keep_all are the server's.
+// The rule of a job's labels, of which the server has its own: that of jobs that calls wait for, and those of path.keep_all.
+void CheckLabelsOfJob(const google::protobuf::Map<std::string, std::string>& labels,
+                      FieldViolations& violations);
 void CheckLabelsOfJob(const v1::TrainRequest& request, FieldViolations& violations);
 void CheckPriority(int32_t priority, FieldViolations& violations);
 void CheckRequestId(std::string_view request_id, FieldViolations& violations);

@@ -132,6 +132,7 @@ class CrashClient {
   void Stop();
   void DeleteModel();
   void Predict();
+  void Assess();
   void CheckDatasets();
   void CheckAJob();
   void CheckModels();

@@ -25,6 +25,7 @@ enum class Moment {
   kAlias,
   kTransfer,
   kWork,
+  kAssess,
   kResumed,
   kVerifying,
   kEnded,
@@ -39,6 +40,7 @@ inline constexpr std::array kMoments = {
     NamedMoment{Moment::kCancel, "cancel"},     NamedMoment{Moment::kDelete, "delete"},
     NamedMoment{Moment::kStop, "stop"},         NamedMoment{Moment::kAlias, "alias"},
     NamedMoment{Moment::kTransfer, "transfer"}, NamedMoment{Moment::kWork, "work"},
+    NamedMoment{Moment::kAssess, "assess"},
     NamedMoment{Moment::kResumed, "resumed"},   NamedMoment{Moment::kVerifying, "verifying"},
     NamedMoment{Moment::kEnded, "ended"}};
 

@@ -30,7 +30,7 @@ const std::vector<CrashClient::Operation> CrashClient::kOperations = {
     {&CrashClient::MoveAlias, 10},     {&CrashClient::CheckAliases, 3},
     {&CrashClient::TransferSome, 12},  {&CrashClient::DropTransfer, 2},
     {&CrashClient::CheckTransfers, 3}, {&CrashClient::StartWork, 6},
-    {&CrashClient::CheckWorks, 4},
+    {&CrashClient::CheckWorks, 4},     {&CrashClient::Assess, 6},
 };
 
 void CrashClient::Upload() {
@@ -250,6 +250,33 @@ void CrashClient::Predict() {
     ASSERT_TRUE(bits.ok()) << known.model << ": " << bits.status();
     EXPECT_TRUE(*bits == reference_.predictions.at(PredictionKey(known.combination, slot.content)))
         << known.model << " predicts otherwise than that of an uninterrupted run";
+  }
+}
+
+// By calls that wait for a job: what becomes of those says Campaign::CheckAll, which knows all jobs that there may be.
+void CrashClient::Assess() {
+  const std::string job =
+      AnyJob([](const KnownJob& known) { return known.final_state == v1::JOB_STATE_SUCCEEDED; });
+  const Slot& slot = AnySlot();
+  if (job.empty() || !slot.dataset.has_value()) {
+    return;
+  }
+  v1::EvaluateModelRequest request;
+  request.set_name(ledger_.Get(job).model);
+  request.set_dataset(slot.dataset->name());
+  grpc::ClientContext context;
+  v1::EvaluateModelResponse response;
+  on_moment_(Moment::kAssess);
+  const absl::Status status =
+      client::ToAbslStatus(connection_->models->EvaluateModel(&context, request, &response));
+  if (Lost(status)) {
+    return;
+  }
+  if (deleted_.count(job) != 0) {
+    EXPECT_TRUE(absl::IsNotFound(status)) << request.name() << ": " << status;
+  } else {
+    ASSERT_TRUE(status.ok()) << request.name() << ": " << status;
+    EXPECT_EQ(response.rows(), slot.dataset->rows());
   }
 }
 

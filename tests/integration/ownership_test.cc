@@ -82,6 +82,44 @@ class OwnershipTest : public AccessTest {
   google::protobuf::Empty nothing_;
 };
 
+// Who may predict alone starts no jobs, but has those that his calls wait for.
+TEST_F(OwnershipTest, JobOfACallIsItsCallersWhateverElseHeMayDo) {
+  AddToken("pat", "predict");
+  Start();
+  ASSERT_TRUE(UploadAs("ada", "clouds").ok());
+  v1::TrainRequest train = MakeRequest("datasets/clouds");
+  train.set_model("models/clouds");
+  ASSERT_TRUE(TrainAs("ada", train).ok());
+  ASSERT_EQ(WaitAs("ada", job_.name()), v1::JOB_STATE_SUCCEEDED);
+  grpc::ClientContext context;
+  SendToken(context, "ada");
+  v1::WatchJobsRequest watch;
+  (*watch.mutable_labels())["mercer_call"] = "true";
+  const auto models = v1::ModelService::NewStub(channel_);
+  const auto reader = training_->WatchJobs(&context, watch);
+  v1::WatchJobsResponse seen;
+  ASSERT_TRUE(reader->Read(&seen));
+  EXPECT_TRUE(seen.existing_sent());
+  v1::EvaluateModelRequest request;
+  request.set_name("models/clouds");
+  request.set_dataset("datasets/clouds");
+  v1::Job job;
+  EXPECT_EQ(
+      CallAs("pat", *models, &v1::ModelService::Stub::StartEvaluation, request, &job).error_code(),
+      grpc::StatusCode::PERMISSION_DENIED);
+  v1::EvaluateModelResponse response;
+  const grpc::Status status =
+      CallAs("pat", *models, &v1::ModelService::Stub::EvaluateModel, request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  ASSERT_TRUE(reader->Read(&seen));
+  EXPECT_EQ(seen.job().owner(), "pat");
+  EXPECT_EQ(seen.job().kind(), v1::JOB_KIND_EVALUATION);
+  while (!seen.deleted()) {
+    ASSERT_TRUE(reader->Read(&seen));
+  }
+  context.TryCancel();
+}
+
 TEST_F(OwnershipTest, JobsAndDataAreTheirMakersOverBothDoors) {
   Start();
   ASSERT_TRUE(UploadAs("ada", "clouds").ok());

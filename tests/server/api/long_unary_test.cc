@@ -94,9 +94,11 @@ TEST_F(LongUnaryTest, CancelledCallEndsWhileItWaits) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::CANCELLED);
 }
 
-TEST_F(LongUnaryTest, DrainEndsACallThatWaits) {
-  const grpc::Status status =
-      CallAndEnd([this](grpc::ClientContext&) { environment_.calls->Drain(); });
+TEST_F(LongUnaryTest, DrainThatWaitsNoLongerEndsACallThatWaits) {
+  const grpc::Status status = CallAndEnd([this](grpc::ClientContext&) {
+    environment_.calls->Drain();
+    environment_.calls->Cancel();
+  });
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(ReasonOf(status), "DRAINING");
 }

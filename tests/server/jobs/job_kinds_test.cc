@@ -9,6 +9,7 @@
 
 #include "server/jobs/attempt_frame.h"
 #include "server/jobs/job_work.h"
+#include "server/jobs/record/call_label.h"
 #include "tests/server/jobs/job_harness.h"
 
 namespace mercer::server {
@@ -101,6 +102,7 @@ class JobKindsTest : public JobManagerFixture {
       return AdmittedJob{submission.request + ", resolved", {"data"}, memory};
     });
   }
+  void ExpectThatAChainStarvesNoTraining(bool empty_pages);
   std::string SubmitPrediction(int64_t memory = 1000) {
     const auto created = TryToSubmit(Prediction(), memory);
     EXPECT_TRUE(created.ok()) << created.status();
@@ -149,7 +151,7 @@ TEST_F(JobKindsTest, RunsBesideTrainingsThatHaveAllWorkers) {
   EXPECT_EQ(Job(waiting).state, JobState::kSucceeded);
 }
 
-TEST_F(JobKindsTest, ChainOfThemStarvesNoTrainingOfMemory) {
+void JobKindsTest::ExpectThatAChainStarvesNoTraining(bool empty_pages) {
   options_.num_workers = 1;
   StartManager();
   const int64_t training_bytes = Job(Submit(Steps(2))).memory_bytes;
@@ -157,6 +159,7 @@ TEST_F(JobKindsTest, ChainOfThemStarvesNoTrainingOfMemory) {
   manager_.reset();
   options_.memory_budget_bytes = training_bytes;
   StartManager();
+  failures_.empty_pages = empty_pages;
   control_.Allow(0);
   const std::string running = Submit(Steps(2));
   control_.WaitUntilAsked(3);  // two of the first training
@@ -182,6 +185,48 @@ TEST_F(JobKindsTest, ChainOfThemStarvesNoTrainingOfMemory) {
     before += states_then_[id] == JobState::kQueued ? 1 : 0;
   }
   EXPECT_LE(before, 1);
+}
+
+TEST_F(JobKindsTest, ChainOfThemStarvesNoTrainingOfMemory) {
+  ExpectThatAChainStarvesNoTraining(false);
+}
+
+TEST_F(JobKindsTest, NorDoesItWhenAPageDoesNotReachTheJobsThatWait) {
+  ExpectThatAChainStarvesNoTraining(true);
+}
+
+TEST_F(JobKindsTest, JobsOfCallsGoWithTheProcessThatHadThem) {
+  StartManager();
+  JobSubmission of_call = Prediction();
+  of_call.labels[kCallLabel] = kCallLabelValue;
+  std::vector<std::string> gone;
+  for (int i = 0; i < 5; ++i) {
+    const auto created = TryToSubmit(of_call);
+    ASSERT_TRUE(created.ok()) << created.status();
+    gone.push_back(created->job.id);
+  }
+  WaitUntilBegun(gone[0]);
+  ASSERT_TRUE(manager_->Cancel(gone[4]).ok());
+  const std::string other = SubmitPrediction();
+  CrashAndRestart();
+  for (const std::string& id : gone) {
+    EXPECT_TRUE(absl::IsNotFound(storage_->jobs().GetJob(id).status())) << id;
+  }
+  EXPECT_EQ(storage_->jobs().CountJobs()->size(), 1u);
+  LetGo();
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(other).state, JobState::kSucceeded);
+}
+
+TEST_F(JobKindsTest, ForgottenJobsAreCancelledFirst) {
+  StartManager();
+  const std::string id = SubmitPrediction();
+  WaitUntilBegun(id);
+  EXPECT_EQ(GetReason(manager_->Forget(id)), "JOB_NOT_FINAL");
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kCancelled);
+  EXPECT_TRUE(manager_->Forget(id).ok());
+  EXPECT_TRUE(absl::IsNotFound(manager_->Forget(id)));
 }
 
 TEST_F(JobKindsTest, CancelEndsThemAndKeepsNothing) {

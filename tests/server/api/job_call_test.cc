@@ -1,0 +1,307 @@
+// Calls that wait for a job: what becomes of call and job when either ends, and what waiting costs.
+#include "server/api/job_call.h"
+
+#include <atomic>
+#include <filesystem>
+#include <future>
+#include <iterator>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/barrier.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "server/jobs/record/call_label.h"
+#include "tests/server/api/registry_fixture.h"
+
+namespace mercer::server {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class JobCallTest : public RegistryTest {
+ protected:
+  ~JobCallTest() override {
+    let_go_ = true;
+    held_calls_.clear();
+    EndJobs();  // which look at held_
+  }
+  // Serves a model whose verification lasts until let_go_, or until it is cancelled if it minds that; then it fails with failure_.
+  void ServeHeldVerifications(bool minds_cancellation = true) {
+    ServeClouds(1);
+    held_ = *FindLearner("lp_mkl");
+    held_.verify = [this, minds_cancellation, verify = held_.verify](
+                       const OptionValues& options, const TrainingProblem& problem,
+                       const Witness& witness,
+                       RunContext& context) -> absl::StatusOr<Verification> {
+      verifying_ = true;
+      while (!let_go_ && !(minds_cancellation && context.cancelled())) {
+        absl::SleepFor(absl::Milliseconds(1));
+      }
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+      MERCER_RETURN_IF_ERROR(failure_);
+      return verify(options, problem, witness, context);
+    };
+    find_learner_ = [this](std::string_view name) { return name == held_.name ? &held_ : nullptr; };
+    RestartJobs(true);
+  }
+  void RestartJobs(bool workers) {
+    EndJobs();
+    StartJobs(workers);
+  }
+  // After what calls have left for them on the pool, whose threads are all here at one moment.
+  void EndJobs() {
+    constexpr int kIoThreads = 4;
+    EXPECT_TRUE(environment_.calls->WaitForCalls(absl::InfiniteDuration()));
+    auto* const here = new absl::Barrier(kIoThreads + 1);
+    const auto meet = [here] {
+      if (here->Block()) {
+        delete here;
+      }
+    };
+    for (int i = 0; i < kIoThreads; ++i) {
+      io_.Post(meet);
+    }
+    meet();
+    jobs_.reset();
+  }
+  // A call that waits while the test goes on.
+  struct HeldCall {
+    grpc::ClientContext context;
+    v1::VerifyModelRequest request;
+    v1::VerifyModelResponse response;
+    std::future<grpc::Status> status;
+  };
+  HeldCall& BeginVerifying(absl::Duration deadline = absl::InfiniteDuration()) {
+    HeldCall& call = *held_calls_.emplace_back(std::make_unique<HeldCall>());
+    if (deadline < absl::InfiniteDuration()) {
+      call.context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+    }
+    call.request.set_name("models/clouds");
+    call.status = std::async(std::launch::async, [this, &call] {
+      return models_->VerifyModel(&call.context, call.request, &call.response);
+    });
+    return call;
+  }
+  std::vector<JobRecord> JobsOfCalls() {
+    JobFilter filter;
+    filter.labels = {{kCallLabel, kCallLabelValue}};
+    const auto page = real_storage_->jobs().ListJobs(filter, {1000, ""});
+    EXPECT_TRUE(page.ok()) << page.status();
+    return page.ok() ? page->items : std::vector<JobRecord>();
+  }
+  void WaitForJobsOfCalls(size_t count) {
+    while (JobsOfCalls().size() != count) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  }
+  void WaitUntilVerifying() {
+    while (!verifying_) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  }
+
+  std::atomic<bool> verifying_{false};
+  std::atomic<bool> let_go_{false};
+  absl::Status failure_;
+  LearnerEntry held_;
+  std::vector<std::unique_ptr<HeldCall>> held_calls_;
+};
+
+TEST_F(JobCallTest, JobIsThereWhileTheCallWaitsAndGoesWithIt) {
+  ServeHeldVerifications();
+  HeldCall& call = BeginVerifying();
+  WaitUntilVerifying();
+  const std::vector<JobRecord> jobs = JobsOfCalls();
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_EQ(jobs[0].kind, JobKind::kVerification);
+  EXPECT_EQ(jobs[0].state, JobState::kRunning);
+  let_go_ = true;
+  const grpc::Status status = call.status.get();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(call.response.matches());
+  WaitForJobsOfCalls(0);
+  EXPECT_TRUE(absl::IsNotFound(real_storage_->jobs().GetJob(jobs[0].id).status()));
+}
+
+TEST_F(JobCallTest, LabelsAreThoseOfTheJobAndItHasNeitherIdNorPriority) {
+  ServeClouds(1);
+  RestartJobs(false);
+  v1::EvaluateModelRequest request;
+  request.set_name("models/clouds");
+  request.set_dataset("datasets/clouds");
+  request.set_priority(7);
+  request.set_request_id("mine");
+  EXPECT_THAT(Call(&v1::ModelService::Stub::EvaluateModel, request, &evaluation_).error_message(),
+              AllOf(HasSubstr("request_id"), HasSubstr("priority")));
+  request.clear_priority();
+  request.clear_request_id();
+  (*request.mutable_labels())["night"] = "8";
+  std::thread client([&] {
+    const grpc::Status status = Call(&v1::ModelService::Stub::EvaluateModel, request, &evaluation_);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  });
+  WaitForJobsOfCalls(1);
+  EXPECT_EQ(JobsOfCalls().front().labels.at("night"), "8");
+  EXPECT_TRUE(jobs_->StartWorkers().ok());
+  client.join();
+  EXPECT_EQ(evaluation_.rows(), 40);
+  (*request.mutable_labels())[kCallLabel] = kCallLabelValue;
+  v1::Job made;
+  EXPECT_THAT(Call(&v1::ModelService::Stub::StartEvaluation, request, &made).error_message(),
+              HasSubstr(kCallLabel));
+}
+
+TEST_F(JobCallTest, JobOfAClientThatGoesAwayIsCancelled) {
+  ServeHeldVerifications();
+  HeldCall& call = BeginVerifying();
+  WaitUntilVerifying();
+  call.context.TryCancel();
+  EXPECT_EQ(call.status.get().error_code(), StatusCode::CANCELLED);
+  WaitForJobsOfCalls(0);
+  jobs_->WaitUntilIdle();
+}
+
+TEST_F(JobCallTest, JobWhoseCallHasPassedItsDeadlineIsCancelled) {
+  ServeHeldVerifications();
+  HeldCall& call = BeginVerifying(absl::Milliseconds(500));
+  EXPECT_EQ(call.status.get().error_code(), StatusCode::DEADLINE_EXCEEDED);
+  WaitForJobsOfCalls(0);
+  jobs_->WaitUntilIdle();
+}
+
+TEST_F(JobCallTest, QueuedJobOfAClientThatGoesAwayNeverBegins) {
+  ServeHeldVerifications();
+  RestartJobs(false);
+  HeldCall& call = BeginVerifying();
+  WaitForJobsOfCalls(1);
+  call.context.TryCancel();
+  EXPECT_EQ(call.status.get().error_code(), StatusCode::CANCELLED);
+  WaitForJobsOfCalls(0);
+  EXPECT_TRUE(jobs_->StartWorkers().ok());
+  jobs_->WaitUntilIdle();
+  EXPECT_FALSE(verifying_);
+}
+
+TEST_F(JobCallTest, CallHearsThatSomebodyHasCancelledOrStoppedItsJob) {
+  ServeHeldVerifications();
+  HeldCall& cancelled = BeginVerifying();
+  WaitUntilVerifying();
+  ASSERT_TRUE(jobs_->Cancel(JobsOfCalls().front().id).ok());
+  const grpc::Status of_cancelled = cancelled.status.get();
+  EXPECT_EQ(of_cancelled.error_code(), StatusCode::ABORTED);
+  EXPECT_EQ(ReasonOf(of_cancelled), "JOB_CANCELLED");
+  WaitForJobsOfCalls(0);
+  verifying_ = false;
+  HeldCall& stopped = BeginVerifying();
+  WaitUntilVerifying();
+  ASSERT_TRUE(jobs_->Stop(JobsOfCalls().front().id).ok());
+  EXPECT_EQ(ReasonOf(stopped.status.get()), "NO_MODEL");
+  WaitForJobsOfCalls(0);
+}
+
+TEST_F(JobCallTest, WhatTheServerWouldTryAgainIsToldAtOnce) {
+  ServeHeldVerifications();
+  failure_ = WithReason(absl::UnavailableError("the database is busy"), "DATABASE_BUSY");
+  let_go_ = true;
+  const grpc::Status status = Verify("models/clouds");
+  EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(ReasonOf(status), "DATABASE_BUSY");
+  WaitForJobsOfCalls(0);
+}
+
+TEST_F(JobCallTest, FullQueueRefusesTheCall) {
+  ServeHeldVerifications();
+  RestartJobs(false);
+  jobs_->SetLimits({10, {1, 0}, 0});
+  BeginVerifying();
+  WaitForJobsOfCalls(1);
+  const grpc::Status status = Evaluate("models/clouds", "datasets/clouds");
+  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonOf(status), "QUOTA_EXCEEDED");
+  EXPECT_TRUE(jobs_->StartWorkers().ok());
+}
+
+TEST_F(JobCallTest, DrainEndsCallAndJob) {
+  ServeHeldVerifications();
+  HeldCall& call = BeginVerifying();
+  WaitUntilVerifying();
+  environment_.calls->Drain();
+  const grpc::Status status = call.status.get();
+  EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(ReasonOf(status), "DRAINING");
+  WaitForJobsOfCalls(0);
+  EXPECT_EQ(ReasonOf(Verify("models/clouds")), "DRAINING");
+}
+
+TEST_F(JobCallTest, DrainDoesNotWaitForAJobThatDoesNotEnd) {
+  ServeHeldVerifications(/*minds_cancellation=*/false);
+  HeldCall& call = BeginVerifying();
+  WaitUntilVerifying();
+  environment_.calls->Drain();
+  EXPECT_FALSE(environment_.calls->WaitForCalls(absl::Milliseconds(50)));
+  environment_.calls->Cancel();
+  EXPECT_EQ(ReasonOf(call.status.get()), "DRAINING");
+  EXPECT_EQ(JobsOfCalls().front().state, JobState::kCancelling);
+  let_go_ = true;
+  jobs_->Drain();
+  RestartJobs(true);  // as the next start
+  EXPECT_TRUE(JobsOfCalls().empty());
+}
+
+TEST_F(JobCallTest, ClosedHubEndsTheCall) {
+  ServeHeldVerifications();
+  HeldCall& call = BeginVerifying();
+  WaitUntilVerifying();
+  hub_->Close();
+  EXPECT_EQ(ReasonOf(call.status.get()), "DRAINING");
+  WaitForJobsOfCalls(1);  // it was cancelled while a worker had it
+  jobs_->WaitUntilIdle();
+  RestartJobs(true);
+  EXPECT_TRUE(JobsOfCalls().empty());
+}
+
+int64_t Threads() {
+  using Tasks = std::filesystem::directory_iterator;
+  return std::distance(Tasks("/proc/self/task"), Tasks());
+}
+
+TEST_F(JobCallTest, CallsThatWaitHoldNoThread) {
+  constexpr int kCalls = 300;
+  ServeClouds(1);
+  RestartJobs(false);
+  struct Waiting {
+    grpc::ClientContext context;
+    v1::EvaluateModelResponse response;
+  };
+  v1::EvaluateModelRequest request;
+  request.set_name("models/clouds");
+  request.set_dataset("datasets/clouds");
+  std::vector<Waiting> calls(kCalls);
+  std::atomic<int> succeeded{0};
+  std::atomic<int> ended{0};
+  const int64_t before = Threads();
+  for (Waiting& call : calls) {
+    models_->async()->EvaluateModel(&call.context, &request, &call.response,
+                                    [&](const grpc::Status& status) {
+                                      succeeded += status.ok() ? 1 : 0;
+                                      ++ended;
+                                    });
+  }
+  WaitForJobsOfCalls(kCalls);
+  EXPECT_EQ(environment_.calls->running(), kCalls);
+  EXPECT_LT(Threads() - before, 20);  // gRPC's own come and go
+  EXPECT_TRUE(jobs_->StartWorkers().ok());
+  while (ended < kCalls) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_EQ(succeeded, kCalls);
+  WaitForJobsOfCalls(0);
+}
+
+}  // namespace
+}  // namespace mercer::server
