@@ -62,7 +62,8 @@ struct WatchJobsOptions {
   std::stop_token stop = {};  // ends watching
   // Every message of the server but its signs of life.
   std::function<void(const v1::WatchJobsResponse&)> on_message = {};
-  // The stream broke and is opened again after `delay`: all jobs that exist then come again. May be empty.
+  // The stream broke and is opened again after `delay`. What has changed since comes then, or, with `existing`, all jobs that
+  // exist. May be empty.
   std::function<void(const absl::Status& why, absl::Duration delay)> on_interruption = {};
 };
 
@@ -129,9 +130,9 @@ class Client {
   // job has reached its final state (OK) or stop is requested (kCancelled).
   absl::Status WatchJob(const std::string& name, const WatchOptions& options);
 
-  // The jobs that match `filter`, and their changes, over broken streams and restarts of the server, until stop is
-  // requested (kCancelled).
-  absl::Status WatchJobs(const v1::WatchJobsRequest& filter, const WatchJobsOptions& options);
+  // The jobs that match the request, and their changes, over broken streams and restarts of the server, until stop is
+  // requested (kCancelled). Nothing is missed.
+  absl::Status WatchJobs(v1::WatchJobsRequest request, const WatchJobsOptions& options);
 
   absl::StatusOr<v1::Model> GetModel(const std::string& name);
   // `filter` gives filter and order_by.
@@ -201,7 +202,8 @@ class Client {
                                         const std::function<void(int64_t)>& on_progress);
   absl::Status TryWatch(const std::string& name, const WatchOptions& options,
                         int64_t& last_sequence, bool& got_anything);
-  absl::Status TryWatchJobs(const v1::WatchJobsRequest& filter, const WatchJobsOptions& options,
+  // The request is then the one that resumes the stream.
+  absl::Status TryWatchJobs(const WatchJobsOptions& options, v1::WatchJobsRequest& request,
                             bool& got_anything);
   absl::StatusOr<v1::ExportHeader> TryExport(const std::string& name, const std::string& path,
                                              const std::stop_token& stop);

@@ -20,6 +20,18 @@ using google::protobuf::Message;
 
 std::string FieldName(const std::string& name) { return absl::StrReplaceAll(name, {{"-", "_"}}); }
 
+// An option has the name of its field, or, as C does, the one that the field has in JSON.
+const FieldDescriptor* FieldOfOption(const google::protobuf::Descriptor& message,
+                                     const std::string& option) {
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    if ((field.has_json_name() ? field.json_name() : field.name()) == option) {
+      return &field;
+    }
+  }
+  return nullptr;
+}
+
 const v1::OptionDescription* FindOption(const v1::LearnerDescription& learner,
                                         const std::string& name) {
   for (const v1::OptionDescription& option : learner.options()) {
@@ -62,7 +74,7 @@ void SetOption(Message& message, const v1::LearnerDescription& learner,
   const std::string name = FieldName(given.first);
   const std::string shown = absl::StrCat("--", given.first);
   const v1::OptionDescription* option = FindOption(learner, name);
-  const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
+  const FieldDescriptor* field = FieldOfOption(*message.GetDescriptor(), name);
   if (option == nullptr) {
     violations.Add(
         shown, absl::StrCat("neither an option of 'mercer train' nor of ", learner.name(),

@@ -34,12 +34,11 @@ absl::Status Client::WatchJob(const std::string& name, const WatchOptions& optio
   }
 }
 
-absl::Status Client::WatchJobs(const v1::WatchJobsRequest& filter,
-                               const WatchJobsOptions& options) {
+absl::Status Client::WatchJobs(v1::WatchJobsRequest request, const WatchJobsOptions& options) {
   Backoff backoff = NewBackoff(options_.watch_retry);
   while (true) {
     bool got_anything = false;
-    absl::Status status = TryWatchJobs(filter, options, got_anything);
+    absl::Status status = TryWatchJobs(options, request, got_anything);
     if (options.stop.stop_requested()) {
       return absl::CancelledError("no longer watched");
     }
@@ -48,9 +47,6 @@ absl::Status Client::WatchJobs(const v1::WatchJobsRequest& filter,
     }
     if (got_anything) {
       backoff.Reset();
-    }
-    if (ReadErrorReport(status).reason == "WATCH_TOO_SLOW") {
-      status = absl::UnavailableError(status.message());  // beginning anew is what helps
     }
     const std::optional<absl::Duration> delay = backoff.Next(status);
     if (!delay.has_value()) {
@@ -63,14 +59,15 @@ absl::Status Client::WatchJobs(const v1::WatchJobsRequest& filter,
   }
 }
 
-absl::Status Client::TryWatchJobs(const v1::WatchJobsRequest& filter,
-                                  const WatchJobsOptions& options, bool& got_anything) {
+absl::Status Client::TryWatchJobs(const WatchJobsOptions& options, v1::WatchJobsRequest& request,
+                                  bool& got_anything) {
   grpc::ClientContext context;
-  const auto reader = stubs_->training->WatchJobs(&context, filter);
+  const auto reader = stubs_->training->WatchJobs(&context, request);
   CallGuard guard(context, options_.stream_timeout, options.stop);
   v1::WatchJobsResponse response;
   while (guard.Run([&] { return reader->Read(&response); })) {
     got_anything = true;
+    request.set_after_sequence(response.sequence());
     if (!response.has_heartbeat() && options.on_message) {
       options.on_message(response);
     }

@@ -54,7 +54,7 @@ def train(channel, dataset, model):
     )
     request = training_pb2.TrainRequest(
         data=[training_pb2.DataInput(dataset=dataset)],
-        learner=learner_pb2.Learner(lp_mkl=learner_pb2.LpMkl(kernels=[kernels], p=1.2, C=10)),
+        learner=learner_pb2.Learner(lp_mkl=learner_pb2.LpMkl(kernels=[kernels], p=1.2, c=10)),
         validation=training_pb2.Validation(hold_out=training_pb2.HoldOut(fraction=0.25)),
         seed=1,
         model=f"models/{model}",

@@ -29,9 +29,10 @@ absl::StatusOr<std::string> WriteJobMessage(const JobRecord& record) {
 absl::StatusOr<JobFilter> ReadWatchRequest(const v1::WatchJobsRequest& request) {
   FieldViolations violations;
   CheckUnknownFields(request, violations);
-  absl::StatusOr<JobFilter> filter = ReadJobFilter(request.states(), request.labels());
+  absl::StatusOr<JobFilter> filter =
+      ReadJobFilter(request.states(), request.kinds(), request.labels());
   violations.AddAll("", filter.status());
-  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  MERCER_RETURN_IF_ERROR(CheckSequence(request.after_sequence(), violations));
   return filter;
 }
 
@@ -39,11 +40,12 @@ absl::StatusOr<JobFilter> ReadWatchRequest(const v1::WatchJobsRequest& request) 
 
 absl::StatusOr<std::unique_ptr<JobWatch>> JobWatchStream::Open(std::function<void()> wake) {
   MERCER_ASSIGN_OR_RETURN(JobFilter filter, ReadWatchRequest(request_));
-  return api_.feed->Watch(std::move(filter), std::move(wake));
+  return api_.feed->Watch(std::move(filter), request_.after_sequence(), std::move(wake));
 }
 
 absl::StatusOr<grpc::ByteBuffer> JobWatchStream::Write(const NextJob& next) {
   v1::WatchJobsResponse rest;
+  rest.set_sequence(next.sequence);
   if (next.kind == NextJob::kExistingSent) {
     rest.set_existing_sent(true);
     return BytesOf(rest);
@@ -58,8 +60,9 @@ absl::StatusOr<grpc::ByteBuffer> JobWatchStream::Write(const NextJob& next) {
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
-grpc::ByteBuffer JobWatchStream::WriteHeartbeat(int64_t /*cursor*/) {
+grpc::ByteBuffer JobWatchStream::WriteHeartbeat(int64_t sequence) {
   v1::WatchJobsResponse response;
+  response.set_sequence(sequence);
   SetTimestamp(absl::Now(), response.mutable_heartbeat());
   return BytesOf(response);
 }

@@ -21,7 +21,7 @@ class JobWatchStream final : public WatchStream<WatchedJob> {
  private:
   absl::StatusOr<std::unique_ptr<JobWatch>> Open(std::function<void()> wake) override;
   absl::StatusOr<grpc::ByteBuffer> Write(const NextJob& next) override;
-  grpc::ByteBuffer WriteHeartbeat(int64_t cursor) override;
+  grpc::ByteBuffer WriteHeartbeat(int64_t sequence) override;
   void EndForDrain() override { EndAsDrained(); }
 
   const ApiContext& api_;

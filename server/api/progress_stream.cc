@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
 #include "core/base/status/errors.h"
@@ -15,21 +14,14 @@
 namespace mercer::server {
 namespace {
 
-// The id of the job. Errors: kInvalidArgument with every bad field; reason BAD_SEQUENCE when it is the
-// sequence number alone.
+// The id of the job. Errors: kInvalidArgument with every bad field.
 absl::StatusOr<std::string> CheckStreamRequest(const v1::StreamProgressRequest& request) {
   FieldViolations violations;
   CheckUnknownFields(request, violations);
   absl::StatusOr<std::string> id = ParseJobName(request.job(), "job");
   violations.AddAll("", id.status());
-  const bool others_are_good = violations.empty();
-  if (violations.Check(request.after_sequence() >= 0, "after_sequence",
-                       absl::StrCat("must be >= 0, is ", request.after_sequence())) &&
-      others_are_good) {
-    return id;
-  }
-  return others_are_good ? WithReason(violations.ToStatus(), "BAD_SEQUENCE")
-                         : violations.ToStatus();
+  MERCER_RETURN_IF_ERROR(CheckSequence(request.after_sequence(), violations));
+  return id;
 }
 
 v1::StreamProgressResponse WriteResponse(const JobEvent& event) {
@@ -63,11 +55,11 @@ absl::StatusOr<grpc::ByteBuffer> ProgressStream::Write(const NextEvent& next) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
-grpc::ByteBuffer ProgressStream::WriteHeartbeat(int64_t cursor) {
+grpc::ByteBuffer ProgressStream::WriteHeartbeat(int64_t sequence) {
   v1::StreamProgressResponse response;
   v1::Heartbeat& heartbeat = Choose(response, &v1::StreamProgressResponse::mutable_heartbeat);
   SetTimestamp(absl::Now(), heartbeat.mutable_time());
-  heartbeat.set_last_sequence(cursor);
+  heartbeat.set_last_sequence(sequence);
   return BytesOf(response);
 }
 

@@ -24,7 +24,7 @@ class ProgressStream final : public WatchStream<WatchedEvent> {
   absl::StatusOr<grpc::ByteBuffer> Write(const NextEvent& next) override;
   // A terminal event tells the job's error and model.
   bool TakesLong(const WatchedEvent& event) const override { return event.record.is_terminal(); }
-  grpc::ByteBuffer WriteHeartbeat(int64_t cursor) override;
+  grpc::ByteBuffer WriteHeartbeat(int64_t sequence) override;
   absl::Status EndOf(const absl::Status& status) const override;
 
   const ApiContext& api_;

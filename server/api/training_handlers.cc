@@ -59,42 +59,39 @@ absl::Status InTraining(const absl::Status& status) {
   return WithReason(violations.ToStatus(), GetReason(status), GetErrorMetadata(status));
 }
 
+// Enumerators that have the same numbers in the API and in the stores; a filter has no use for more than there are.
+template <typename Enumerator>
+std::vector<Enumerator> ReadChosen(const google::protobuf::RepeatedField<int>& numbers,
+                                   const std::string& name,
+                                   const google::protobuf::EnumDescriptor& type,
+                                   FieldViolations& violations) {
+  std::vector<Enumerator> chosen;
+  if (violations.Check(
+          numbers.size() <= type.value_count(), name,
+          absl::StrCat("must be at most ", type.value_count(), ", are ", numbers.size()))) {
+    for (int i = 0; i < numbers.size(); ++i) {
+      violations.Check(numbers[i] != 0, absl::StrCat(name, "[", i, "]"),
+                       absl::StrCat("must not be ", type.value(0)->name()));
+      chosen.push_back(static_cast<Enumerator>(numbers[i]));
+    }
+  }
+  return chosen;
+}
+
 }  // namespace
 
 absl::StatusOr<JobFilter> ReadJobFilter(
     const google::protobuf::RepeatedField<int>& states,
+    const google::protobuf::RepeatedField<int>& kinds,
     const google::protobuf::Map<std::string, std::string>& labels) {
-  JobFilter filter;
   FieldViolations violations;
-  if (states.size() > v1::JobState_ARRAYSIZE) {
-    violations.Add("states", absl::StrCat("must be at most ", v1::JobState_ARRAYSIZE, ", are ",
-                                          states.size()));
-  } else {
-    for (int i = 0; i < states.size(); ++i) {
-      violations.Check(states[i] != v1::JOB_STATE_UNSPECIFIED, absl::StrCat("states[", i, "]"),
-                       "must not be JOB_STATE_UNSPECIFIED");
-      filter.states.push_back(static_cast<JobState>(states[i]));
-    }
-  }
+  JobFilter filter;
+  filter.states = ReadChosen<JobState>(states, "states", *v1::JobState_descriptor(), violations);
+  filter.kinds = ReadChosen<JobKind>(kinds, "kinds", *v1::JobKind_descriptor(), violations);
   CheckLabels(labels, violations);
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   filter.labels = {labels.begin(), labels.end()};
   return filter;
-}
-
-absl::StatusOr<std::vector<JobKind>> ReadJobKinds(
-    const google::protobuf::RepeatedField<int>& kinds) {
-  std::vector<JobKind> result;
-  FieldViolations violations;
-  violations.Check(kinds.size() <= v1::JobKind_ARRAYSIZE, "kinds",
-                   absl::StrCat("must be at most ", v1::JobKind_ARRAYSIZE, ", are ", kinds.size()));
-  for (int i = 0; i < std::min(kinds.size(), v1::JobKind_ARRAYSIZE); ++i) {
-    violations.Check(kinds[i] != v1::JOB_KIND_UNSPECIFIED, absl::StrCat("kinds[", i, "]"),
-                     "must not be JOB_KIND_UNSPECIFIED");
-    result.push_back(static_cast<JobKind>(kinds[i]));
-  }
-  MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  return result;
 }
 
 std::string TrainingHandlers::LessMemoryAdvice(const v1::TrainRequest& request) const {
@@ -186,9 +183,9 @@ absl::StatusOr<v1::Job> TrainingHandlers::GetJob(const v1::GetJobRequest& reques
 
 absl::StatusOr<v1::ListJobsResponse> TrainingHandlers::ListJobs(
     const v1::ListJobsRequest& request) const {
-  MERCER_ASSIGN_OR_RETURN(JobFilter filter, ReadJobFilter(request.states(), request.labels()));
+  MERCER_ASSIGN_OR_RETURN(JobFilter filter,
+                          ReadJobFilter(request.states(), request.kinds(), request.labels()));
   MERCER_ASSIGN_OR_RETURN(filter.query, ReadJobQuery(request.filter(), request.order_by()));
-  MERCER_ASSIGN_OR_RETURN(filter.kinds, ReadJobKinds(request.kinds()));
   v1::ListJobsResponse response;
   const absl::StatusOr<std::string> next = FillPage<JobRecord, v1::Job>(
       {request.page_size(), request.page_token()}, context_.limits.message_bytes,

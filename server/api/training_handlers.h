@@ -13,11 +13,8 @@ namespace mercer::server {
 // Errors: kInvalidArgument with every bad field.
 absl::StatusOr<JobFilter> ReadJobFilter(
     const google::protobuf::RepeatedField<int>& states,
+    const google::protobuf::RepeatedField<int>& kinds,
     const google::protobuf::Map<std::string, std::string>& labels);
-
-// Errors: the same.
-absl::StatusOr<std::vector<JobKind>> ReadJobKinds(
-    const google::protobuf::RepeatedField<int>& kinds);
 
 // Thread-safe; the calls wait for SQL. Errors as the service documents them.
 class TrainingHandlers {

@@ -2,9 +2,19 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 #include "core/base/process/run_safely.h"
 
 namespace mercer::server {
+
+absl::Status CheckSequence(int64_t after_sequence, FieldViolations violations) {
+  const bool others_are_good = violations.empty();
+  violations.Check(after_sequence >= 0, "after_sequence",
+                   absl::StrCat("must be >= 0, is ", after_sequence));
+  const absl::Status status = violations.ToStatus();
+  return others_are_good && !status.ok() ? WithReason(status, "BAD_SEQUENCE") : status;
+}
 
 template <typename Item>
 void WatchStream<Item>::Begin() {
@@ -117,7 +127,7 @@ typename WatchStream<Item>::Action WatchStream<Item>::Decide() {
     case NextItem<Item>::kExistingSent:
       return Send(Write(next));
     case NextItem<Item>::kWait:
-      return heartbeat_due_ ? Send(WriteHeartbeat(watch_->cursor())) : Action::kNothing;
+      return heartbeat_due_ ? Send(WriteHeartbeat(next.sequence)) : Action::kNothing;
     case NextItem<Item>::kEnd:
       return EndWith(EndOf(next.status));
   }

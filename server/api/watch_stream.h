@@ -1,4 +1,4 @@
-// One watcher over gRPC.
+// One watcher over gRPC. It may begin behind a sequence number of an earlier one.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,15 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
 
+#include "core/base/status/errors.h"
 #include "server/rpc/request_call.h"
 #include "server/watching/watchers.h"
 
 namespace mercer::server {
+
+// Of a request whose other bad fields are `violations`. Errors: kInvalidArgument with all of them; reason BAD_SEQUENCE when
+// it is the sequence number alone.
+absl::Status CheckSequence(int64_t after_sequence, FieldViolations violations);
 
 // Deletes itself. Pump() alone decides what happens next, under one mutex: write, wait, or finish. At most one write is in flight,
 // and there is one Finish. The next item is taken when the last was written, so a slow client costs a cursor. What derives from it
@@ -36,7 +41,7 @@ class WatchStream : public RequestCall {
   virtual absl::StatusOr<grpc::ByteBuffer> Write(const NextItem<Item>& next) = 0;
   // Write() has to ask the storage: it runs on the I/O pool.
   virtual bool TakesLong(const Item& /*item*/) const { return false; }
-  virtual grpc::ByteBuffer WriteHeartbeat(int64_t cursor) = 0;
+  virtual grpc::ByteBuffer WriteHeartbeat(int64_t sequence) = 0;
   // In the API's words, why there is no more.
   virtual absl::Status EndOf(const absl::Status& status) const { return status; }
   void EndAsDrained() { Pump(nullptr, &WatchStream::draining_); }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 #include "core/base/process/run_safely.h"
 #include "core/base/status/status_macros.h"
@@ -23,12 +24,17 @@ namespace {
 constexpr char kHeartbeat[] = ": heartbeat\n\n";
 constexpr size_t kMaxJobsOfPage = 100;
 
+struct WrittenEvent {
+  std::string text;
+  int64_t sequence = 0;  // where the RPC is with it
+};
+
 // Writes the answers of one RPC as events.
 class EventWriter {
  public:
   virtual ~EventWriter() = default;
   // The event that an answer becomes, whole.
-  virtual absl::StatusOr<std::string> Write(grpc::ByteBuffer answer) = 0;
+  virtual absl::StatusOr<WrittenEvent> Write(grpc::ByteBuffer answer) = 0;
   // The last event; `error` null: all went well.
   virtual std::string WriteEnd(const google::rpc::Status* error) = 0;
 };
@@ -51,16 +57,16 @@ class ProgressWriter final : public EventWriter {
   ProgressWriter(const std::string& job, bool named)
       : named_(named), job_(named ? QuotedJob(job) : "") {}
 
-  absl::StatusOr<std::string> Write(grpc::ByteBuffer answer) override {
+  absl::StatusOr<WrittenEvent> Write(grpc::ByteBuffer answer) override {
     v1::StreamProgressResponse response;
     MERCER_RETURN_IF_ERROR(FromBytes(std::move(answer), response));
     if (!response.has_event()) {
-      return std::string(kHeartbeat);
+      return WrittenEvent{kHeartbeat, response.heartbeat().last_sequence()};
     }
     MERCER_ASSIGN_OR_RETURN(const std::string event, WriteJson(response.event()));
-    const std::string id = absl::StrCat(response.event().sequence());
-    return named_ ? EventText("progress", absl::StrCat("{", job_, ",\"event\":", event, "}"))
-                  : EventText("progress", event, id);
+    return WrittenEvent{
+        EventText("progress", named_ ? absl::StrCat("{", job_, ",\"event\":", event, "}") : event),
+        response.event().sequence()};
   }
 
   std::string WriteEnd(const google::rpc::Status* error) override {
@@ -75,17 +81,15 @@ class ProgressWriter final : public EventWriter {
 
 class JobsWriter final : public EventWriter {
  public:
-  absl::StatusOr<std::string> Write(grpc::ByteBuffer answer) override {
+  absl::StatusOr<WrittenEvent> Write(grpc::ByteBuffer answer) override {
     v1::WatchJobsResponse response;
     MERCER_RETURN_IF_ERROR(FromBytes(std::move(answer), response));
-    if (response.existing_sent()) {
-      return EventText("existing", "{}");
+    if (response.has_heartbeat()) {
+      return WrittenEvent{kHeartbeat, response.sequence()};
     }
-    if (!response.has_job()) {
-      return std::string(kHeartbeat);
-    }
-    MERCER_ASSIGN_OR_RETURN(const std::string job, WriteJson(response));
-    return EventText("job", job);
+    MERCER_ASSIGN_OR_RETURN(const std::string json, WriteJson(response));
+    return WrittenEvent{EventText(response.existing_sent() ? "existing" : "job", json),
+                        response.sequence()};
   }
 
   std::string WriteEnd(const google::rpc::Status* error) override {
@@ -96,8 +100,10 @@ class JobsWriter final : public EventWriter {
 // One RPC that feeds a stream; kept by the RPC until its end.
 class EventSource final : public std::enable_shared_from_this<EventSource> {
  public:
-  EventSource(std::shared_ptr<EventStream> stream, std::unique_ptr<EventWriter> writer)
-      : stream_(std::move(stream)), writer_(std::move(writer)) {}
+  // `place`: its own among the sources of the stream.
+  EventSource(std::shared_ptr<EventStream> stream, size_t place,
+              std::unique_ptr<EventWriter> writer)
+      : stream_(std::move(stream)), place_(place), writer_(std::move(writer)) {}
 
   void Start(GatewayContext& context, std::string_view method, const CallOrigin& origin,
              const google::protobuf::Message& request) {
@@ -116,7 +122,7 @@ class EventSource final : public std::enable_shared_from_this<EventSource> {
     if (answer == nullptr) {
       return;  // the end follows
     }
-    absl::StatusOr<std::string> event =
+    const absl::StatusOr<WrittenEvent> event =
         RunSafely("an event of HTTP", [&] { return writer_->Write(std::move(*answer)); });
     const auto rpc = rpc_.lock();
     if (rpc == nullptr) {
@@ -127,7 +133,7 @@ class EventSource final : public std::enable_shared_from_this<EventSource> {
       rpc->Cancel();
       return;
     }
-    stream_->Push(*std::move(event));
+    stream_->Push(place_, event->sequence, event->text);
     stream_->WhenRoom([weak = rpc_] {
       if (const auto running = weak.lock(); running != nullptr) {
         running->Read();
@@ -147,6 +153,7 @@ class EventSource final : public std::enable_shared_from_this<EventSource> {
   static grpc::Status OurFailure() { return {grpc::StatusCode::INTERNAL, ""}; }
 
   const std::shared_ptr<EventStream> stream_;
+  const size_t place_;
   const std::unique_ptr<EventWriter> writer_;
   std::weak_ptr<RpcStream> rpc_;
   absl::Status failure_;  // of the callbacks, which come one after the other
@@ -217,7 +224,7 @@ absl::StatusOr<PageRequest> ParsePageRequest(const RequestHead& head) {
     }
   }
   BindParameters(filter, page.watch, violations);
-  violations.Check(filter.empty() || page.jobs, "jobs", "must be 1 for states and labels to count");
+  violations.Check(filter.empty() || page.jobs, "jobs", "must be 1 for filters of jobs to count");
   violations.Check(page.jobs || !page.progress.empty(), "jobs",
                    "must be 1, or a job must be named");
   violations.Check(page.progress.size() <= kMaxJobsOfPage, "job",
@@ -226,51 +233,48 @@ absl::StatusOr<PageRequest> ParsePageRequest(const RequestHead& head) {
   return page;
 }
 
-absl::StatusOr<v1::StreamProgressRequest> ParseJobRequest(const RouteMatch& match,
-                                                          const RequestHead& head) {
+// A client that connects again asks for the same target, and says in the header Last-Event-ID how far each source got.
+// `positions` are what the target says.
+absl::Status ReadLastEventId(const RequestHead& head, std::vector<int64_t>& positions) {
+  const std::string_view last = head.Find("last-event-id");
+  if (last.empty()) {
+    return absl::OkStatus();
+  }
+  const std::vector<absl::string_view> parts =
+      absl::StrSplit(absl::string_view(last.data(), last.size()), ',');
+  bool good = parts.size() == positions.size();
+  for (size_t i = 0; good && i < parts.size(); ++i) {
+    good = absl::SimpleAtoi(parts[i], &positions[i]);
+  }
+  FieldViolations violations;
+  violations.Check(good, "Last-Event-ID", "must be the id of an event of this stream");
+  return violations.ToStatus();
+}
+
+// What the target of a job's stream asks for, which has one source.
+absl::StatusOr<PageRequest> ParseJobRequest(const RouteMatch& match, const RequestHead& head) {
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<google::protobuf::Message> message,
                           MakeRequestMessage(match, head, ""));
-  v1::StreamProgressRequest request;
-  request.CopyFrom(*message);
-  // A client that connects again asks for the same path, and says in the header how far it got.
-  if (const std::string_view last = head.Find("last-event-id"); !last.empty()) {
-    int64_t after = 0;
-    if (!absl::SimpleAtoi(absl::string_view(last.data(), last.size()), &after)) {
-      FieldViolations violations;
-      violations.Add("Last-Event-ID", "must be the id of an event");
-      return violations.ToStatus();
+  PageRequest page;
+  page.progress.emplace_back().CopyFrom(*message);
+  return page;
+}
+
+// `named`: events say which job they are about.
+std::shared_ptr<EventStream> Stream(GatewayContext& context, std::shared_ptr<Exchange> exchange,
+                                    absl::StatusOr<PageRequest> page, bool named) {
+  std::vector<int64_t> positions;
+  if (page.ok()) {
+    if (page->jobs) {
+      positions.push_back(page->watch.after_sequence());
     }
-    request.set_after_sequence(after);
+    for (const v1::StreamProgressRequest& request : page->progress) {
+      positions.push_back(request.after_sequence());
+    }
+    if (const absl::Status resumed = ReadLastEventId(exchange->head(), positions); !resumed.ok()) {
+      page = resumed;
+    }
   }
-  return request;
-}
-
-}  // namespace
-
-std::shared_ptr<EventStream> StreamJob(GatewayContext& context, std::shared_ptr<Exchange> exchange,
-                                       const RouteMatch& match) {
-  const absl::StatusOr<v1::StreamProgressRequest> request =
-      ParseJobRequest(match, exchange->head());
-  if (!request.ok()) {
-    exchange->Send(ErrorAnswer(request.status()));
-    return nullptr;
-  }
-  std::optional<server::Budget::Share> place = TakePlace(context, *exchange);
-  if (!place.has_value()) {
-    return nullptr;
-  }
-  const CallOrigin origin = CallOrigin::Of(*exchange);
-  auto stream = std::make_shared<EventStream>(std::move(exchange), *std::move(place), 1);
-  std::make_shared<EventSource>(stream,
-                                std::make_unique<ProgressWriter>(request->job(), /*named=*/false))
-      ->Start(context, match.route->method, origin, *request);
-  stream->WatchClient();
-  return stream;
-}
-
-std::shared_ptr<EventStream> StreamPage(GatewayContext& context,
-                                        std::shared_ptr<Exchange> exchange) {
-  const absl::StatusOr<PageRequest> page = ParsePageRequest(exchange->head());
   if (!page.ok()) {
     exchange->Send(ErrorAnswer(page.status()));
     return nullptr;
@@ -280,19 +284,35 @@ std::shared_ptr<EventStream> StreamPage(GatewayContext& context,
     return nullptr;
   }
   const CallOrigin origin = CallOrigin::Of(*exchange);
-  const int num_sources = static_cast<int>(page->progress.size()) + (page->jobs ? 1 : 0);
-  auto stream = std::make_shared<EventStream>(std::move(exchange), *std::move(place), num_sources);
+  auto stream = std::make_shared<EventStream>(std::move(exchange), *std::move(place), positions);
+  size_t source = 0;
   if (page->jobs) {
-    std::make_shared<EventSource>(stream, std::make_unique<JobsWriter>())
+    page->watch.set_after_sequence(positions[source]);
+    std::make_shared<EventSource>(stream, source++, std::make_unique<JobsWriter>())
         ->Start(context, "TrainingService/WatchJobs", origin, page->watch);
   }
-  for (const v1::StreamProgressRequest& request : page->progress) {
-    std::make_shared<EventSource>(stream,
-                                  std::make_unique<ProgressWriter>(request.job(), /*named=*/true))
+  for (v1::StreamProgressRequest& request : page->progress) {
+    request.set_after_sequence(positions[source]);
+    std::make_shared<EventSource>(stream, source++,
+                                  std::make_unique<ProgressWriter>(request.job(), named))
         ->Start(context, "TrainingService/StreamProgress", origin, request);
   }
   stream->WatchClient();
   return stream;
+}
+
+}  // namespace
+
+std::shared_ptr<EventStream> StreamJob(GatewayContext& context, std::shared_ptr<Exchange> exchange,
+                                       const RouteMatch& match) {
+  absl::StatusOr<PageRequest> page = ParseJobRequest(match, exchange->head());
+  return Stream(context, std::move(exchange), std::move(page), /*named=*/false);
+}
+
+std::shared_ptr<EventStream> StreamPage(GatewayContext& context,
+                                        std::shared_ptr<Exchange> exchange) {
+  absl::StatusOr<PageRequest> page = ParsePageRequest(exchange->head());
+  return Stream(context, std::move(exchange), std::move(page), /*named=*/true);
 }
 
 }  // namespace mercer::gateway

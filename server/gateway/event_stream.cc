@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 
 #include "server/gateway/http/error_answer.h"
@@ -17,20 +18,20 @@ constexpr absl::Duration kErrorTime = absl::Milliseconds(150);
 
 }  // namespace
 
-std::string EventText(std::string_view name, std::string_view data, std::string_view id) {
+std::string EventText(std::string_view name, std::string_view data) {
   const auto view = [](std::string_view text) {
     return absl::string_view(text.data(), text.size());
   };
-  return absl::StrCat(id.empty() ? "" : "id: ", view(id), id.empty() ? "" : "\n",
-                      "event: ", view(name), "\ndata: ", view(data), "\n\n");
+  return absl::StrCat("event: ", view(name), "\ndata: ", view(data), "\n\n");
 }
 
 EventStream::EventStream(std::shared_ptr<Exchange> exchange, server::Budget::Share place,
-                         int num_sources)
+                         std::vector<int64_t> positions)
     : exchange_(std::move(exchange)),
       made_(absl::Now()),
       place_(std::move(place)),
-      num_sources_(num_sources) {}
+      positions_(std::move(positions)),
+      num_sources_(positions_.size()) {}
 
 void EventStream::Follow(std::shared_ptr<RpcStream> rpc) {
   {
@@ -47,11 +48,13 @@ void EventStream::WatchClient() {
   exchange_->OnGone([self = shared_from_this()] { self->OnGone(); });
 }
 
-void EventStream::Push(std::string event) {
+void EventStream::Push(size_t source, int64_t position, std::string_view event) {
   absl::MutexLock lock(&mutex_);
   if (ended_) {
     return;
   }
+  positions_[source] = position;
+  absl::StrAppend(&pending_, "id: ", absl::StrJoin(positions_, ","), "\n");
   pending_ += event;
   Begin();
   WriteMore();

@@ -1,6 +1,7 @@
 // Server-sent events to one client, from one or more RPCs that stream.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,22 +19,27 @@
 
 namespace mercer::gateway {
 
-// Text of one event; `id` and `data` have no line breaks, and an empty id is left out.
-std::string EventText(std::string_view name, std::string_view data, std::string_view id = {});
+// Text of one event without its id; `data` has no line breaks.
+std::string EventText(std::string_view name, std::string_view data);
 
 // Thread-safe. Sources push what they have, wait while the client is slow, and say when they end; after the last
 // one the stream ends. It begins with the first event, or after a moment: when all sources fail before, the answer
 // is the error of the first.
+// The id of an event says where each source is: their sequence numbers, in their order and with commas between them, so that a
+// client that connects again with the last id misses nothing of any.
 class EventStream final : public std::enable_shared_from_this<EventStream> {
  public:
-  EventStream(std::shared_ptr<Exchange> exchange, server::Budget::Share place, int num_sources);
+  // `positions`: of each source, the sequence number that it begins behind.
+  EventStream(std::shared_ptr<Exchange> exchange, server::Budget::Share place,
+              std::vector<int64_t> positions);
 
   // Follows `rpc` to its end, and cancels it when the client goes.
   void Follow(std::shared_ptr<RpcStream> rpc) ABSL_LOCKS_EXCLUDED(mutex_);
   // Once all sources are there.
   void WatchClient();
 
-  void Push(std::string event) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The source is at `position` with this event.
+  void Push(size_t source, int64_t position, std::string_view event) ABSL_LOCKS_EXCLUDED(mutex_);
   // Calls `next` when there is room for another event, at once or later; not at all when the client has gone.
   void WhenRoom(std::function<void()> next) ABSL_LOCKS_EXCLUDED(mutex_);
   // A source has ended. `last`: what it has to say; an error also when nobody has pushed anything.
@@ -54,7 +60,8 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
 
   absl::Mutex mutex_;
   server::Budget::Share place_ ABSL_GUARDED_BY(mutex_);
-  int num_sources_ ABSL_GUARDED_BY(mutex_);  // that have not ended
+  std::vector<int64_t> positions_ ABSL_GUARDED_BY(mutex_);
+  size_t num_sources_ ABSL_GUARDED_BY(mutex_);  // that have not ended
   std::vector<std::shared_ptr<RpcStream>> rpcs_ ABSL_GUARDED_BY(mutex_);
   std::string pending_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::function<void()>> waiting_ ABSL_GUARDED_BY(mutex_);

@@ -198,7 +198,7 @@ struct JobFilter {
   std::vector<JobState> states;     // empty: all
   Labels labels;                    // all of them must be there with these values
   ListQuery query = {};             // of ListJobs alone
-  std::vector<JobKind> kinds = {};  // of ListJobs alone; empty: all
+  std::vector<JobKind> kinds = {};  // empty: all
 };
 
 // Thread-safe; common errors as in DatasetStore. A method that takes a Lease changes nothing and

@@ -48,8 +48,7 @@ std::string Find(const ErrorMetadata& metadata, std::string_view key) {
 void AddErrorInfo(const absl::Status& status, const ErrorMetadata& metadata,
                   google::rpc::Status& result) {
   google::rpc::ErrorInfo info;
-  const std::string reason = GetReason(status);
-  info.set_reason(reason.empty() ? absl::StatusCodeToString(status.code()) : reason);
+  info.set_reason(ReasonOf(status));
   info.set_domain(kErrorDomain);
   for (const auto& [key, value] : metadata) {
     if (info.ByteSizeLong() + 2 * kMaxErrorDescriptionBytes > kMaxInfoBytes) {
@@ -116,6 +115,17 @@ size_t EncodedBytes(std::string_view text) {
 }
 
 }  // namespace
+
+std::string ReasonOf(const absl::Status& status) {
+  std::string reason = GetReason(status);
+  return reason.empty() ? absl::StatusCodeToString(status.code()) : reason;
+}
+
+v1::Reason ReasonNumber(std::string_view reason) {
+  v1::Reason number = v1::REASON_UNSPECIFIED;
+  v1::Reason_Parse(absl::StrCat("REASON_", std::string(reason)), &number);
+  return number;
+}
 
 google::rpc::Status ToRpcStatus(const absl::Status& status) {
   google::rpc::Status result;

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 
 #include "google/rpc/status.pb.h"
+#include "mercer/v1/reason.pb.h"
 
 namespace mercer::server {
 
@@ -25,6 +26,11 @@ inline constexpr size_t kMaxErrorBytes = 4096;  // of the google.rpc.Status as a
 // and QUOTA_EXCEEDED, BadRequest for field violations; when they are too many, the last one says how many more. The
 // messages of kInternal and kUnknown are replaced: they are for the log.
 google::rpc::Status ToRpcStatus(const absl::Status& status);
+
+// The reason of an error, or the name of its code where it has none.
+std::string ReasonOf(const absl::Status& status);
+// REASON_UNSPECIFIED for "" and for words that the API's list does not have.
+v1::Reason ReasonNumber(std::string_view reason);
 
 // `message` for the header grpc-message: at most kMaxErrorMessageBytes in the form in which it
 // travels, where everything but printable ASCII takes three bytes.

@@ -62,6 +62,7 @@ void WriteAttempt(const AttemptRecord& record, v1::Attempt* attempt) {
   if (record.reason != AttemptReason::kRunning) {
     SetTimestamp(record.end_time, attempt->mutable_end_time());
     attempt->set_end_reason(std::string(AttemptReasonName(record.reason)));
+    attempt->set_end_reason_code(ReasonNumber(attempt->end_reason()));
   }
 }
 
@@ -84,7 +85,8 @@ void WriteOutcome(const JobRecord& record, v1::Job* job) {
     if (record.state == JobState::kFailed) {
       *job->mutable_error() = WriteError(*record.error, job->request().learner());
     }
-    job->set_reason(GetReason(error));
+    job->set_reason(record.state == JobState::kFailed ? ReasonOf(error) : GetReason(error));
+    job->set_reason_code(ReasonNumber(job->reason()));
   }
   if (record.model_version > 0) {
     job->set_model(ModelVersionName(record.model_name, record.model_version));
@@ -151,6 +153,7 @@ v1::ProgressEvent WriteEvent(const JobEvent& event) {
       change.set_state(WriteJobState(event.state));
       if (IsWord(event.message)) {
         change.set_reason(event.message);
+        change.set_reason_code(ReasonNumber(event.message));
       }
       change.set_trace_id(event.trace_id);
       break;

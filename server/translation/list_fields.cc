@@ -7,6 +7,7 @@
 #include "absl/types/span.h"
 
 #include "core/base/status/status_macros.h"
+#include "mercer/v1/job.pb.h"
 #include "server/storage/records.h"
 #include "server/translation/resource_names.h"
 
@@ -15,21 +16,27 @@ namespace {
 
 using FieldKind = ListField::Kind;
 
-constexpr std::string_view kStatePrefix = "JOB_STATE_";
-
-// "FAILED" or "JOB_STATE_FAILED".
-absl::StatusOr<FilterValue> ReadState(std::string_view text) {
-  const bool has_prefix = text.substr(0, kStatePrefix.size()) == kStatePrefix;
-  const std::string_view word = has_prefix ? text.substr(kStatePrefix.size()) : text;
+// "FAILED" or "JOB_STATE_FAILED": the API's enumerators have the numbers of the stores'.
+absl::StatusOr<FilterValue> ReadEnumerator(const google::protobuf::EnumDescriptor& type,
+                                           const std::string& prefix, std::string_view text) {
   std::string words;
-  for (int number = 1; number <= static_cast<int>(JobState::kCancelled); ++number) {
-    const std::string_view name = JobStateName(static_cast<JobState>(number));
-    if (name == word) {
-      return FilterValue{"", number};
+  for (int i = 1; i < type.value_count(); ++i) {
+    const std::string& name = type.value(i)->name();
+    const std::string word = name.substr(prefix.size());
+    if (text == name || text == word) {
+      return FilterValue{"", type.value(i)->number()};
     }
-    absl::StrAppend(&words, words.empty() ? "" : ", ", std::string(name));
+    absl::StrAppend(&words, words.empty() ? "" : ", ", word);
   }
   return absl::InvalidArgumentError(absl::StrCat("must be one of ", words));
+}
+
+absl::StatusOr<FilterValue> ReadState(std::string_view text) {
+  return ReadEnumerator(*v1::JobState_descriptor(), "JOB_STATE_", text);
+}
+
+absl::StatusOr<FilterValue> ReadKind(std::string_view text) {
+  return ReadEnumerator(*v1::JobKind_descriptor(), "JOB_KIND_", text);
 }
 
 absl::StatusOr<FilterValue> ReadJobName(std::string_view text) {
@@ -80,6 +87,7 @@ constexpr ListField kJobFilterFields[] = {
     {"learner", FieldKind::kText},
     {"model", FieldKind::kName, ReadVersionName},
     {"datasets", FieldKind::kNames, ReadDatasetName},
+    {"kind", FieldKind::kWord, ReadKind},
     {"owner", FieldKind::kText},
     {"priority", FieldKind::kNumber},
     {"create_time", FieldKind::kTime},

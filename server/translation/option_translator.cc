@@ -174,7 +174,7 @@ OptionValues ReadOptions(const Message& learner) {
   for (int i = 0; i < descriptor.field_count(); ++i) {
     OptionValue value;
     if (ReadField(learner, *descriptor.field(i), value)) {
-      values[descriptor.field(i)->name()] = std::move(value);
+      values[OptionName(*descriptor.field(i))] = std::move(value);
     }
   }
   return values;
@@ -210,6 +210,20 @@ bool IsBelow(std::string_view path, std::string_view prefix) {
                                       path[prefix.size()] == '.' || path[prefix.size()] == '[');
 }
 
+const std::string& OptionName(const FieldDescriptor& field) {
+  return field.has_json_name() ? field.json_name() : field.name();
+}
+
+const FieldDescriptor* FieldOfOption(const google::protobuf::Descriptor& message,
+                                     std::string_view option) {
+  for (int i = 0; i < message.field_count(); ++i) {
+    if (OptionName(*message.field(i)) == option) {
+      return message.field(i);
+    }
+  }
+  return nullptr;
+}
+
 std::string LearnerPath(std::string_view chosen, std::string_view field) {
   if (chosen == "other" && !field.empty() && !IsBelow(field, "kernels")) {
     return OptionOfOther(field);
@@ -229,7 +243,7 @@ std::vector<std::string> CompareOptions(const google::protobuf::Descriptor& mess
   std::set<std::string> described;
   for (const OptionField& option : entry.fields) {
     described.insert(option.name);
-    const FieldDescriptor* field = message.FindFieldByName(option.name);
+    const FieldDescriptor* field = FieldOfOption(message, option.name);
     const std::string difference =
         field == nullptr ? absl::StrCat(message.full_name(), ": no field for option ", option.name)
                          : CompareField(*field, option);
@@ -240,7 +254,7 @@ std::vector<std::string> CompareOptions(const google::protobuf::Descriptor& mess
   for (int i = 0; i < message.field_count(); ++i) {
     const FieldDescriptor& field = *message.field(i);
     if (field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE &&
-        described.count(field.name()) == 0) {
+        described.count(OptionName(field)) == 0) {
       differences.push_back(absl::StrCat(field.full_name(), ": the learner has no such option"));
     }
   }

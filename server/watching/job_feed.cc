@@ -1,12 +1,12 @@
 #include "server/watching/job_feed.h"
 
 #include <algorithm>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/process/run_safely.h"
-#include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 
 namespace mercer::server {
@@ -22,6 +22,11 @@ bool HasLabels(const JobFilter& filter, const JobRecord& job) {
     const auto found = job.labels.find(wanted.first);
     return found != job.labels.end() && found->second == wanted.second;
   });
+}
+
+bool HasKind(const JobFilter& filter, const JobRecord& job) {
+  return filter.kinds.empty() ||
+         std::find(filter.kinds.begin(), filter.kinds.end(), job.kind) != filter.kinds.end();
 }
 
 bool HasState(const JobFilter& filter, const JobRecord& job) {
@@ -57,17 +62,23 @@ absl::StatusOr<Page<JobRecord>> ReadPage(JobStore& jobs, const JobFilter& filter
   }
 }
 
-absl::Status TooSlow() {
-  return WithReason(
-      absl::AbortedError("more jobs were changed than are kept for a slow reader: watch "
-                         "again from the beginning"),
-      "WATCH_TOO_SLOW");
+// Of the first change: another one each time, so that no other process knows what this one has said. Within what JavaScript's
+// numbers hold.
+int64_t RandomBeginning() {
+  std::random_device device;
+  return std::uniform_int_distribution<int64_t>(int64_t{1} << 32, int64_t{1} << 52)(device);
 }
+
+bool IsHeld(JobState state) { return state != JobState::kQueued && !IsFinal(state); }
 
 }  // namespace
 
 JobFeed::JobFeed(WatchedStorage* storage, Executor* executor, Options options)
-    : Watchers(executor), storage_(storage), options_(options) {
+    : Watchers(executor),
+      storage_(storage),
+      options_(options),
+      revision_(RandomBeginning()),
+      dropped_(revision_) {
   storage_->listeners().Add(this);
 }
 
@@ -76,55 +87,46 @@ JobFeed::~JobFeed() {
   WaitForWork();
 }
 
-std::unique_ptr<JobWatch> JobFeed::Watch(JobFilter filter, std::function<void()> wake) {
+std::unique_ptr<JobWatch> JobFeed::Watch(JobFilter filter, int64_t after,
+                                         std::function<void()> wake) {
+  auto watcher =
+      std::make_shared<Watcher<WatchedJob>>("", std::move(filter), after, std::move(wake));
+  watcher->complete = true;  // but for what Follow() finds
   absl::MutexLock lock(&mutex_);
-  watchers_.push_back(
-      std::make_shared<Watcher<WatchedJob>>("", std::move(filter), revision_, std::move(wake)));
-  return std::make_unique<JobWatch>(this, watchers_.back());
+  watchers_.push_back(watcher);
+  return std::make_unique<JobWatch>(this, std::move(watcher));
 }
 
-void JobFeed::Forget(const WatcherPointer& watcher) {
-  Erase(watcher, watchers_);
-  if (watchers_.empty()) {
-    Clear();
-  }
-}
-
-void JobFeed::Clear() {
-  ++audience_;
-  entries_.clear();
-  order_.clear();
-  changed_.clear();
-  relabelled_.clear();
-  deleted_.clear();
-  held_.clear();
-  bytes_ = 0;
-  dropped_ = revision_;
-}
+void JobFeed::Forget(const WatcherPointer& watcher) { Erase(watcher, watchers_); }
 
 NextJob JobFeed::Follow(Watcher<WatchedJob>& watcher) {
   if (!watcher.complete) {
     return {};
   }
-  if (!std::exchange(watcher.told, true)) {
+  if (std::exchange(watcher.listing, false)) {
     return {NextJob::kExistingSent};
   }
-  if (watcher.cursor < dropped_) {
-    return {NextJob::kEnd, nullptr, false, false, TooSlow()};
+  if (watcher.cursor < dropped_ || watcher.cursor > revision_) {
+    watcher.cursor = revision_;
+    watcher.page_token.clear();
+    watcher.listing = true;
+    watcher.complete = false;
+    return {};
   }
   for (auto change = order_.upper_bound(watcher.cursor); change != order_.end(); ++change) {
     watcher.cursor = change->first;
     const Entry& entry = entries_.at(change->second);
-    const bool has_labels = HasLabels(watcher.filter, entry.job->record);
-    if (!has_labels && !entry.relabelled) {
+    const JobRecord& job = entry.job->record;
+    const bool has_labels = HasLabels(watcher.filter, job);
+    if (!HasKind(watcher.filter, job) || (!has_labels && !entry.relabelled)) {
       continue;
     }
-    const bool has_state = HasState(watcher.filter, entry.job->record);
+    const bool has_state = HasState(watcher.filter, job);
     const bool matches = has_labels && has_state && !entry.job->deleted;
     const bool left = !matches && change->first == entry.state_revision &&
-                      (has_state || MayHaveMatched(watcher.filter, entry.job->record));
+                      (has_state || MayHaveMatched(watcher.filter, job));
     if (matches || left) {
-      return {NextJob::kItem, entry.job, false, left};
+      return {.kind = NextJob::kItem, .item = entry.job, .left = left};
     }
   }
   return {};
@@ -145,133 +147,79 @@ absl::StatusOr<JobFeed::Page> JobFeed::Read(const Watcher<WatchedJob>& watcher, 
 }
 
 void JobFeed::OnCommit(const JobCommit& commit) {
-  {
-    absl::MutexLock lock(&mutex_);
-    if (watchers_.empty()) {
-      return;  // who begins to watch reads all jobs later than this
+  Change([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    if (commit.job != nullptr) {
+      Put(std::make_shared<const WatchedJob>(*commit.job, commit.change == JobChange::kDeleted),
+          commit.change == JobChange::kLabels);
+    } else if (commit.change == JobChange::kProgress && !commit.events.empty()) {
+      progress_.insert_or_assign(commit.job_id, commit.events.back());
+    } else if (!commit.events.empty()) {
+      PutEvent(commit.job_id, commit.change, commit.events.back());
     }
-    if (commit.change == JobChange::kLabels) {
-      relabelled_.insert(commit.job_id);
-    }
-    if (commit.deleted != nullptr) {
-      deleted_.insert_or_assign(commit.job_id, *commit.deleted);
-    }
-    if (commit.change != JobChange::kProgress) {
-      changed_.insert(commit.job_id);
-      held_.erase(commit.job_id);
-    } else if (!changed_.contains(commit.job_id)) {
-      held_.insert(commit.job_id);
-    }
-  }
-  BeginReading();
-}
-
-void JobFeed::Tick(size_t part, size_t parts) {
-  {
-    absl::MutexLock lock(&mutex_);
-    for (auto next = held_.begin(); next != held_.end();) {
-      const auto id = next++;
-      if (std::hash<std::string>()(*id) % parts == part) {
-        changed_.insert(held_.extract(id));
-      }
-    }
-  }
-  BeginReading();
-}
-
-void JobFeed::BeginReading() {
-  {
-    absl::MutexLock lock(&mutex_);
-    if (changed_.empty() || std::exchange(reading_, true)) {
-      return;
-    }
-  }
-  if (!posted_->Post([this] { ReadChanged(); })) {
-    absl::MutexLock lock(&mutex_);
-    reading_ = false;  // the next change or tick begins again
-  }
-}
-
-// At most one runs, so that what is read of a job is never older than what was read before. A job that is
-// changed after it was read is in changed_ again.
-void JobFeed::ReadChanged() {
-  while (true) {
-    std::set<std::string> ids;
-    {
-      absl::MutexLock lock(&mutex_);
-      if (changed_.empty()) {
-        reading_ = false;
-        return;
-      }
-      ids = std::exchange(changed_, {});
-    }
-    while (!ids.empty()) {
-      auto id = ids.extract(ids.begin());
-      if (const absl::Status read = ReadJob(id.value()); !read.ok() && !absl::IsNotFound(read)) {
-        absl::MutexLock lock(&mutex_);
-        held_.insert(std::move(id));
-      }
-    }
-    RunSafely("waking watchers", [this] {
-      WakeWaiting();
-      return absl::OkStatus();
-    }).IgnoreError();  // their heartbeats ask again
-  }
-}
-
-absl::Status JobFeed::ReadJob(const std::string& job_id) {
-  int64_t audience = 0;
-  {
-    absl::MutexLock lock(&mutex_);
-    audience = audience_;
-  }
-  return RunSafely("reading a changed job", [&]() -> absl::Status {
-    absl::StatusOr<JobRecord> job = storage_->jobs().GetJob(job_id);
-    absl::MutexLock lock(&mutex_);
-    if (watchers_.empty()) {
-      return absl::OkStatus();
-    }
-    if (absl::IsNotFound(job.status())) {
-      // It was there when it changed, so that nothing older than its deletion can be read of it later.
-      if (auto deleted = deleted_.extract(job_id); !deleted.empty()) {
-        Put(std::move(deleted.mapped()), /*deleted=*/true);
-      }
-      return absl::OkStatus();
-    }
-    MERCER_RETURN_IF_ERROR(job.status());
-    if (audience == audience_) {
-      Put(*std::move(job), /*deleted=*/false);
-    } else {
-      // While nobody watched, a change of the job was not noted: what was read may be older than it.
-      changed_.insert(job_id);
-    }
-    return absl::OkStatus();
   });
 }
 
-void JobFeed::Put(JobRecord job, bool deleted) {
-  const ScopedAllocations scope(Allocations::kNeeded);  // half a change would last
-  const std::string id = job.id;
-  Entry& entry = entries_[id];
-  // An earlier reading may have come between the change and its own.
-  const bool told = relabelled_.erase(id) > 0;
-  const bool relabelled = told || (entry.job != nullptr && entry.job->record.labels != job.labels);
-  entry.relabelled = entry.relabelled || relabelled;
-  const bool same_state = !deleted && !relabelled && entry.job != nullptr &&
-                          entry.job->record.state == job.state &&
-                          entry.job->record.attempt == job.attempt;
-  bytes_ -= entry.job != nullptr ? BytesOf(entry.job->record) : 0;
-  bytes_ += BytesOf(job);
-  entry.job = std::make_shared<const WatchedJob>(std::move(job), deleted);
-  if (same_state) {
-    MoveTo(entry.progress_revision, id);
+void JobFeed::Tick(size_t part, size_t parts) {
+  Change([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    for (auto next = progress_.begin(); next != progress_.end();) {
+      const auto shown = next++;
+      if (std::hash<std::string>()(shown->first) % parts == part) {
+        auto progress = progress_.extract(shown);
+        PutEvent(progress.key(), JobChange::kProgress, std::move(progress.mapped()));
+      }
+    }
+  });
+}
+
+void JobFeed::Change(absl::FunctionRef<void()> change) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!RunNeeded("keeping a changed job", change).ok()) {
+      DropAll();
+    }
+  }
+  BeginWaking();
+}
+
+void JobFeed::Put(ItemPointer job, bool relabelled) {
+  const JobRecord& record = job->record;
+  progress_.erase(record.id);
+  if (IsHeld(record.state)) {
+    held_[record.id] = job;
   } else {
-    MoveTo(entry.state_revision, id);
+    held_.erase(record.id);
+  }
+  Entry& entry = entries_[record.id];
+  entry.relabelled = entry.relabelled || relabelled;
+  const bool same_state = !job->deleted && !relabelled && entry.job != nullptr &&
+                          entry.job->record.state == record.state &&
+                          entry.job->record.attempt == record.attempt;
+  bytes_ -= entry.job != nullptr ? BytesOf(entry.job->record) : 0;
+  bytes_ += BytesOf(record);
+  entry.job = job;
+  if (same_state) {
+    MoveTo(entry.progress_revision, record.id);
+  } else {
+    MoveTo(entry.state_revision, record.id);
     order_.erase(std::exchange(entry.progress_revision, 0));
   }
+  news_ = true;
   while (bytes_ > options_.kept_bytes && order_.size() > 1) {
     DropOldest();
   }
+}
+
+void JobFeed::PutEvent(const std::string& job_id, JobChange change, EventRecord event) {
+  const auto held = held_.find(job_id);
+  if (held == held_.end()) {
+    return;  // there was no memory to keep it; its end will tell
+  }
+  JobRecord job = held->second->record;
+  job.last_event = std::move(event);
+  if (change == JobChange::kVerifying) {
+    job.state = JobState::kVerifying;
+  }
+  Put(std::make_shared<const WatchedJob>(std::move(job)), /*relabelled=*/false);
 }
 
 void JobFeed::MoveTo(int64_t& revision, const std::string& job_id) {
@@ -294,10 +242,34 @@ void JobFeed::DropOldest() {
   order_.erase(oldest);
 }
 
+void JobFeed::DropAll() {
+  entries_.clear();
+  order_.clear();
+  held_.clear();
+  bytes_ = 0;
+  dropped_ = ++revision_;
+  news_ = true;
+}
+
+void JobFeed::BeginWaking() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!news_ || watchers_.empty() || std::exchange(waking_, true)) {
+      return;
+    }
+  }
+  if (!posted_->Post([this] { WakeWaiting(); })) {
+    absl::MutexLock lock(&mutex_);
+    waking_ = false;  // the next change or tick begins again
+  }
+}
+
 void JobFeed::WakeWaiting() {
   std::vector<std::shared_ptr<WakeSlot>> waiting;
   {
     absl::MutexLock lock(&mutex_);
+    waking_ = false;
+    news_ = false;
     waiting = TakeWaiting(watchers_);
   }
   posted_->Wake(waiting);  // those that are not told ask again at their heartbeats

@@ -1,8 +1,10 @@
 // The jobs and their changes, for any number of watchers.
 //
 // First come all jobs that match, read in pages when they are asked for; then every job that has changed since
-// the watch began, as it is now. Changes get numbers, and of one job only the newest are kept: at most one of
-// its state and one of its progress. So a watch is a cursor, and one that lags behind skips what is obsolete.
+// the watch began, as the storage has committed it. Changes get numbers, and of one job only the newest are kept: at most one
+// of its state and one of its progress. So a watch is a cursor, and one that lags behind skips what is obsolete. A watch may
+// begin behind a number, and gets what has changed since. Where that is not kept (any more), all jobs come again: a watch misses
+// nothing, and has no error of its own.
 // What was changed before the watch is in the pages, because these are read later; what is changed while they
 // are read comes after them, perhaps a second time, and first perhaps in an older state than the page has shown.
 #pragma once
@@ -12,11 +14,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 
 #include "core/base/numeric/hash_table.h"
@@ -27,8 +29,7 @@
 namespace mercer::server {
 
 using NextJob = NextItem<WatchedJob>;
-// The status of its kEnd: kAborted with reason WATCH_TOO_SLOW when more was changed since the last call than is kept; or an error
-// of the storage.
+// The status of its kEnd: an error of the storage.
 using JobWatch = Watch<WatchedJob>;
 
 // Thread-safe.
@@ -36,20 +37,21 @@ class JobFeed final : public Watchers<WatchedJob>, private JobListener {
  public:
   struct Options {
     int page_jobs = 32;                    // read at once for a watch that begins
-    size_t kept_bytes = size_t{64} << 20;  // of changed jobs
+    size_t kept_bytes = size_t{16} << 20;  // of changed jobs
   };
 
-  // Listens to the storage, which it must not outlive.
+  // Listens to the storage, which it must not outlive, before workers take jobs from it.
   JobFeed(WatchedStorage* storage, Executor* executor, Options options);
   JobFeed(WatchedStorage* storage, Executor* executor) : JobFeed(storage, executor, Options()) {}
   // All watches must be gone; waits for the feed's own work on the executor.
   ~JobFeed() override;
 
-  // `wake` must be cheap or hand work over; it is not called before the first Next().
-  std::unique_ptr<JobWatch> Watch(JobFilter filter, std::function<void()> wake);
+  // `after`: the sequence that an earlier watch with the same filter came to; 0, or one that is not known (any more): all jobs
+  // come. `wake` must be cheap or hand work over; it is not called before the first Next().
+  std::unique_ptr<JobWatch> Watch(JobFilter filter, int64_t after, std::function<void()> wake);
 
   // Shows the progress since the last call: its interval bounds the rate of each job's. States do not wait for
-  // it. Reads again what could not be read. With parts, of the jobs of that part alone: to be called for each of
+  // it. With parts, of the jobs of that part alone: to be called for each of
   // 0, ..., parts - 1 in turn, so that watchers do not ask for the news of all jobs in one moment.
   void Tick(size_t part = 0, size_t parts = 1);
 
@@ -69,14 +71,18 @@ class JobFeed final : public Watchers<WatchedJob>, private JobListener {
                             const std::string& token) override;
   void Forget(const WatcherPointer& watcher) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnCommit(const JobCommit& commit) override ABSL_LOCKS_EXCLUDED(mutex_);
-  // Posts ReadChanged, where there is something to read and nobody reads.
-  void BeginReading() ABSL_LOCKS_EXCLUDED(mutex_);
-  void ReadChanged() ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status ReadJob(const std::string& job_id) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Put(JobRecord job, bool deleted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Runs `change` under the mutex and wakes those who wait for it. Where there is no memory for it nothing is kept, and all
+  // watches begin anew.
+  void Change(absl::FunctionRef<void()> change) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Put(std::shared_ptr<const WatchedJob> job, bool relabelled)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same job with what an attempt has written since.
+  void PutEvent(const std::string& job_id, JobChange change, EventRecord event)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MoveTo(int64_t& revision, const std::string& job_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Clear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginWaking() ABSL_LOCKS_EXCLUDED(mutex_);
   void WakeWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
 
   WatchedStorage* const storage_;
@@ -84,17 +90,16 @@ class JobFeed final : public Watchers<WatchedJob>, private JobListener {
   std::vector<WatcherPointer> watchers_ ABSL_GUARDED_BY(mutex_);
   HashMap<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::map<int64_t, std::string> order_
-      ABSL_GUARDED_BY(mutex_);                                // the jobs of the changes, by number
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;                  // of entries_
-  int64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;              // the last number given
-  int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;               // the last number no longer kept
-  std::set<std::string> changed_ ABSL_GUARDED_BY(mutex_);     // jobs to be read
-  std::set<std::string> relabelled_ ABSL_GUARDED_BY(mutex_);  // of these, those with other labels
-  // Of those to be read, the ones that are not there any more, as they last were.
-  std::map<std::string, JobRecord> deleted_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::string> held_ ABSL_GUARDED_BY(mutex_);  // to be read at the next tick
-  int64_t audience_ ABSL_GUARDED_BY(mutex_) = 0;        // how often the last watcher has left
-  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+      ABSL_GUARDED_BY(mutex_);                // the jobs of the changes, by number
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of entries_
+  int64_t revision_ ABSL_GUARDED_BY(mutex_);  // the last number given
+  int64_t dropped_ ABSL_GUARDED_BY(mutex_);   // the last number no longer kept
+  // The jobs that workers hold, of which they tell events alone.
+  HashMap<std::string, ItemPointer> held_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, EventRecord> progress_
+      ABSL_GUARDED_BY(mutex_);                   // to be shown at the next tick
+  bool news_ ABSL_GUARDED_BY(mutex_) = false;    // since those who wait were last woken
+  bool waking_ ABSL_GUARDED_BY(mutex_) = false;  // a waking is posted
 };
 
 }  // namespace mercer::server

@@ -58,8 +58,9 @@ NextEvent ProgressHub::Follow(Watcher<WatchedEvent>& watcher) {
     watcher.complete = false;
   }
   if (closed_) {
-    return {NextEvent::kEnd, nullptr, false, false,
-            WithReason(absl::UnavailableError("the server is shutting down"), "DRAINING")};
+    return {
+        .kind = NextEvent::kEnd,
+        .status = WithReason(absl::UnavailableError("the server is shutting down"), "DRAINING")};
   }
   return {};
 }

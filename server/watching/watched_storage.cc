@@ -12,13 +12,18 @@ namespace {
 
 using Listeners = std::shared_ptr<JobListeners>;
 
-// What a change has written, by what it answers.
+// What a change has written.
 absl::Span<const EventRecord> EventsOf(const std::vector<EventRecord>& events) { return events; }
 absl::Span<const EventRecord> EventsOf(const EventRecord& event) { return {&event, 1}; }
-absl::Span<const EventRecord> EventsOf(const JobRecord& job) {
-  return job.last_event.has_value() ? EventsOf(*job.last_event) : absl::Span<const EventRecord>();
+
+void Tell(JobListeners& listeners, const JobRecord& job, JobChange change = JobChange::kState) {
+  listeners.Tell(
+      {job.id, change,
+       job.last_event.has_value() ? EventsOf(*job.last_event) : absl::Span<const EventRecord>(),
+       &job});
 }
 
+// For a change of an attempt that is told of by its events.
 template <typename T>
 Done<T> Telling(Listeners listeners, std::string id, JobChange change, Done<T> done) {
   return [listeners = std::move(listeners), id = std::move(id), change,
@@ -41,7 +46,7 @@ class WatchedJobStore final : public ForwardingJobReader {
     jobs_->CreateJob(std::move(job), [listeners = listeners_, done = std::move(done)](
                                          absl::StatusOr<CreatedJob> created) mutable {
       if (created.ok() && created->created) {
-        listeners->Tell({created->job.id, JobChange::kState, EventsOf(created->job)});
+        Tell(*listeners, created->job);
       }
       done(std::move(created));
     });
@@ -54,7 +59,7 @@ class WatchedJobStore final : public ForwardingJobReader {
                         if (observer != nullptr) {
                           observer->OnClaimed(**claimed);
                         }
-                        listeners->Tell({(*claimed)->id, JobChange::kState, EventsOf(**claimed)});
+                        Tell(*listeners, **claimed);
                       }
                       done(std::move(claimed));
                     });
@@ -63,7 +68,7 @@ class WatchedJobStore final : public ForwardingJobReader {
                       Done<EventRecord> done) override {
     const std::string id = lease.job_id;
     jobs_->BeginVerifying(std::move(lease), std::move(event), now,
-                          Telling(listeners_, id, JobChange::kState, std::move(done)));
+                          Telling(listeners_, id, JobChange::kVerifying, std::move(done)));
   }
   void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
     jobs_->EndAttempt(std::move(end), TellingOfEnd(std::move(done)));
@@ -76,9 +81,14 @@ class WatchedJobStore final : public ForwardingJobReader {
   }
 
   void UpdateJob(std::string id, Labels labels, OwnerCheck check, Done<JobRecord> done) override {
-    const std::string job_id = id;
-    jobs_->UpdateJob(std::move(id), std::move(labels), std::move(check),
-                     Telling(listeners_, job_id, JobChange::kLabels, std::move(done)));
+    jobs_->UpdateJob(
+        std::move(id), std::move(labels), std::move(check),
+        [listeners = listeners_, done = std::move(done)](absl::StatusOr<JobRecord> job) mutable {
+          if (job.ok()) {
+            Tell(*listeners, *job, JobChange::kLabels);
+          }
+          done(std::move(job));
+        });
   }
   void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) override {
     jobs_->DeleteJob(std::move(id), std::move(check),
@@ -113,7 +123,8 @@ class WatchedJobStore final : public ForwardingJobReader {
         if (observer != nullptr && IsFinal(answer->job.state)) {
           observer->OnEnded(answer->job);
         }
-        listeners->Tell({answer->job.id, JobChange::kState, answer->events, nullptr, &*answer});
+        listeners->Tell(
+            {answer->job.id, JobChange::kState, answer->events, &answer->job, &*answer});
       }
       done(std::move(answer));
     };

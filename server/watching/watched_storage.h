@@ -17,10 +17,11 @@
 namespace mercer::server {
 
 enum class JobChange : uint8_t {
-  kState,     // the job is new, or its state or what belongs to it has changed
-  kProgress,  // it has events of a running attempt
-  kLabels,    // its labels have changed
-  kDeleted,   // somebody has deleted it
+  kState,      // the job is new, or its state or what belongs to it has changed
+  kProgress,   // it has events of a running attempt
+  kVerifying,  // its attempt has come to state VERIFYING
+  kLabels,     // its labels have changed
+  kDeleted,    // somebody has deleted it
 };
 
 // What the storage has committed.
@@ -29,7 +30,9 @@ struct JobCommit {
   JobChange change = JobChange::kState;
   absl::Span<const EventRecord> events =
       {};  // the last ones of the job, in order: among them all that it has written
-  const JobRecord* deleted = nullptr;   // kDeleted: the job as it last was
+  // The job as it is now, or was when it was deleted. Null for kProgress and kVerifying, which change its state and last
+  // event alone.
+  const JobRecord* job = nullptr;
   const EndedAttempt* ended = nullptr;  // of what may have ended the job
 };
 

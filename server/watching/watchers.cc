@@ -31,7 +31,7 @@ NextItem<Item> Watchers<Item>::Take(Watcher<Item>& watcher) {
     next = {NextItem<Item>::kItem, std::move(watcher.page.front()), /*existing=*/true};
     watcher.page.pop_front();
   } else if (watcher.end.has_value()) {
-    next = {NextItem<Item>::kEnd, nullptr, false, false, *watcher.end};
+    next = {.kind = NextItem<Item>::kEnd, .status = *watcher.end};
   } else if (!watcher.reading) {
     next = Follow(watcher);
   }
@@ -40,6 +40,7 @@ NextItem<Item> Watchers<Item>::Take(Watcher<Item>& watcher) {
   } else if (next.kind == NextItem<Item>::kEnd) {
     watcher.end = next.status;
   }
+  next.sequence = watcher.listing ? 0 : watcher.cursor;
   return next;
 }
 
@@ -82,12 +83,6 @@ void Watchers<Item>::LookAgain(Watcher<Item>& watcher) {
   absl::MutexLock lock(&mutex_);
   watcher.complete =
       watcher.complete && watcher.job_id.empty();  // a feed of jobs looks again itself
-}
-
-template <typename Item>
-int64_t Watchers<Item>::CursorOf(const Watcher<Item>& watcher) const {
-  absl::MutexLock lock(&mutex_);
-  return watcher.cursor;
 }
 
 template <typename Item>

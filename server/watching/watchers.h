@@ -46,6 +46,8 @@ struct NextItem {
   Kind kind = kWait;
   std::shared_ptr<const Item> item = nullptr;  // kItem
   bool existing = false;                       // kItem: it comes from the storage
+  // Of what comes next after this: a watch that begins after it goes on behind it. 0: it would get all anew.
+  int64_t sequence = 0;
   // kItem, of a job: it matches no longer, or is deleted. May come for jobs that did not come before: whether they did is not
   // remembered.
   bool left = false;
@@ -67,7 +69,7 @@ struct Watcher {
   std::deque<std::shared_ptr<const Item>> page;  // from the storage, not yet taken
   std::string page_token;                        // of the next one
   bool complete = false;  // behind the page the storage holds nothing that memory will not tell
-  bool told = false;      // kExistingSent
+  bool listing = false;   // a list comes, of which the pages are parts; kExistingSent ends it
   bool reading = false;
   bool waiting = false;  // Next() said kWait, and nobody has been told to wake it
   bool gone = false;
@@ -95,7 +97,6 @@ class Watch {
   // The Next() that follows looks at the storage, where something may be that nobody told of: there was no memory to do so, and of
   // the last event of a job nobody tells again. To be called now and then by those who wait.
   void LookAgain() { watchers_->LookAgain(*watcher_); }
-  int64_t cursor() const { return watchers_->CursorOf(*watcher_); }
 
  private:
   Watchers<Item>* const watchers_;
@@ -150,7 +151,6 @@ class Watchers {
   NextItem<Item> Take(Watcher<Item>& watcher) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReadFor(const WatcherPointer& watcher) ABSL_LOCKS_EXCLUDED(mutex_);
   void LookAgain(Watcher<Item>& watcher) ABSL_LOCKS_EXCLUDED(mutex_);
-  int64_t CursorOf(const Watcher<Item>& watcher) const ABSL_LOCKS_EXCLUDED(mutex_);
   void Leave(const WatcherPointer& watcher) ABSL_LOCKS_EXCLUDED(mutex_);
 };
 

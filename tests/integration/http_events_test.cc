@@ -204,6 +204,48 @@ TEST_F(HttpEventsTest, AllThatAPageShowsComesInOneStream) {
   EXPECT_GT(progress_of_first, 0u);
 }
 
+TEST_F(HttpEventsTest, AStreamOfJobsGoesOnBehindItsLastEvent) {
+  StartWithClouds();
+  const std::string first = Finished();
+  const std::string target = absl::StrCat("/v1/events?jobs=1&job=", first, ":2");
+  const auto ended = [](const std::vector<Event>& events) {
+    const std::set<std::string> names = NamesAndJobs(events);
+    return names.contains("existing ") &&
+           std::ranges::any_of(names, [](const auto& name) { return name.starts_with("end "); });
+  };
+  const std::vector<Event> before = ReadEventsUntil(*Open(target), ended);
+  std::string last;
+  std::string sequence;
+  for (const Event& event : before) {
+    last = event.id.empty() ? last : event.id;
+    sequence = event.name == "existing" ? event.data["sequence"].get<std::string>() : sequence;
+  }
+  ASSERT_NE(sequence, "");
+  EXPECT_TRUE(last.starts_with(sequence + ",")) << last;
+  const std::string second = Finished();
+
+  // A browser repeats the target, and says in the header how far it got; a page of its own says so in the target.
+  const std::string spelled =
+      absl::StrCat("/v1/events?jobs=1&afterSequence=", sequence, "&kinds=JOB_KIND_TRAINING");
+  for (const auto& [again, headers] : {std::pair(target, HttpHeaders{{"Last-Event-ID", last}}),
+                                       std::pair(spelled, HttpHeaders{})}) {
+    const auto client = Open(again, headers);
+    const std::vector<Event> events = ReadEventsUntil(*client, [&](const auto& so_far) {
+      return NamesAndJobs(so_far).contains("job " + second);
+    });
+    EXPECT_FALSE(NamesAndJobs(events).contains("existing ")) << again;
+    EXPECT_FALSE(NamesAndJobs(events).contains("job " + first)) << again;
+    EXPECT_FALSE(NamesAndJobs(events).contains("progress " + first)) << again;
+  }
+  // Of another server, and of another stream.
+  const auto strange = Open(target, {{"Last-Event-ID", "7,2"}});
+  const std::vector<Event> anew = ReadEventsUntil(*strange, ended);
+  EXPECT_TRUE(NamesAndJobs(anew).contains("job " + first));
+  EXPECT_TRUE(NamesAndJobs(anew).contains("job " + second));
+  Open(target, {{"Last-Event-ID", "7"}});
+  EXPECT_EQ(head_.status, 400);
+}
+
 TEST_F(HttpEventsTest, AJobThatIsNamedTwiceIsToldOfOnce) {
   StartWithClouds();
   const std::string job = Finished();

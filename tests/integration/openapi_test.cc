@@ -75,6 +75,35 @@ TEST_F(OpenApiTest, SchemasHaveTheFieldsOfTheMessages) {
   }
 }
 
+// What is beside the rows in JSON is in the query where the body is CSV.
+TEST_F(OpenApiTest, PredictionsOfCsvHaveTheOtherFieldsInTheQuery) {
+  const google::protobuf::Descriptor& type = *v1::PredictRequest::descriptor();
+  std::set<std::string> missing;
+  for (int i = 0; i < type.field_count(); ++i) {
+    missing.insert(type.field(i)->json_name());
+  }
+  for (const char* elsewhere : {"model", "rows", "dataset"}) {
+    EXPECT_EQ(missing.erase(elsewhere), 1U) << elsewhere;
+  }
+  const json& operation = document_["paths"]["/v1/models/{model}:predict"]["post"];
+  EXPECT_TRUE(operation["requestBody"]["content"].contains("text/csv"));
+  for (const json& parameter : operation["parameters"]) {
+    if (parameter["in"] == "query") {
+      EXPECT_EQ(missing.erase(parameter["name"].get<std::string>()), 1U) << parameter;
+    }
+  }
+  EXPECT_THAT(missing, testing::IsEmpty()) << "run ./dev docs";
+}
+
+TEST_F(OpenApiTest, EventsHaveTheFieldsOfWatchJobsInTheQuery) {
+  std::set<std::string> names;
+  for (const json& parameter : document_["paths"]["/v1/events"]["get"]["parameters"]) {
+    names.insert(parameter["name"].get<std::string>());
+  }
+  EXPECT_THAT(names, testing::UnorderedElementsAre("jobs", "job", "states", "labels", "kinds",
+                                                   "afterSequence", "Last-Event-ID"));
+}
+
 TEST_F(OpenApiTest, IsForReading) {
   const HttpReply compressed = client_->Get("/v1/openapi.json", {{"Accept-Encoding", "gzip"}});
   EXPECT_EQ(compressed.Find("Content-Encoding"), "gzip");

@@ -104,7 +104,8 @@ std::string JobBoard::Hear(const v1::WatchJobsResponse& response) {
     const bool known = jobs_.erase(job.name()) > 0;
     return known ? absl::StrCat(DescribeJob(job), response.deleted() ? "  deleted" : "") : "";
   }
-  if (!complete_) {
+  if (response.existing()) {
+    complete_ = false;
     told_.insert(job.name());
   }
   v1::Job& known = jobs_[job.name()];
@@ -112,11 +113,6 @@ std::string JobBoard::Hear(const v1::WatchJobsResponse& response) {
   const bool same = known.name() == job.name() && DescribeJob(known) == line;
   known = job;
   return same ? "" : line;
-}
-
-void JobBoard::BeginAnew() {
-  told_.clear();
-  complete_ = false;
 }
 
 Table JobBoard::Newest(int limit) const {
@@ -153,7 +149,7 @@ absl::StatusOr<ExitCode> WatchJobs(Session& session, const v1::WatchJobsRequest&
     }
   };
   options.on_interruption = [&](const absl::Status& why, absl::Duration delay) {
-    board.BeginAnew();
+    board.Interrupt();
     if (!session.json()) {
       session.err() << "the connection broke (" << std::string(why.message()) << "); again in "
                     << FormatElapsed(delay) << std::endl;

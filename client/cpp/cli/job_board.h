@@ -29,8 +29,8 @@ class JobBoard {
  public:
   // A line that says what is new, without its end; empty when nothing that shows is.
   std::string Hear(const v1::WatchJobsResponse& response);
-  // The stream begins anew: what it does not tell of again is gone.
-  void BeginAnew();
+  // The stream broke: what has come of a list counts no longer.
+  void Interrupt() { told_.clear(); }
   // The newest jobs, at most `limit`.
   Table Newest(int limit) const;
   // All that existed have been told of.
@@ -39,7 +39,7 @@ class JobBoard {
 
  private:
   std::map<std::string, v1::Job> jobs_;  // by name
-  std::set<std::string> told_;           // in this stream, until it is complete
+  std::set<std::string> told_;           // of a list, until it is complete
   bool complete_ = false;
 };
 

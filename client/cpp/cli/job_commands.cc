@@ -35,6 +35,7 @@ struct JobUpdateFlags {
 
 struct JobListFlags {
   std::vector<std::string> states;
+  std::vector<std::string> kinds;
   std::vector<std::string> labels;
   ListTexts texts;
   int limit = 50;
@@ -94,17 +95,25 @@ absl::StatusOr<ExitCode> ReportEnd(Session& session, const v1::Job& job, int tol
   }
 }
 
+absl::Status ReadWords(const char* flag, const google::protobuf::EnumDescriptor& type,
+                       const std::vector<std::string>& words,
+                       google::protobuf::RepeatedField<int>& numbers) {
+  for (const std::string& word : words) {
+    numbers.Add(EnumNumber(type, word));
+    if (numbers[numbers.size() - 1] < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          flag, ": must be one of ", absl::StrJoin(EnumWords(type), ", "), ", is '", word, "'"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ExitCode> ListJobs(Session& session, const JobListFlags& flags) {
   v1::ListJobsRequest filter;
-  for (const std::string& word : flags.states) {
-    const int state = EnumNumber(*v1::JobState_descriptor(), word);
-    if (state < 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--state: must be one of ", absl::StrJoin(EnumWords(*v1::JobState_descriptor()), ", "),
-          ", is '", word, "'"));
-    }
-    filter.add_states(static_cast<v1::JobState>(state));
-  }
+  MERCER_RETURN_IF_ERROR(
+      ReadWords("--state", *v1::JobState_descriptor(), flags.states, *filter.mutable_states()));
+  MERCER_RETURN_IF_ERROR(
+      ReadWords("--kind", *v1::JobKind_descriptor(), flags.kinds, *filter.mutable_kinds()));
   for (const std::string& text : flags.labels) {
     MERCER_ASSIGN_OR_RETURN(const auto label, SplitAssignment("--label", text));
     (*filter.mutable_labels())[label.first] = label.second;
@@ -113,6 +122,7 @@ absl::StatusOr<ExitCode> ListJobs(Session& session, const JobListFlags& flags) {
   if (flags.watch) {
     v1::WatchJobsRequest watched;
     *watched.mutable_states() = filter.states();
+    *watched.mutable_kinds() = filter.kinds();
     *watched.mutable_labels() = filter.labels();
     return WatchJobs(session, watched, flags.limit);
   }
@@ -195,7 +205,7 @@ ExitCode Detach(Session& session, const std::string& job) {
 // What stands before a command that changes jobs narrows the list alone.
 void RefuseListFlags(CLI::App& command, CLI::App& jobs) {
   for (const char* of_list :
-       {"--state", "--label", "--filter", "--order-by", "--limit", "--watch"}) {
+       {"--state", "--kind", "--label", "--filter", "--order-by", "--limit", "--watch"}) {
     command.excludes(jobs.get_option(of_list));
   }
 }
@@ -253,6 +263,9 @@ void AddJobCommands(CommandLine& line) {
   jobs->add_option("--state", list->states,
                    "Only in this state: queued, running, cancelling, verifying, succeeded, failed, "
                    "cancelled (repeatable)")
+      ->allow_extra_args(false);
+  jobs->add_option("--kind", list->kinds,
+                   "Only of this kind: training, prediction, evaluation, verification (repeatable)")
       ->allow_extra_args(false);
   jobs->add_option("--label", list->labels, "Only with this label, NAME=VALUE (repeatable)")
       ->allow_extra_args(false);

@@ -9,11 +9,11 @@ function job(id: string, change: Partial<Job> = {}): Job {
 
 test('jobs come newest first, and a change keeps its place', () => {
   const store = new JobStore();
-  store.apply({ job: job('a'), existing: true });
-  store.apply({ job: job('bbb'), existing: true });
-  store.apply({ job: job('cc'), existing: true });
+  store.receive({ job: job('a'), existing: true });
+  store.receive({ job: job('bbb'), existing: true });
+  store.receive({ job: job('cc'), existing: true });
   assert.equal(store.complete, false);
-  store.endSync();
+  store.endList('7');
   assert.equal(store.complete, true);
   store.apply({ job: job('cc', { state: 'JOB_STATE_VERIFYING', lastSequence: '2' }) });
   assert.deepEqual(store.list().map((each) => each.name), ['jobs/bbb', 'jobs/cc', 'jobs/a']);
@@ -29,15 +29,29 @@ test('the list is the same object until something changes', () => {
   assert.notEqual(store.list(), before);
 });
 
-test('a new connection removes what it does not name again', () => {
+test('a new list removes what it does not name, also after one that was broken off', () => {
   const store = new JobStore();
-  store.apply({ job: job('a') });
-  store.apply({ job: job('bb') });
-  store.beginSync();
-  store.apply({ job: job('bb'), existing: true });
-  assert.equal(store.list().length, 2);
-  store.endSync();
-  assert.deepEqual(store.list().map((each) => each.name), ['jobs/bb']);
+  const names = () => store.list().map((each) => each.name);
+  store.connected();
+  for (const id of ['a', 'bb', 'ccc']) store.receive({ job: job(id), existing: true });
+  store.endList('7');
+  assert.equal(store.sequence, '7');
+  store.connected();
+  store.receive({ job: job('a', { lastSequence: '2' }), sequence: '8' });
+  assert.deepEqual([store.sequence, names().length], ['8', 3], 'a stream that goes on has no list');
+  store.connected();
+  store.receive({ job: job('ccc'), existing: true });
+  assert.equal(store.sequence, '0', 'a list that is broken off is no place to go on from');
+  store.connected();
+  store.receive({ job: job('bb'), existing: true });
+  assert.equal(store.list().length, 3);
+  store.endList('9');
+  assert.deepEqual(names(), ['jobs/bb']);
+  store.receive({ job: job('dddd'), existing: true });
+  store.endList('12');
+  assert.deepEqual(names(), ['jobs/dddd'], 'a second list in one stream, of a server that is slowly read');
+  store.endList('13');
+  assert.deepEqual(names(), [], 'a list of no jobs');
 });
 
 test('a job that has left goes', () => {

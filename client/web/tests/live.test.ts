@@ -41,6 +41,19 @@ test('the stream asks for the job of the page, from the last event on, until its
   live.stop();
 });
 
+test('a stream that is made again goes on behind the last change of a job', () => {
+  const live = newLive();
+  const job = { name: 'jobs/a', state: 'JOB_STATE_RUNNING' };
+  live.receive({ id: '', event: 'job', data: JSON.stringify({ job, existing: true }) });
+  assert.equal(live.path(), '/v1/events?jobs=1');
+  live.receive({ id: '', event: 'existing', data: '{"existingSent":true,"sequence":"41"}' });
+  assert.equal(live.path(), '/v1/events?jobs=1&afterSequence=41');
+  live.receive({ id: '', event: 'job', data: JSON.stringify({ job, sequence: '42' }) });
+  live.watch('jobs/a');
+  assert.equal(live.path(), '/v1/events?jobs=1&afterSequence=42&job=jobs/a:0');
+  live.stop();
+});
+
 test('events of a job whose page was left are ignored', () => {
   const live = newLive();
   live.watch('jobs/b');

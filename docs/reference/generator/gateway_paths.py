@@ -103,11 +103,12 @@ def or_csv(content):
     content["text/csv"] = {"schema": TEXT}
 
 
-# Besides the message, by call.
+# Besides the message, by call. `rows`: fields of the request that a body of rows as CSV stands for; the query has the others.
 FORMS = {
     "Predict": {
         "request": (or_else({"$ref": "#/components/schemas/RowObjects"}), or_csv),
         "response": (or_else({"$ref": "#/components/schemas/RowPredictions"}), or_csv),
+        "rows": {"rows", "dataset"},
     }
 }
 
@@ -132,7 +133,7 @@ UPLOAD = [
 # By kind of call: further parameters, and the answer where that is no message.
 HEADERS = {
     "Progress": [
-        {"name": "Last-Event-ID", "in": "header", "description": "Goes on behind this event.", "schema": {"type": "string", "format": "int64"}}
+        {"name": "Last-Event-ID", "in": "header", "description": "Goes on behind this event: the id that it had.", "schema": TEXT}
     ]
 }
 ANSWERS = {
@@ -159,24 +160,12 @@ def plain(summary, content, **more):
 
 
 EVENTS_PARAMETERS = [
-    {"name": "jobs", "in": "query", "description": "1: every job that matches `states` and `labels`, and each change of one.", "schema": TEXT},
+    {"name": "jobs", "in": "query", "description": "1: WatchJobs, whose fields the other parameters are.", "schema": TEXT},
     {
         "name": "job",
         "in": "query",
         "description": "NAME:AFTER_SEQUENCE, at most 100 times: the progress of that job.",
         "schema": {"type": "array", "items": TEXT},
-    },
-    {
-        "name": "states",
-        "in": "query",
-        "description": "Only jobs in one of these states.",
-        "schema": {"type": "array", "items": {"$ref": "#/components/schemas/JobState"}},
-    },
-    {
-        "name": "labels",
-        "in": "query",
-        "description": "Only jobs that carry all of these labels. Each as labels.KEY=VALUE: the properties are named labels.KEY.",
-        "schema": {"type": "object", "additionalProperties": TEXT},
     },
 ]
 PATHS = {
@@ -186,7 +175,6 @@ PATHS = {
             "operationId": "StreamEvents",
             "summary": "The changes of all jobs and the progress of any, in one stream",
             "description": "Scope: read.",
-            "parameters": EVENTS_PARAMETERS,
             "responses": {
                 "200": {"description": "Events `job`, `existing`, `progress`, `end` and `error`.", "content": EVENTS},
                 "default": {"$ref": "#/components/responses/Error"},

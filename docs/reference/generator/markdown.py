@@ -83,12 +83,12 @@ def first_sentence(comment):
 
 
 def read_reasons(page, path):
-    """Links to the sections of docs/errors.md that explain each reason, by reason."""
+    """Links to the sections of docs/errors.md that explain each reason of an error, which has a code, by reason."""
     places, section = {}, ""
     for line in page.split("\n"):
         if line.startswith("## "):
             section = f"{path}#{anchor(line[3:])}"
-        row = re.match(r"\| `([A-Z_]+)` \|", line)
+        row = re.match(r"\| `([A-Z_]+)` \| [A-Z]", line)
         if row:
             places.setdefault(row[1], section)
     return places

@@ -69,6 +69,8 @@ class Document:
                 paths.setdefault(way.path, {})[way.verb.lower()] = self._operation(service, rpc, way)
         for path, operations in gateway_paths.PATHS.items():
             paths.setdefault(path, {}).update(operations)
+        watch = self._query(self.messages[PACKAGE + "WatchJobsRequest"], "", set())
+        paths["/v1/events"]["get"]["parameters"] = gateway_paths.EVENTS_PARAMETERS + watch + gateway_paths.HEADERS["Progress"]
         services = {service.name: service for service, _ in self.rpcs}
         tags = [{"name": name, "description": text_of(service.comment)} for name, service in services.items()]
         return {
@@ -120,7 +122,9 @@ class Document:
             self._schema(PACKAGE + "UploadHeader")  # of the parameter `header`
             return places + gateway_paths.UPLOAD + self._query(header, "", {"parts", "upload_id", "total_bytes"})
         if way.body:
-            return places
+            rows = gateway_paths.FORMS.get(rpc.name, {}).get("rows")
+            query = self._query(request, "", {way.field, *rows}) if rows else []
+            return places + [{**one, "description": "With rows as CSV: " + one["description"]} for one in query]
         return places + self._query(request, "", {way.field}) + gateway_paths.HEADERS.get(kind, [])
 
     def _query(self, message, prefix, without):

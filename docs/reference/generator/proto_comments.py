@@ -6,7 +6,8 @@ import textwrap
 import listed
 
 COLUMNS = 140
-FIELD = re.compile(r"^  (?:optional|repeated) [\w.]+ (\w+) = \d+;$")
+# A field that has another name in JSON is the option of that name.
+FIELD = re.compile(r'^  (?:optional|repeated) [\w.]+ (\w+) = \d+(?: \[json_name = "(\w+)"\])?;$')
 
 
 def updated(root, learners):
@@ -61,10 +62,11 @@ def with_comments(message, options):
     lines = []
     for line in message.split("\n"):
         field = FIELD.match(line)
-        if field and field[1] in options:
+        option = options.get(field[2] or field[1]) if field else None
+        if option:
             while lines[-1].startswith("  //"):
                 lines.pop()
-            lines += comment(of_option(options[field[1]]))
+            lines += comment(of_option(option))
         lines.append(line)
     return "\n".join(lines)
 

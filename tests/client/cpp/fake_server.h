@@ -241,25 +241,30 @@ class FakeTraining : public v1::TrainingService::Service {
     return grpc::Status::OK;
   }
 
-  // One job that is there, and one that comes; then the next of `watch_ends`.
+  // One job that is there, unless the watch goes on behind 7, and one that comes; then the next of `watch_ends`.
   grpc::Status WatchJobs(grpc::ServerContext*, const v1::WatchJobsRequest* request,
                          grpc::ServerWriter<v1::WatchJobsResponse>* writer) override {
+    const std::lock_guard lock(state_.mutex);
     v1::WatchJobsResponse response;
-    response.mutable_job()->set_name("jobs/old");
-    response.mutable_job()->set_state(v1::JOB_STATE_SUCCEEDED);
-    response.set_existing(true);
-    writer->Write(response);
-    response.Clear();
-    response.set_existing_sent(true);
-    writer->Write(response);
-    response.Clear();
+    if (request->after_sequence() != 7) {
+      response.mutable_job()->set_name("jobs/old");
+      response.mutable_job()->set_state(v1::JOB_STATE_SUCCEEDED);
+      response.set_existing(true);
+      writer->Write(response);
+      response.Clear();
+      response.set_existing_sent(true);
+      response.set_sequence(6);
+      writer->Write(response);
+      response.Clear();
+    }
     response.mutable_heartbeat()->set_seconds(1);
+    response.set_sequence(7);
     writer->Write(response);
     response.Clear();
+    response.set_sequence(static_cast<int64_t>(7 + state_.job_watches.size()));
     response.mutable_job()->set_name("jobs/new");
     response.mutable_job()->set_state(v1::JOB_STATE_RUNNING);
     writer->Write(response);
-    const std::lock_guard lock(state_.mutex);
     state_.job_watches.push_back(*request);
     const size_t number = state_.job_watches.size();
     return number <= state_.watch_ends.size()

@@ -58,7 +58,7 @@ TEST_F(JobWatchTest, TellsOfAJobFromItsSubmissionToItsModel) {
   EXPECT_EQ(feed_->num_watches(), 0);
 }
 
-TEST_F(JobWatchTest, FiltersByStateAndLabel) {
+TEST_F(JobWatchTest, FiltersByStateKindAndLabel) {
   StoreClouds(40);
   v1::TrainRequest request = CloudsRequest();
   (*request.mutable_labels())["team"] = "red";
@@ -71,6 +71,7 @@ TEST_F(JobWatchTest, FiltersByStateAndLabel) {
   v1::WatchJobsRequest filter;
   filter.add_states(v1::JOB_STATE_SUCCEEDED);
   (*filter.mutable_labels())["team"] = "red";
+  filter.add_kinds(v1::JOB_KIND_TRAINING);
   const auto reader = training_->WatchJobs(&context, filter);
   v1::WatchJobsResponse response;
   ASSERT_TRUE(reader->Read(&response));
@@ -78,6 +79,57 @@ TEST_F(JobWatchTest, FiltersByStateAndLabel) {
   ASSERT_TRUE(reader->Read(&response));
   EXPECT_TRUE(response.existing_sent());
   context.TryCancel();
+}
+
+TEST_F(JobWatchTest, GoesOnBehindTheLastMessage) {
+  TrainClouds();
+  Serve();
+  const auto existing_sent = [](const v1::WatchJobsResponse& next) { return next.existing_sent(); };
+  v1::WatchJobsRequest request;
+  {
+    grpc::ClientContext context;
+    const auto reader = training_->WatchJobs(&context, request);
+    request.set_after_sequence(ReadUntil(*reader, existing_sent).sequence());
+    EXPECT_GT(request.after_sequence(), 0);
+    context.TryCancel();
+  }
+  const v1::Job job = Train(CloudsRequest());
+  jobs_->WaitUntilIdle();
+  v1::GetJobRequest get;
+  get.set_name(job.name());
+  const auto stored = TrainingHandlers(context_).GetJob(get);
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  v1::Job expected = *stored;
+  expected.clear_attempts();
+  {
+    grpc::ClientContext context;
+    const auto reader = training_->WatchJobs(&context, request);
+    v1::WatchJobsResponse response;
+    ASSERT_TRUE(reader->Read(&response));
+    EXPECT_FALSE(response.existing());
+    EXPECT_GT(response.sequence(), request.after_sequence());
+    EXPECT_EQ(response.job().SerializeAsString(), expected.SerializeAsString());
+    context.TryCancel();
+  }
+  request.set_after_sequence(5);  // of another server
+  grpc::ClientContext context;
+  const auto reader = training_->WatchJobs(&context, request);
+  v1::WatchJobsResponse response;
+  ASSERT_TRUE(reader->Read(&response));
+  EXPECT_TRUE(response.existing());
+  EXPECT_EQ(response.sequence(), 0);
+  ReadUntil(*reader, existing_sent);
+  context.TryCancel();
+}
+
+TEST_F(JobWatchTest, RefusesABadSequence) {
+  Serve();
+  v1::WatchJobsRequest request;
+  request.set_after_sequence(-1);
+  grpc::ClientContext context;
+  const grpc::Status status = training_->WatchJobs(&context, request)->Finish();
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(ReasonOf(status), "BAD_SEQUENCE");
 }
 
 TEST_F(JobWatchTest, RefusesABadFilter) {

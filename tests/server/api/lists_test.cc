@@ -217,6 +217,8 @@ TEST_F(ListsTest, JobsAreFilteredByEachOfTheirFields) {
   EXPECT_THAT(names("name = " + a), ElementsAre(a));
   EXPECT_THAT(names("state = QUEUED OR state = JOB_STATE_SUCCEEDED"), ElementsAre(b, a));
   EXPECT_THAT(names("state != SUCCEEDED"), IsEmpty());
+  EXPECT_THAT(names("kind = TRAINING"), ElementsAre(b, a));
+  EXPECT_THAT(names("kind = JOB_KIND_PREDICTION OR kind = EVALUATION"), IsEmpty());
   EXPECT_THAT(names("learner = " + first->learner()), ElementsAre(b, a));
   EXPECT_THAT(names("-learner = " + first->learner()), IsEmpty());
   EXPECT_THAT(names("model:* AND model = models/clouds"), ElementsAre(b, a));
@@ -302,6 +304,9 @@ TEST_F(ListsTest, BadFilterTextsAreNamed) {
   EXPECT_THAT(refusal("state = SLEEPING", ""),
               HasSubstr("BAD_FILTER filter: at character 9, 'SLEEPING': 'state' must be one of "
                         "QUEUED, RUNNING, CANCELLING, VERIFYING, SUCCEEDED, FAILED, CANCELLED"));
+  EXPECT_THAT(refusal("kind = SVM", ""),
+              HasSubstr("'kind' must be one of TRAINING, PREDICTION, EVALUATION, VERIFICATION"));
+  EXPECT_THAT(refusal("kind > TRAINING", ""), HasSubstr("BAD_FILTER"));
   EXPECT_THAT(refusal("name = x", ""), HasSubstr("'name' must be of the form jobs/{id}"));
   EXPECT_THAT(refusal("datasets:x", ""), HasSubstr("must be of the form datasets/{id}"));
   EXPECT_THAT(refusal("model = models/m/aliases/live", ""),

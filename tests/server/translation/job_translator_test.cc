@@ -26,6 +26,29 @@ TEST(JobTranslatorTest, ReasonOfAStateChangeIsAWordOrNothing) {
   EXPECT_EQ(ReasonFor("pivot 0x7f is not finite"), "");
 }
 
+TEST(JobTranslatorTest, ReasonsHaveNumbers) {
+  JobEvent event;
+  event.message = "WORKER_LOST";
+  EXPECT_EQ(WriteEvent(event).state_change().reason_code(), v1::REASON_WORKER_LOST);
+  event.message = "what earlier versions have stored";
+  EXPECT_EQ(WriteEvent(event).state_change().reason_code(), v1::REASON_UNSPECIFIED);
+  JobRecord record;
+  record.state = JobState::kFailed;
+  record.error = EncodeError(WithReason(absl::InvalidArgumentError("one class"), "ONE_CLASS"));
+  AttemptRecord attempt;
+  attempt.reason = AttemptReason::kFailed;
+  absl::StatusOr<v1::Job> job = WriteJob(record, {attempt});
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(job->reason(), "ONE_CLASS");
+  EXPECT_EQ(job->reason_code(), v1::REASON_ONE_CLASS);
+  EXPECT_EQ(job->attempts(0).end_reason_code(), v1::REASON_FAILED);
+  record.error = EncodeError(absl::InternalError("a mistake"));
+  EXPECT_EQ(WriteJob(record, {})->reason_code(), v1::REASON_INTERNAL) << "as its error has it";
+  record.state = JobState::kQueued;
+  record.error = std::nullopt;
+  EXPECT_EQ(WriteJob(record, {})->reason_code(), v1::REASON_UNSPECIFIED);
+}
+
 // Of a job that failed, with what its learner calls the fields.
 TEST(JobTranslatorTest, ErrorsNameTheFieldsOfTheRequestThatIsKept) {
   FieldViolations violations;

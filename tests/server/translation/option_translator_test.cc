@@ -62,7 +62,7 @@ TEST(OptionTranslatorTest, EveryOptionOfEveryLearnerRoundTripsThroughItsMessage)
     google::protobuf::Message& message = *reflection.MutableMessage(&learner, field);
     for (const OptionField& option : entry->fields) {
       if (option.type == OptionType::kChoice) {
-        const FieldDescriptor* choice = message.GetDescriptor()->FindFieldByName(option.name);
+        const FieldDescriptor* choice = FieldOfOption(*message.GetDescriptor(), option.name);
         const int last = choice->enum_type()->value_count() - 1;
         message.GetReflection()->SetEnumValue(&message, choice,
                                               choice->enum_type()->value(last)->number());
@@ -71,12 +71,12 @@ TEST(OptionTranslatorTest, EveryOptionOfEveryLearnerRoundTripsThroughItsMessage)
       }
       if (option.type == OptionType::kReal) {
         message.GetReflection()->SetDouble(
-            &message, message.GetDescriptor()->FindFieldByName(option.name), 1.25);
+            &message, FieldOfOption(*message.GetDescriptor(), option.name), 1.25);
         EXPECT_EQ(ReadOptions(message).at(option.name), OptionValue(1.25));
       }
       if (option.type == OptionType::kBool) {
         message.GetReflection()->SetBool(
-            &message, message.GetDescriptor()->FindFieldByName(option.name), true);
+            &message, FieldOfOption(*message.GetDescriptor(), option.name), true);
         EXPECT_EQ(ReadOptions(message).at(option.name), OptionValue(true));
       }
     }

@@ -24,10 +24,10 @@ TEST_F(JobFeedChangesTest, TellsThoseWhomAJobMatchedOfItsDeletion) {
   // A slow watcher hears of the end and of the deletion as one.
   JobFilter queued;
   queued.states = {JobState::kQueued};
-  const auto slow = feed_->Watch(queued, [] {});
+  const auto slow = feed_->Watch(queued, 0, [] {});
   JobFilter blue;
   blue.labels = {{"team", "blue"}};
-  const auto other = feed_->Watch(blue, [] {});
+  const auto other = feed_->Watch(blue, 0, [] {});
   for (JobWatch* watch : {slow.get(), other.get()}) {
     while (watch->Next().kind != NextJob::kExistingSent) {
       executor_.RunAll();
@@ -41,31 +41,6 @@ TEST_F(JobFeedChangesTest, TellsThoseWhomAJobMatchedOfItsDeletion) {
   EXPECT_EQ(other->Next().kind, NextJob::kWait);
 }
 
-TEST_F(JobFeedChangesTest, DeletionThatCouldNotBeReadIsToldOfAtTheTick) {
-  Submit("a");
-  Cancel("a");
-  Watch();
-  Take();
-  hooks_.failing_gets = 1;
-  ASSERT_TRUE(storage_->jobs().DeleteJob("a").ok());
-  EXPECT_THAT(Take(), IsEmpty());
-  feed_->Tick();
-  EXPECT_THAT(Take(), ElementsAre("-a deleted CANCELLED"));
-}
-
-TEST_F(JobFeedChangesTest, NothingIsToldOfAJobAfterItsDeletion) {
-  Submit("a");
-  Watch();
-  Take();
-  // The reading of the cancellation answers what was before the deletion that comes meanwhile.
-  hooks_.after_get = [this] {
-    hooks_.after_get = nullptr;
-    ASSERT_TRUE(storage_->jobs().DeleteJob("a").ok());
-  };
-  Cancel("a");
-  EXPECT_THAT(Take(), ElementsAre("-a deleted CANCELLED"));
-}
-
 TEST_F(JobFeedChangesTest, OtherLabelsMakeAJobComeAndLeave) {
   Submit("a", {{"team", "red"}});
   Submit("b");
@@ -77,12 +52,9 @@ TEST_F(JobFeedChangesTest, OtherLabelsMakeAJobComeAndLeave) {
   EXPECT_THAT(Take(), ElementsAre("b QUEUED"));
   ASSERT_TRUE(storage_->jobs().UpdateJob("a", {}).ok());
   EXPECT_THAT(Take(), ElementsAre("-a QUEUED"));
-  // A change of labels that comes while another change is read.
-  hooks_.after_get = [this] {
-    hooks_.after_get = nullptr;
-    ASSERT_TRUE(storage_->jobs().UpdateJob("b", {{"team", "blue"}}).ok());
-  };
+  // A change of labels that comes before another change was taken.
   Cancel("b");
+  ASSERT_TRUE(storage_->jobs().UpdateJob("b", {{"team", "blue"}}).ok());
   EXPECT_THAT(Take(), ElementsAre("-b CANCELLED"));
 }
 

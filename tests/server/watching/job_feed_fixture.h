@@ -72,11 +72,13 @@ class JobFeedTest : public ::testing::Test {
     feed_.reset();
     feed_ = std::make_unique<JobFeed>(storage_.get(), &failing_, options);
   }
-  void Submit(const std::string& id, const Labels& labels = {}, const std::string& request = "") {
+  void Submit(const std::string& id, const Labels& labels = {}, const std::string& request = "",
+              JobKind kind = JobKind::kTraining) {
     NewJob job;
     job.id = id;
+    job.kind = kind;
     job.dataset_ids = {"data"};
-    job.model_name = "model";
+    job.model_name = kind == JobKind::kTraining ? "model" : "";
     job.labels = labels;
     job.request = request;
     job.event = StateEvent(JobState::kQueued);
@@ -112,8 +114,8 @@ class JobFeedTest : public ::testing::Test {
                                 StateEvent(JobState::kCancelled)})
                     .ok());
   }
-  void Watch(JobFilter filter = {}) {
-    watch_ = feed_->Watch(std::move(filter), [this] { ++wakes_; });
+  void Watch(JobFilter filter = {}, int64_t after = 0) {
+    watch_ = feed_->Watch(std::move(filter), after, [this] { ++wakes_; });
   }
 
   // What there is to get: "id STATE iteration", with "+" before jobs that were there, "-" before those that
@@ -130,6 +132,7 @@ class JobFeedTest : public ::testing::Test {
         taken.push_back(absl::StrCat("end ", GetReason(next.status)));
         return taken;
       } else {
+        sequence_ = next.sequence;
         taken.push_back(next.kind == NextJob::kExistingSent ? "|" : Describe(next));
       }
     }
@@ -148,6 +151,7 @@ class JobFeedTest : public ::testing::Test {
   FailingExecutor failing_{executor_};
   std::unique_ptr<JobFeed> feed_;
   std::unique_ptr<JobWatch> watch_;
+  int64_t sequence_ = -1;  // of what was taken last
   std::atomic<int> wakes_{0};
 };
 

@@ -260,7 +260,7 @@ TEST_F(ProgressHubTest, SlowWatcherCostsACursorAndAPage) {
   const auto alive = std::count_if(events.begin(), events.end(),
                                    [](const auto& event) { return !event.expired(); });
   EXPECT_LE(alive, 8 + 3) << "the tail and a page";
-  EXPECT_EQ(slow->cursor(), 0);
+  EXPECT_EQ(slow->Next().sequence, 1) << "nothing was taken before";
 }
 
 TEST_F(ProgressHubTest, WatcherThatHangsInItsCallbackDelaysNeitherTrainingNorOthers) {

@@ -74,19 +74,20 @@ def _option_text(value: Any) -> str:
 
 
 def _set_option(message: Any, name: str, value: Any) -> None:
-    field = message.DESCRIPTOR.fields_by_name.get(name)
-    if field is None or field.message_type is not None:
-        fields = message.DESCRIPTOR.fields
-        names = ", ".join(f.name for f in fields if f.message_type is None)
-        raise ValueError(f"{message.DESCRIPTOR.name} has no option {name!r}; there are {names}")
+    # An option has the name of its field, or, as C does, the one that the field has in JSON.
+    fields = [field for field in message.DESCRIPTOR.fields if field.message_type is None]
+    options = {f.name if f.json_name == f.camelcase_name else f.json_name: f for f in fields}
+    field = options.get(name)
+    if field is None:
+        raise ValueError(f"{message.DESCRIPTOR.name} has no option {name!r}; there are {', '.join(options)}")
     if field.enum_type is not None:
         value = choose(name, value, _proto.enum_words(field.enum_type))
-    elif hasattr(getattr(message, name), "extend"):
-        getattr(message, name).extend([value] if isinstance(value, (int, float)) else value)
+    elif hasattr(getattr(message, field.name), "extend"):
+        getattr(message, field.name).extend([value] if isinstance(value, (int, float)) else value)
         return
     elif field.type == field.TYPE_DOUBLE:
         value = float(value)
-    setattr(message, name, value)
+    setattr(message, field.name, value)
 
 
 def validation_message(validation: Validation) -> Any:

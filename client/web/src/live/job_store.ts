@@ -5,6 +5,7 @@ export interface JobMessage {
   job?: Job;
   existing?: boolean;
   left?: boolean;
+  sequence?: string;
 }
 
 export const FINAL_STATES: ReadonlySet<JobState> = new Set<JobState>([
@@ -27,8 +28,19 @@ export class JobStore {
   private readonly jobs = new Map<string, Job>();
   private sorted: Job[] | undefined;
   private unseen: Set<string> | undefined;
-  /** All jobs that there were when the connection was made have come. */
+  /** All jobs that there were once have come. */
   complete = false;
+  /** What a connection that goes on has to come after. 0: it has to begin anew. */
+  sequence = '0';
+
+  /** What the event stream says. */
+  receive(message: JobMessage): void {
+    // A new list: whatever it does not name again is gone. After one that was broken off comes another.
+    if (message.existing && this.sequence !== '0') this.unseen = undefined;
+    if (message.existing) this.unseen ??= new Set(this.jobs.keys());
+    this.sequence = message.sequence ?? '0';
+    this.apply(message);
+  }
 
   apply(message: JobMessage): void {
     const { job } = message;
@@ -44,16 +56,18 @@ export class JobStore {
     this.sorted = undefined;
   }
 
-  /** A new connection: whatever it does not name again is gone. */
-  beginSync(): void {
-    this.unseen = new Set(this.jobs.keys());
+  /** A new connection: what has come of a list counts no longer. */
+  connected(): void {
+    this.unseen = undefined;
   }
 
-  endSync(): void {
-    for (const name of this.unseen ?? []) this.jobs.delete(name);
-    if (this.unseen?.size) this.sorted = undefined;
+  /** The list has been sent. */
+  endList(sequence = '0'): void {
+    for (const name of this.unseen ?? [...this.jobs.keys()]) this.jobs.delete(name);
+    this.sorted = undefined;
     this.unseen = undefined;
     this.complete = true;
+    this.sequence = sequence;
   }
 
   get(name: string): Job | undefined {

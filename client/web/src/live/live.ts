@@ -34,7 +34,7 @@ export class Live {
     this.connection = new Connection({
       path: () => this.path(),
       headers: () => token.headers(),
-      onOpen: () => this.jobs.beginSync(),
+      onOpen: () => this.jobs.connected(),
       onEvent: (event) => this.receive(event),
       onStatus: (status) => {
         this.status = status;
@@ -99,14 +99,15 @@ export class Live {
   path(): string {
     const query = new URLSearchParams({ jobs: '1' });
     const { progress } = this;
+    if (this.jobs.sequence !== '0') query.append('afterSequence', this.jobs.sequence);
     if (progress && !progress.ended && !this.progressError) query.append('job', `${progress.job}:${progress.lastSequence}`);
     return `/v1/events?${query.toString().replaceAll('%3A', ':').replaceAll('%2F', '/')}`;
   }
 
   receive(event: ServerSentEvent): void {
     const data = JSON.parse(event.data) as Record<string, unknown>;
-    if (event.event === 'job') this.jobs.apply(data as JobMessage);
-    else if (event.event === 'existing') this.jobs.endSync();
+    if (event.event === 'job') this.jobs.receive(data as JobMessage);
+    else if (event.event === 'existing') this.jobs.endList((data as JobMessage).sequence);
     else if (data['job'] && data['job'] === this.progress?.job) this.receiveProgress(event.event, data);
     else if (event.event === 'error' && !data['job']) this.connection.interrupt(errorOfStatus(data['error'] as RpcStatus));
     this.changed();

@@ -87,7 +87,7 @@ export class FakeServer {
     response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' });
     const stream = { response, jobs: new Set() };
     for (const { job } of this.jobs.values()) write(response, 'job', { job, existing: true });
-    write(response, 'existing', {});
+    write(response, 'existing', { existingSent: true });
     for (const watched of url.searchParams.getAll('job')) this.replay(stream, watched);
     this.streams.add(stream);
     response.on('close', () => this.streams.delete(stream));

@@ -14,6 +14,12 @@ v1::WatchJobsResponse About(const std::string& name, v1::JobState state, int64_t
   return response;
 }
 
+v1::WatchJobsResponse Existing(const std::string& name) {
+  v1::WatchJobsResponse response = About(name, v1::JOB_STATE_QUEUED);
+  response.set_existing(true);
+  return response;
+}
+
 v1::WatchJobsResponse AllSent() {
   v1::WatchJobsResponse response;
   response.set_existing_sent(true);
@@ -46,16 +52,25 @@ TEST(JobBoardTest, ForgetsJobsThatLeave) {
   EXPECT_EQ(board.Hear(left), "");  // it was never there
 }
 
-TEST(JobBoardTest, DropsWhatANewStreamDoesNotTellOf) {
+TEST(JobBoardTest, DropsWhatANewListDoesNotTellOf) {
   JobBoard board;
-  board.Hear(About("jobs/a", v1::JOB_STATE_QUEUED));
-  board.Hear(About("jobs/b", v1::JOB_STATE_QUEUED));
+  for (const char* name : {"jobs/a", "jobs/b", "jobs/c"}) {
+    board.Hear(Existing(name));
+  }
   board.Hear(AllSent());
-  board.BeginAnew();
+  board.Interrupt();
+  EXPECT_TRUE(board.complete()) << "the stream may go on where it was";
+  EXPECT_EQ(board.Hear(About("jobs/a", v1::JOB_STATE_RUNNING)), "jobs/a  running  svm");
+  EXPECT_EQ(board.size(), 3u);
+  EXPECT_EQ(board.Hear(Existing("jobs/c")), "");
   EXPECT_FALSE(board.complete());
-  EXPECT_EQ(board.Hear(About("jobs/b", v1::JOB_STATE_QUEUED)), "");
+  board.Interrupt();  // in the middle of a list, of which c has come, which is then deleted
+  EXPECT_EQ(board.Hear(Existing("jobs/b")), "");
   board.Hear(AllSent());
+  EXPECT_TRUE(board.complete());
   EXPECT_EQ(board.size(), 1u);
+  board.Hear(AllSent());
+  EXPECT_EQ(board.size(), 0u) << "a list of no jobs";
 }
 
 TEST(JobBoardTest, SaysWhatWasDeleted) {
