@@ -24,11 +24,10 @@
 #include <vector>
 
 #include "core/base/numeric/random.h"
-#include "core/base/status/status_macros.h"
-#include "core/io/text/readers.h"
 #include "core/learners/registry.h"
 #include "core/training/recipe/recipe.h"
 #include "core/training/run/machine_rates.h"
+#include "tests/bench/learned_tables.h"
 
 namespace mercer {
 namespace {
@@ -48,12 +47,6 @@ double ProcessorSeconds() {
 class SilentObserver final : public RunObserver {
  public:
   void OnProgress(const ProgressEvent& /*event*/) override {}
-};
-
-struct Table {
-  std::string name;
-  Dataset data;
-  TargetKind kind = TargetKind::kClassification;
 };
 
 // One row of a synthetic table: fills the features and tells what is to be learned of them.
@@ -177,45 +170,6 @@ std::vector<Table> SyntheticTables(Index rows) {
   tables.push_back(MakeTable("copied columns", rows, 20, 2, CopiedColumns));
   tables.push_back(MakeTable("separated classes", rows, 10, 2, Separated));
   return tables;
-}
-
-absl::StatusOr<Table> ReadTable(const std::string& path) {
-  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file, OpenFileSource(path));
-  const auto source = MakeInflatingSource(std::move(file), size_t{8} << 30);
-  CsvOptions options;
-  options.allow_missing = true;
-  MERCER_ASSIGN_OR_RETURN(Dataset data, ReadCsv(*source, options));
-  FeatureBlock& block = data.blocks.front();
-  const Index columns = block.values.cols() - 1;
-  Table table;
-  table.name = path.substr(path.find_last_of('/') + 1);
-  table.kind =
-      block.columns.back().name == "target" ? TargetKind::kRegression : TargetKind::kClassification;
-  data.role_columns.push_back(
-      {ColumnRole::kTarget, block.columns.back(), block.values.view().col(columns)});
-  block.columns.pop_back();
-  block.values = SharedMatrix(RowMatrix(block.values.view().leftCols(columns)));
-  table.data = std::move(data);
-  return table;
-}
-
-void DrawRows(Index rows, Dataset& data) {
-  if (data.rows <= rows) {
-    return;
-  }
-  std::vector<Index> order(static_cast<size_t>(data.rows));
-  for (size_t i = 0; i < order.size(); ++i) {
-    order[i] = static_cast<Index>(i);
-  }
-  RandomStream(1, "rows").Shuffle(order);
-  order.resize(static_cast<size_t>(rows));
-  data.rows = rows;
-  for (FeatureBlock& block : data.blocks) {
-    block.values = SharedMatrix(RowMatrix(block.values.view()(order, Eigen::all)));
-  }
-  for (RoleColumn& column : data.role_columns) {
-    column.values = Vector(column.values(order));
-  }
 }
 
 struct LoopRun {
