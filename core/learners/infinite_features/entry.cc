@@ -178,7 +178,7 @@ LearnerWork EstimateWork(const InfiniteFeaturesOptions& options, const ProblemSh
       rows * outputs_of_row * columns * columns;
   const double sines = options.family == FamilyChoice::kFourier ? rows * per_group : 0;
   work.training[WorkKind::kKernelValues] = rounds * candidates * sines;
-  work.training[WorkKind::kEntries] = rounds * 9 * rows * outputs_of_row * mean_columns;
+  work.training[WorkKind::kReads] = rounds * 25 * rows * outputs_of_row * mean_columns;
   work.training[WorkKind::kFactorOperations] =
       rounds * 6 * outputs * mean_columns * mean_columns * mean_columns / 3;
   work.verification[WorkKind::kProductColumns] =

@@ -165,6 +165,7 @@ LearnerWork EstimateWork(const LpMklOptions& options, const ProblemShape& shape)
   WorkCount smo = SmoWork(shape, options.C, sum);
   smo[WorkKind::kPairSteps] *= fixed ? 1 : 2;
   smo[WorkKind::kEntries] *= svms;
+  smo[WorkKind::kReads] *= svms;
   work.training += smo;
   return work;
 }

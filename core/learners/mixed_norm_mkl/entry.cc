@@ -158,7 +158,7 @@ LearnerWork EstimateWork(const MixedNormMklOptions& options, const ProblemShape&
   constexpr double kPassesOfVerifier = 2.5;
   // What reading a distance costs beside the values of its kernels, unless it is the only one and
   // stays in the processor's cache.
-  constexpr double kValuesOfDistance = 2.5;
+  constexpr double kValuesOfDistance = 1.5;
   const double kernels = static_cast<double>(shape.kernels);
   const double distances = static_cast<double>(shape.sources + shape.recomputed_sources);
   const MachineSums machines = SumsOfMachines(options, shape);
@@ -185,6 +185,7 @@ LearnerWork EstimateWork(const MixedNormMklOptions& options, const ProblemShape&
         CurvedWork(shape, CountCurvedSystems(options.loss, options.C, svms), hessians ? svms : 0);
     curved[WorkKind::kFactorOperations] *= machines.triples;
     curved[WorkKind::kEntries] *= machines.pairs;
+    curved[WorkKind::kReads] *= machines.pairs;
     work.training += curved;
   } else {
     // Comparable costs are in units of the first kernel, so that its scale is 1.
@@ -193,6 +194,7 @@ LearnerWork EstimateWork(const MixedNormMklOptions& options, const ProblemShape&
     WorkCount smo = SmoWork(shape, options.C, plain_sum ? kernels : 1.0);
     smo[WorkKind::kPairSteps] *= svms > 1 ? 2 : 1;
     smo[WorkKind::kEntries] *= svms;
+    smo[WorkKind::kReads] *= svms;
     smo *= machines.pairs;
     work.training += smo;
   }

@@ -108,7 +108,7 @@ LearnerWork EstimateWork(const SparseMultitaskSvmOptions& options, const Problem
         30 * static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
     // What an iteration reads and writes of the columns that work.
     constexpr double kPasses = 25;
-    work.training[WorkKind::kEntries] =
+    work.training[WorkKind::kReads] =
         iterations * kPasses * static_cast<double>(shape.rows) * columns;
     work.verification[WorkKind::kFactorOperations] =
         10 * static_cast<double>(shape.rows) * static_cast<double>(shape.columns);

@@ -96,7 +96,7 @@ double CountCurvedSystems(LossChoice choice, double C, double machines) {
     case LossChoice::kSquare:
       return machines;
     case LossChoice::kSquaredHinge:
-      return 0.4 * (4 + 2 * digits + machines);
+      return 0.3 * (4 + 2 * digits + machines);
     default:
       return 4 + 4 * digits + machines;
   }
@@ -106,7 +106,8 @@ WorkCount CurvedWork(const ProblemShape& shape, double systems, double hessians)
   WorkCount work;
   work[WorkKind::kFactorOperations] =
       (systems + hessians) * CountPairs(shape) * static_cast<double>(shape.rows) * 2 / 3;
-  work[WorkKind::kEntries] = systems * 10 * CountPairs(shape);
+  work[WorkKind::kEntries] = systems * 2 * CountPairs(shape);
+  work[WorkKind::kReads] = systems * 8 * CountPairs(shape);
   return work;
 }
 

@@ -224,9 +224,10 @@ WorkCount SmoWork(const ProblemShape& shape, double C, double largest_entry) {
   // The count is at most what the solver allows.
   work[WorkKind::kPairSteps] =
       std::min(per_row * rows, std::max(1e7, 100 * rows)) * rows * kActiveShare;
-  // Columns as float and in the order of the samples under work, of most samples; products for the
-  // certificates.
-  work[WorkKind::kEntries] = 2 * CountPairs(shape);
+  // Columns as float, which are half as large, in the order of the samples under work, of about as
+  // many samples as are active; products for the certificates.
+  work[WorkKind::kEntries] = 0.5 * CountPairs(shape);
+  work[WorkKind::kReads] = 2 * CountPairs(shape);
   // Iterations are about the rows near the margin, and read the columns of these among them.
   work *= SupportShare(shape) * SupportShare(shape);
   return work;

@@ -15,14 +15,15 @@ enum class WorkKind : uint8_t {
   kKernelValues,      // kernels of pairs whose distance is known
   // The same values for many kernels of one distance, as the search between certificates has them.
   kSearchValues,
-  kEntries,    // numbers of matrices and tables that are written or read
+  kEntries,    // numbers of matrices and tables that are written to fresh memory
+  kReads,      // numbers of such matrices that are read, or written again, one after the other
   kPairSteps,  // samples that an iteration of SMO looks at; not cut into parts for several threads
   kFactorOperations,  // multiplications of a Cholesky factorisation
   // How many times the distances of all kernels' sources are computed; the recipe counts what that
   // is.
   kFamilies,
 };
-inline constexpr size_t kNumWorkKinds = 9;
+inline constexpr size_t kNumWorkKinds = 10;
 
 // Counts of operations, or seconds for one of each. Counts are >= 0; absurd ones are infinite.
 class WorkCount {

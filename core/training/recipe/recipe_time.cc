@@ -17,8 +17,10 @@ namespace {
 
 // The median heuristic looks at this many rows at most.
 constexpr double kMedianRows = 2000;
-// How many times a row of the table is read or written while it is prepared, selected and checked.
-constexpr double kPassesOfTable = 8;
+// How many times a row of the table is copied, and read or written again, while it is prepared,
+// selected and checked.
+constexpr double kCopiesOfTable = 2;
+constexpr double kPassesOfTable = 6;
 
 double Pairs(double rows) { return 0.5 * rows * rows; }
 
@@ -127,8 +129,10 @@ class PhaseEstimate {
 
   WorkCount Preparation(const ProblemShape& shape) const {
     WorkCount work;
-    work[WorkKind::kEntries] = kPassesOfTable * static_cast<double>(dataset_.rows) *
-                               (static_cast<double>(shape.columns) + 1);
+    const double entries =
+        static_cast<double>(dataset_.rows) * (static_cast<double>(shape.columns) + 1);
+    work[WorkKind::kEntries] = kCopiesOfTable * entries;
+    work[WorkKind::kReads] = kPassesOfTable * entries;
     if (UsesMedian(entry_, recipe_, dataset_)) {
       const double pairs = Pairs(std::min(static_cast<double>(shape.rows), kMedianRows));
       WorkCount median = shape.pair_columns;

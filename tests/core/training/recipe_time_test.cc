@@ -1,5 +1,5 @@
 // The estimate of a run's time: how it grows with what there is to do, for rates that the test gives. Against
-// trainings it is measured in tests/bench/estimate_bench.cc.
+// trainings it is measured in tests/bench/estimate_bench.cc and estimate_tables_bench.cc.
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -170,6 +170,15 @@ TEST(MachineRatesTest, AreMeasuredOnceAndPositive) {
   }
 }
 
+TEST(MachineRatesTest, UsualOnesAreOfEveryKindAndReadingIsFasterThanWriting) {
+  const WorkCount rates = UsualRates();
+  for (size_t i = 0; i < kNumWorkKinds; ++i) {
+    const auto kind = static_cast<WorkKind>(i);
+    EXPECT_EQ(rates[kind] > 0, kind != WorkKind::kFamilies) << i;
+  }
+  EXPECT_LT(rates[WorkKind::kReads], rates[WorkKind::kEntries]);
+}
+
 // Steps of SMO to tell a class of one in so many rows from all others.
 double StepsAgainstRest(Index classes) {
   constexpr Index kSamples = 400;
@@ -201,7 +210,7 @@ TEST(SmoWorkTest, AClassOfManyIsToldFromTheRestInFewerSteps) {
   shape.classes_against_rest = 10;
   const WorkCount of_ten = SmoWork(shape, 1, 1);
   const double counted = StepsAgainstRest(10) / StepsAgainstRest(2);
-  for (const WorkKind kind : {WorkKind::kPairSteps, WorkKind::kEntries}) {
+  for (const WorkKind kind : {WorkKind::kPairSteps, WorkKind::kEntries, WorkKind::kReads}) {
     const double estimated = of_ten[kind] / of_two[kind];
     EXPECT_LT(estimated, 2 * counted);
     EXPECT_GT(estimated, counted / 2);
