@@ -194,7 +194,9 @@ class LearnerConformance : public ::testing::TestWithParam<LearnerCase> {
   double FactorOperations(const OptionValues& options, const ProblemShape& shape) const {
     const absl::StatusOr<LearnerWork> work = entry().estimate_work(options, shape);
     EXPECT_TRUE(work.ok()) << work.status();
-    return work.ok() ? work->training[WorkKind::kFactorOperations] : 0;
+    return work.ok() ? work->training[WorkKind::kFactorOperations] +
+                           work->shared[WorkKind::kFactorOperations]
+                     : 0;
   }
 
   // So many rows, or half of them for a learner of which a test that trains often would take long.

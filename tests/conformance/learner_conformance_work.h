@@ -37,7 +37,7 @@ TEST_P(LearnerConformance, WorkIsCountedAndGrowsWithTheShape) {
     ASSERT_TRUE(work.ok()) << work.status();
     double total = 0;
     for (size_t i = 0; i < kNumWorkKinds; ++i) {
-      total += work->training[static_cast<WorkKind>(i)];
+      total += work->training[static_cast<WorkKind>(i)] + work->shared[static_cast<WorkKind>(i)];
     }
     // Whoever learns from rows looks at each of them.
     EXPECT_GE(total, 1000) << OptionText(options);
@@ -46,6 +46,7 @@ TEST_P(LearnerConformance, WorkIsCountedAndGrowsWithTheShape) {
       ASSERT_TRUE(larger.ok()) << larger.status();
       ExpectAtLeast(larger->training, work->training, "training");
       ExpectAtLeast(larger->verification, work->verification, "verification");
+      ExpectAtLeast(larger->shared, work->shared, "shared");
     }
   }
 }

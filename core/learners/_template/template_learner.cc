@@ -196,7 +196,7 @@ size_t EstimateMemory(const TemplateLearnerOptions& /*options*/, const ProblemSh
 // A product with the kernel per step; steps as the square root of the condition number, for usual
 // kernels.
 LearnerWork EstimateWork(const TemplateLearnerOptions& options, const ProblemShape& shape) {
-  LearnerWork work{KernelSumWork(shape), KernelSumWork(shape)};
+  LearnerWork work = SharedSumWork(shape);
   const double steps = 10 + std::sqrt(options.C * static_cast<double>(shape.rows));
   work.training[WorkKind::kEntries] +=
       std::min(steps, static_cast<double>(shape.rows)) * 2 * CountPairs(shape);

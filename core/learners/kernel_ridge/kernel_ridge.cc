@@ -166,7 +166,7 @@ size_t EstimateMemory(const KernelRidgeOptions& /*options*/, const ProblemShape&
 
 // A factorisation of a copy of the kernel, and its use for one right side.
 LearnerWork EstimateWork(const KernelRidgeOptions& /*options*/, const ProblemShape& shape) {
-  LearnerWork work{KernelSumWork(shape), KernelSumWork(shape)};
+  LearnerWork work = SharedSumWork(shape);
   work.training[WorkKind::kFactorOperations] =
       CountPairs(shape) * static_cast<double>(shape.rows) * 2 / 3;
   work.training[WorkKind::kEntries] += 4 * CountPairs(shape);

@@ -22,7 +22,7 @@ size_t EstimateMemory(const SvmOptions& /*options*/, const ProblemShape& shape) 
 }
 
 LearnerWork EstimateWork(const SvmOptions& options, const ProblemShape& shape) {
-  LearnerWork work{KernelSumWork(shape), KernelSumWork(shape)};
+  LearnerWork work = SharedSumWork(shape);
   work.training += SmoWork(shape, options.C, static_cast<double>(shape.kernels));
   return work;
 }

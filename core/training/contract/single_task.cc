@@ -207,6 +207,14 @@ WorkCount KernelSumWork(const ProblemShape& shape) {
   return work;
 }
 
+LearnerWork SharedSumWork(const ProblemShape& shape) {
+  LearnerWork work;
+  work.shared = KernelSumWork(shape);
+  work.verification[WorkKind::kFamilies] = 1;
+  work.verification[WorkKind::kReads] = 2 * CountPairs(shape);
+  return work;
+}
+
 double SupportShare(const ProblemShape& shape) {
   return 0.3 + 0.7 * std::min(1.0, 3 / static_cast<double>(shape.classes_against_rest));
 }

@@ -59,6 +59,9 @@ double CountPassValues(const ProblemShape& shape, double kernels);
 // The work of an exact kernel family and one combination of all its kernels, and of what a verifier
 // does with it.
 WorkCount KernelSumWork(const ProblemShape& shape);
+// The work of a training on the sum that the problem keeps (kernel_sum.h), and of its verification,
+// but for what the learner does with the sum.
+LearnerWork SharedSumWork(const ProblemShape& shape);
 // The support vectors of such a shape against those of two or three classes: where one class of
 // many is told from the rest, few rows are near its margin. About half with ten classes, by
 // tests/bench/outer_loop_bench with a kernel for each column.

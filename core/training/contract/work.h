@@ -52,6 +52,11 @@ class WorkCount {
 struct LearnerWork {
   WorkCount training;
   WorkCount verification;
+  // Kernels or their factors, which trainings on the same rows and their verifications have in
+  // common.
+  WorkCount shared = {};
+  // What these take of the shared cache; 0: the problem keeps them (kernel_sum.h).
+  double shared_bytes = 0;
 };
 
 // The seconds that `work` takes, with `rates` in seconds for one operation.

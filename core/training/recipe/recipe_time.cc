@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -39,7 +40,7 @@ bool UsesMedian(const LearnerEntry& entry, const TrainingRecipe& recipe, const D
   });
 }
 
-// The work of one training on shape.rows of `rows` rows, and of the prediction of the others.
+// The work of trainings on shape.rows of the rows, and of the predictions of the others.
 class PhaseEstimate {
  public:
   PhaseEstimate(const LearnerEntry& entry, const TrainingRecipe& recipe, const Dataset& dataset,
@@ -50,23 +51,16 @@ class PhaseEstimate {
         conditions_(conditions),
         parts_at_once_(parts_at_once) {}
 
-  // Adds every training of a path, as if it began anew.
-  absl::Status AddAll(const ProblemShape& shape) {
-    for (const OptionValues& given : OptionsOfTrainings(recipe_)) {
-      MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry_, given));
-      MERCER_RETURN_IF_ERROR(Add(options, shape));
-    }
-    return absl::OkStatus();
-  }
+  // Adds every training of a path, as if its solver began anew.
+  absl::Status AddAll(const ProblemShape& shape) { return Add(OptionsOfTrainings(recipe_), shape); }
 
   // Adds that training of a path which takes longest: the one that a model is trained with after
   // the folds may be any.
   absl::Status AddLargest(const ProblemShape& shape) {
     PhaseEstimate largest(entry_, recipe_, dataset_, conditions_, parts_at_once_);
     for (const OptionValues& given : OptionsOfTrainings(recipe_)) {
-      MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry_, given));
       PhaseEstimate one(entry_, recipe_, dataset_, conditions_, parts_at_once_);
-      MERCER_RETURN_IF_ERROR(one.Add(options, shape));
+      MERCER_RETURN_IF_ERROR(one.Add({given}, shape));
       if (one.training_ >= largest.training_) {
         largest.training_ = one.training_;
         largest.verification_ = one.verification_;
@@ -74,24 +68,6 @@ class PhaseEstimate {
     }
     training_ += largest.training_;
     verification_ += largest.verification_;
-    return absl::OkStatus();
-  }
-
-  absl::Status Add(const OptionValues& options, const ProblemShape& shape) {
-    MERCER_ASSIGN_OR_RETURN(LearnerWork work, entry_.estimate_work(options, shape));
-    const bool one_run = shape.tasks > 1 || HasOneRun(entry_, recipe_);
-    const double parts = one_run ? 1.0 : static_cast<double>(shape.outputs);
-    work.training *= parts;
-    // What no threads share within a part, parts side by side do; the first one is by itself.
-    const double side_by_side =
-        static_cast<double>(std::min<Index>(parts_at_once_, std::max(conditions_.threads, 1)));
-    work.training[WorkKind::kPairSteps] *= (1 + (parts - 1) / side_by_side) / parts;
-    work.verification *= parts;
-    ReplaceFamilies(shape, work);
-    work.training += Preparation(shape);
-    work.verification += Evaluation(shape);
-    training_ += Seconds(work.training);
-    verification_ += Seconds(work.verification);
     return absl::OkStatus();
   }
 
@@ -106,20 +82,72 @@ class PhaseEstimate {
     return SecondsOf(work, conditions_.rates, conditions_.threads);
   }
 
-  // Distances that fit the cache are computed once for all outputs and the verification, unless
-  // each output has rows of its own.
+  // Adds trainings with these options, one after the other on the same rows.
+  absl::Status Add(const std::vector<OptionValues>& trainings, const ProblemShape& shape) {
+    LearnerWork work;
+    for (const OptionValues& given : trainings) {
+      MERCER_ASSIGN_OR_RETURN(const LearnerWork one, WorkOfTraining(given, shape));
+      work.training += one.training;
+      work.verification += one.verification;
+      work.shared = one.shared;
+      work.shared_bytes = one.shared_bytes;
+    }
+    work.shared *= CountShared(shape, static_cast<double>(trainings.size()), work.shared_bytes);
+    work.training += work.shared;
+    ReplaceFamilies(shape, work);
+    work.training += Preparation(shape);
+    training_ += Seconds(work.training);
+    verification_ += Seconds(work.verification);
+    return absl::OkStatus();
+  }
+
+  // Of all outputs, but for what is shared.
+  absl::StatusOr<LearnerWork> WorkOfTraining(const OptionValues& given,
+                                             const ProblemShape& shape) const {
+    MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry_, given));
+    MERCER_ASSIGN_OR_RETURN(LearnerWork work, entry_.estimate_work(options, shape));
+    const double parts = NumParts(shape);
+    work.training *= parts;
+    // What no threads share within a part, parts side by side do; the first one is by itself.
+    const double side_by_side =
+        static_cast<double>(std::min<Index>(parts_at_once_, std::max(conditions_.threads, 1)));
+    work.training[WorkKind::kPairSteps] *= (1 + (parts - 1) / side_by_side) / parts;
+    work.verification *= parts;
+    work.verification += Evaluation(options, shape);
+    return work;
+  }
+
+  // Outputs that are trainings of their own.
+  double NumParts(const ProblemShape& shape) const {
+    const bool one_run = shape.tasks > 1 || HasOneRun(entry_, recipe_);
+    return one_run ? 1.0 : static_cast<double>(shape.outputs);
+  }
+
+  bool OutputsHaveOwnRows(const ProblemShape& shape) const {
+    return recipe_.coding == CodingChoice::kOneVsOne && NumParts(shape) > 1;
+  }
+
+  // How often so many trainings, of which each has a part for each output, do what they share: a
+  // problem keeps that of the last rows, and the cache what fits. A verification finds it as long as
+  // no other part has come in between.
+  double CountShared(const ProblemShape& shape, double trainings, double bytes) const {
+    const double parts = NumParts(shape);
+    const double sets = OutputsHaveOwnRows(shape) ? parts : 1.0;
+    const bool kept =
+        bytes > 0 ? sets * bytes <= static_cast<double>(conditions_.cache_bytes) : sets == 1;
+    return kept ? sets : trainings * parts * (parts > 1 ? 2 : 1);
+  }
+
+  // Distances that fit the cache are computed once for all that is done on the same rows.
   void ReplaceFamilies(const ProblemShape& shape, LearnerWork& work) const {
     const double bytes = Pairs(static_cast<double>(shape.rows)) * sizeof(double) *
                          static_cast<double>(shape.sources);
-    const bool own_rows = recipe_.coding == CodingChoice::kOneVsOne && shape.outputs > 1 &&
-                          !HasOneRun(entry_, recipe_);
     const bool kept = shape.sources > 0 && bytes <= static_cast<double>(conditions_.cache_bytes);
-    bool first = true;
+    double sets = OutputsHaveOwnRows(shape) ? static_cast<double>(shape.outputs) : 1.0;
     for (WorkCount* part : {&work.training, &work.verification}) {
       double families = std::exchange((*part)[WorkKind::kFamilies], 0.0);
       if (kept && families > 0) {
-        families = own_rows ? (first ? static_cast<double>(shape.outputs) : 0.0) : (first ? 1 : 0);
-        first = false;
+        families = std::exchange(sets, 0.0);
       }
       WorkCount distances = FamilyWork(shape);
       distances *= families;
@@ -153,16 +181,19 @@ class PhaseEstimate {
     return work;
   }
 
-  // The work of the kernels between the rows held out and those of the model, most of which are
-  // support vectors.
-  WorkCount Evaluation(const ProblemShape& shape) const {
+  // The work of the kernels between the rows held out and those of the model: of a few that are known
+  // before, or support vectors, which most may be.
+  WorkCount Evaluation(const OptionValues& options, const ProblemShape& shape) const {
     WorkCount work = shape.pair_columns;
     work[WorkKind::kKernelValues] =
         static_cast<double>(shape.kernels) * static_cast<double>(shape.outputs);
     const double held_out = static_cast<double>(dataset_.rows - shape.rows);
+    const std::optional<Index> basis =
+        entry_.basis_rows ? entry_.basis_rows(options, shape) : std::nullopt;
     work *= recipe_.validation.kind == ValidationKind::kNone
                 ? 0.0
-                : std::max(held_out, 0.0) * static_cast<double>(shape.rows);
+                : std::max(held_out, 0.0) *
+                      static_cast<double>(std::min(shape.rows, basis.value_or(shape.rows)));
     if (tests_ranking_) {
       work += EstimateRankingTestWork(*recipe_.ranking_test, shape);
     }

@@ -50,8 +50,17 @@ TEST(RecipeTimeTest, GrowsWithTheSquareOfTheRows) {
   const RunningConditions values = OnlyRate(WorkKind::kKernelValues);
   const double small = EstimateSeconds(recipe, ClassificationData(500, 3, 2, 1), values);
   EXPECT_NEAR(EstimateSeconds(recipe, ClassificationData(1000, 3, 2, 1), values) / small, 4, 1e-9);
-  // Two kernels of n^2 / 2 pairs, in the training and in the verification.
-  EXPECT_NEAR(small, 2 * 2 * 0.5 * 500 * 500 * 1e-9, 1e-12);
+  // Two kernels of n^2 / 2 pairs; the verification reads their sum.
+  EXPECT_NEAR(small, 2 * 0.5 * 500 * 500 * 1e-9, 1e-12);
+}
+
+TEST(RecipeTimeTest, AVerificationReadsTheSumThatTheTrainingWrote) {
+  const TrainingRecipe recipe = ExampleRecipe();
+  const auto beyond_one_class = [&](WorkKind kind) {
+    return EstimateSeconds(recipe, ClassificationData(500, 3, 4, 1), OnlyRate(kind)) -
+           EstimateSeconds(recipe, ClassificationData(500, 3, 2, 1), OnlyRate(kind));
+  };
+  EXPECT_NEAR(beyond_one_class(WorkKind::kReads), 3 * 500.0 * 500.0 * 1e-9, 1e-12);
 }
 
 TEST(RecipeTimeTest, CountsTheColumnsOfTheDistances) {
@@ -88,9 +97,43 @@ TEST(RecipeTimeTest, DistancesThatFitTheCacheAreCountedOnce) {
   const Dataset data = ClassificationData(600, 30, 3, 1);
   RunningConditions conditions = OnlyRate(WorkKind::kProductColumns);
   const double once = 30 * 0.5 * 600 * 600 * 1e-9;
-  EXPECT_NEAR(EstimateSeconds(recipe, data, conditions), 3 * 2 * once, 1e-12);
+  // For the sum of the kernels, and for each of three verifications.
+  EXPECT_NEAR(EstimateSeconds(recipe, data, conditions), (1 + 3) * once, 1e-12);
   conditions.cache_bytes = 600 * 600 / 2 * sizeof(double);
   EXPECT_NEAR(EstimateSeconds(recipe, data, conditions), once, 1e-12);
+}
+
+// How often the two kernels of the example are computed for all pairs of so many rows.
+double PassesOverKernels(const TrainingRecipe& recipe, const Dataset& data, double rows) {
+  return EstimateSeconds(recipe, data, OnlyRate(WorkKind::kKernelValues)) / (rows * rows * 1e-9);
+}
+
+TEST(RecipeTimeTest, ClassesAgainstTheRestHaveOneSumOfKernels) {
+  TrainingRecipe recipe = ExampleRecipe();
+  const Dataset data = ClassificationData(600, 3, 4, 1);
+  EXPECT_NEAR(PassesOverKernels(recipe, data, 600), 1, 1e-9);
+  // Each pair of classes makes that of its rows, and makes it anew to be verified.
+  recipe.coding = CodingChoice::kOneVsOne;
+  EXPECT_NEAR(PassesOverKernels(recipe, data, 300), 2 * 6, 0.5);
+}
+
+TEST(RecipeTimeTest, APathHasOneSumOfKernelsForEachSetOfRows) {
+  TrainingRecipe recipe = ExampleRecipe();
+  const Dataset data = ClassificationData(600, 3, 2, 1);
+  const auto paths = [&](size_t values) {
+    recipe.path = OptionPath{"C", std::vector<double>(values, 1.0)};
+    return PassesOverKernels(recipe, data, 1);
+  };
+  recipe.validation = {ValidationKind::kHoldOut, 0.5, std::nullopt};
+  // Predictions of the rows held out are of each value.
+  const double predicted = 2 * 299.0 * 301.0;
+  EXPECT_NEAR(paths(1), 301.0 * 301.0 + predicted, 1);
+  EXPECT_NEAR(paths(10), 301.0 * 301.0 + 10 * predicted, 1);
+  recipe.validation = {ValidationKind::kFolds, std::nullopt, 5};
+  const double of_folds = 5 * 480.0 * 480.0;
+  const double of_predictions = 5 * 2 * 120.0 * 480.0;
+  EXPECT_NEAR(paths(1), 600.0 * 600.0 + of_folds + of_predictions, 1);
+  EXPECT_NEAR(paths(10), 600.0 * 600.0 + of_folds + 10 * of_predictions, 1);
 }
 
 TEST(RecipeTimeTest, GrowsWithKernelsClassesAndFolds) {
