@@ -66,51 +66,103 @@ double CountSvms(const LpMklOptions& options, const ProblemShape& shape) {
          (options.outer_loop == OuterLoopChoice::kAlternation ? 4 : 1);
 }
 
-// Factors of all rows on a joint basis, which a verifier makes anew unless it finds them, and about 60 Newton systems
-// of a tenth of the rows, or those of a loss with a curvature.
-LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape& shape) {
-  constexpr double kProbes = 8;  // of what the basis leaves out
-  constexpr double kNewtonSystems = 60;
+// Sizes of kernels of low rank, as far as they are known before.
+struct LowRankSizes {
+  double rows;
+  double kernels;
+  double landmarks;  // of a kernel
+  double features;   // of all kernels
+  double rank;       // of the joint basis
+};
+
+// The joint basis has most features of a few kernels; of many about 7 for each landmark at the usual
+// tolerance, and in proportion to its digits.
+LowRankSizes SizesOf(const LpMklOptions& options, const ProblemShape& shape) {
   const auto rows = static_cast<double>(shape.rows);
   const auto kernels = static_cast<double>(shape.kernels);
   const double landmarks = std::min(static_cast<double>(options.landmarks), rows);
-  const double of_kernel =
-      options.rank > 0 ? std::min(landmarks, static_cast<double>(options.rank)) : landmarks;
+  const double features =
+      kernels *
+      (options.rank > 0 ? std::min(landmarks, static_cast<double>(options.rank)) : landmarks);
+  double rank = features;
+  if (options.compression_tolerance > 0) {
+    const double of_landmark = std::max(3.5, -0.875 * std::log10(options.compression_tolerance));
+    const double sets = options.has_own_landmarks(shape.rows) ? std::sqrt(kernels) : 1.0;
+    const double most = of_landmark * landmarks * sets;
+    rank = features * (most / std::hypot(features, most));
+  }
+  return {rows, kernels, landmarks, features, rank};
+}
+
+// Factors of all rows on a joint basis: the basis is found on a sample.
+WorkCount FactorWork(const LpMklOptions& options, const ProblemShape& shape,
+                     const LowRankSizes& sizes) {
+  constexpr double kProbes = 8;  // of what the basis leaves out
+  const auto& [rows, kernels, landmarks, features, rank] = sizes;
   const bool own = options.has_own_landmarks(shape.rows);
-  const double features = of_kernel * kernels;
   const double all_landmarks = std::min(own ? kernels * landmarks : landmarks, rows);
-  const double rank = std::min(features, 7 * (own ? landmarks * std::sqrt(kernels) : landmarks));
   const double sampled = std::min(
       rows, static_cast<double>(JointSampleRows(static_cast<Index>(rank))) + all_landmarks);
-  LearnerWork work;
-  work.verification[WorkKind::kKernelValues] = rows * landmarks * kernels;
-  work.verification[WorkKind::kFactorOperations] = rows * landmarks * (rank + kProbes * kernels) +
-                                                   sampled * features * (rank + landmarks) +
-                                                   0.5 * features * rank * rank;
+  WorkCount work = shape.pair_columns;
+  work *= rows * (own ? all_landmarks : landmarks);
+  work[WorkKind::kKernelValues] = rows * landmarks * kernels;
+  work[WorkKind::kFactorOperations] =
+      2 * rows * landmarks * (rank + kProbes * kernels) +
+      2 * sampled * features * (rank + landmarks) + features * rank * rank;
   if (options.selects_by_kernels()) {
     // Two passes over all rows, or a column for each pivot; the mean kernel or each one.
     const bool leverage = options.approximation == Approximation::kNystrom &&
                           options.landmark_selection == LandmarkSelection::kLeverage;
-    work.verification[WorkKind::kKernelValues] += (leverage ? 2 : 1) * rows * landmarks * kernels;
-    work.verification[WorkKind::kFactorOperations] +=
-        (leverage ? 1 : 2) * rows * landmarks * landmarks * (own ? kernels : 1);
+    work[WorkKind::kKernelValues] += (leverage ? 2 : 1) * rows * landmarks * kernels;
+    work[WorkKind::kFactorOperations] +=
+        (leverage ? 2 : 4) * rows * landmarks * landmarks * (own ? kernels : 1);
   }
-  work.training = work.verification;
+  return work;
+}
+
+// The operations of a Newton system of factor_svm.h: of the features, whose Gram matrix follows
+// from what has changed of the free samples, or of these where they are fewer.
+double NewtonOperations(const LowRankSizes& sizes, double support_share) {
+  // 0.1 to 0.2 of the rows of two classes are free, in the mean over all steps.
+  constexpr double kFreeShare = 0.15;
+  constexpr double kChanged = 0.6;   // of them come or go in a step
+  constexpr double kPasses = 4;      // over all factors
+  const double rank = sizes.rank;
+  const double free = kFreeShare * support_share * sizes.rows;
+  const double of_features = rank * rank * (rank / 3 + kChanged * (rank + free));
+  const double of_samples = free * (rank * rank + free * rank + free * free / 3);
+  return std::min(of_features, of_samples) + 2 * kPasses * sizes.rows * rank;
+}
+
+// The factors, which the outputs of a run and its verifier have in common, and the Newton systems of
+// the machines on them.
+LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape& shape) {
+  // Of all machines of an output together: 14 to 33 at C = 1 (docs/results/estimates.md), 30 to 63 at
+  // C = 100.
+  constexpr double kNewtonSystems = 22;
+  constexpr double kMoreForDigit = 0.5;
+  const LowRankSizes sizes = SizesOf(options, shape);
+  const auto& [rows, kernels, landmarks, features, rank] = sizes;
+  LearnerWork work;
+  work.shared = FactorWork(options, shape, sizes);
+  work.shared_bytes = rows * rank * sizeof(float);
+  work.verification[WorkKind::kFactorOperations] = 4 * rows * rank;
   if (options.exact_certificate) {
     work.verification += KernelSumWork(shape);
   }
-  const double passes = 2 * rows * rank + 2 * rank * rank * rank;
-  const double gram = 0.5 * rows * rank * rank;
   const double svms = CountSvms(options, shape);
+  double systems = kNewtonSystems * (1 + kMoreForDigit * std::max(0.0, std::log10(options.C)));
+  double of_system = NewtonOperations(sizes, SupportShare(shape));
+  if (IsCurved(options.loss)) {
+    // The Hessian of the weights is a system more for every SVM; all rows are in the systems.
+    systems = CountCurvedSystems(options.loss, options.C, svms) + svms;
+    of_system = rank * rank * (rows + 2.4 * rank) + 8 * rows * rank;
+  }
   // A training combines the kernels for every SVM.
-  work.training[WorkKind::kFactorOperations] += 0.5 * svms * features * rank * rank;
-  const double systems = CountCurvedSystems(options.loss, options.C, svms) + svms;
-  work.training[WorkKind::kFactorOperations] += IsCurved(options.loss)
-                                                    ? systems * (3 * passes + gram)
-                                                    : kNewtonSystems * (passes + 0.1 * gram);
+  work.training[WorkKind::kFactorOperations] =
+      svms * rank * rank * (features + rank) + systems * of_system;
   if (options.outer_loop == OuterLoopChoice::kInterleaved) {
-    work.training[WorkKind::kFactorOperations] +=
-        kNewtonSystems * kernels * of_kernel * rank * rank;
+    work.training[WorkKind::kFactorOperations] += systems * 2 * features * rank * rank;
   }
   return work;
 }

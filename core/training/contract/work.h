@@ -18,7 +18,9 @@ enum class WorkKind : uint8_t {
   kEntries,    // numbers of matrices and tables that are written to fresh memory
   kReads,      // numbers of such matrices that are read, or written again, one after the other
   kPairSteps,  // samples that an iteration of SMO looks at; not cut into parts for several threads
-  kFactorOperations,  // multiplications of a Cholesky factorisation
+  // Of a Cholesky factorisation, which has n^3 / 3 of them; a multiplication with its addition in a
+  // product of matrices is two.
+  kFactorOperations,
   // How many times the distances of all kernels' sources are computed; the recipe counts what that
   // is.
   kFamilies,
