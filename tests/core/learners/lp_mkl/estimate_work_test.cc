@@ -138,5 +138,16 @@ TEST(LpMklEstimateTest, MoreOfAnythingTakesNoLessTime) {
   }
 }
 
+TEST(LpMklEstimateTest, SystemsOfFreeSamplesAreCountedForModelsOfTheWeights) {
+  const ProblemShape shape = ShapeOfKernels(5000, 10);
+  const auto systems = [&](const char* loop, const ProblemShape& of) {
+    const OptionValues options = {{"outer_loop", std::string(loop)}, {"p", 1.0}};
+    return Entry().estimate_work(options, of)->training[WorkKind::kFactorOperations];
+  };
+  EXPECT_EQ(systems("over_relaxed", shape), 0);
+  EXPECT_GT(systems("newton", shape), 1e9);
+  EXPECT_GT(systems("newton", ShapeOfKernels(10'000, 10)), 7 * systems("newton", shape));
+}
+
 }  // namespace
 }  // namespace mercer::lp_mkl
