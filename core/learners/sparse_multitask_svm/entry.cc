@@ -101,9 +101,11 @@ LearnerWork EstimateWork(const SparseMultitaskSvmOptions& options, const Problem
     work = LearnerWork();
     const double columns =
         std::min(static_cast<double>(shape.columns), std::max(200.0, 0.5 * rows));
-    const double system = std::min(rows, 4 * columns);
+    // Systems of a task's rows or of the columns, whichever take less.
+    const double of_rows = rows * (2 * columns + rows / 3) + columns * columns;
+    const double of_columns = 2 * columns * columns;
     work.training[WorkKind::kFactorOperations] =
-        iterations * (tasks * rows * (system * (2 * columns + system / 3) + columns * columns) +
+        iterations * (tasks * rows * std::min(of_rows, of_columns) +
                       columns * columns * columns / 3) +
         30 * static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
     // What an iteration reads and writes of the columns that work.
