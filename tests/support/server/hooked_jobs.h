@@ -44,14 +44,18 @@ class HookedJobStore final : public ForwardingJobStore {
       --hooks_->failing_lists;
       return JobHooks::Failure();
     }
-    absl::StatusOr<Page<JobRecord>> jobs = jobs_->ListJobs(filter, page);
-    if (const std::function<void()> hook = hooks_->after_list) {
-      hook();
-    }
-    return jobs;
+    return Answer(jobs_->ListJobs(filter, page), hooks_->after_list);
   }
 
  private:
+  template <typename T>
+  static T Answer(T answer, std::function<void()> hook) {
+    if (hook) {
+      hook();
+    }
+    return answer;
+  }
+
   JobHooks* const hooks_;
 };
 
