@@ -26,7 +26,7 @@ constexpr size_t kMaxJobsOfPage = 100;
 
 struct WrittenEvent {
   std::string text;
-  int64_t sequence = 0;  // where the RPC is with it
+  std::optional<int64_t> sequence;  // where the RPC is with it; of a comment none
 };
 
 // Writes the answers of one RPC as events.
@@ -61,7 +61,7 @@ class ProgressWriter final : public EventWriter {
     v1::StreamProgressResponse response;
     MERCER_RETURN_IF_ERROR(FromBytes(std::move(answer), response));
     if (!response.has_event()) {
-      return WrittenEvent{kHeartbeat, response.heartbeat().last_sequence()};
+      return WrittenEvent{kHeartbeat, std::nullopt};
     }
     MERCER_ASSIGN_OR_RETURN(const std::string event, WriteJson(response.event()));
     return WrittenEvent{
@@ -85,7 +85,7 @@ class JobsWriter final : public EventWriter {
     v1::WatchJobsResponse response;
     MERCER_RETURN_IF_ERROR(FromBytes(std::move(answer), response));
     if (response.has_heartbeat()) {
-      return WrittenEvent{kHeartbeat, response.sequence()};
+      return WrittenEvent{kHeartbeat, std::nullopt};
     }
     MERCER_ASSIGN_OR_RETURN(const std::string json, WriteJson(response));
     return WrittenEvent{EventText(response.existing_sent() ? "existing" : "job", json),

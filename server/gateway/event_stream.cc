@@ -48,13 +48,15 @@ void EventStream::WatchClient() {
   exchange_->OnGone([self = shared_from_this()] { self->OnGone(); });
 }
 
-void EventStream::Push(size_t source, int64_t position, std::string_view event) {
+void EventStream::Push(size_t source, std::optional<int64_t> position, std::string_view event) {
   absl::MutexLock lock(&mutex_);
   if (ended_) {
     return;
   }
-  positions_[source] = position;
-  absl::StrAppend(&pending_, "id: ", absl::StrJoin(positions_, ","), "\n");
+  if (position.has_value()) {
+    positions_[source] = *position;
+    absl::StrAppend(&pending_, "id: ", absl::StrJoin(positions_, ","), "\n");
+  }
   pending_ += event;
   Begin();
   WriteMore();

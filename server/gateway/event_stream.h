@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,8 +39,9 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
   // Once all sources are there.
   void WatchClient();
 
-  // The source is at `position` with this event.
-  void Push(size_t source, int64_t position, std::string_view event) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The source is at `position` with this event. Without one it is a comment, which has no id.
+  void Push(size_t source, std::optional<int64_t> position, std::string_view event)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Calls `next` when there is room for another event, at once or later; not at all when the client has gone.
   void WhenRoom(std::function<void()> next) ABSL_LOCKS_EXCLUDED(mutex_);
   // A source has ended. `last`: what it has to say; an error also when nobody has pushed anything.

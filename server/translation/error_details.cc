@@ -121,9 +121,9 @@ std::string ReasonOf(const absl::Status& status) {
   return reason.empty() ? absl::StatusCodeToString(status.code()) : reason;
 }
 
-v1::Reason ReasonNumber(std::string_view reason) {
+v1::Reason ReasonNumber(std::string_view word) {
   v1::Reason number = v1::REASON_UNSPECIFIED;
-  v1::Reason_Parse(absl::StrCat("REASON_", std::string(reason)), &number);
+  v1::Reason_Parse(absl::StrCat("REASON_", std::string(word)), &number);
   return number;
 }
 

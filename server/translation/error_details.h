@@ -21,16 +21,16 @@ inline constexpr size_t kMaxErrorDescriptionBytes = 200;
 inline constexpr size_t kMaxErrorDescriptionBytesAlone = 500;  // of the only field that is wrong
 inline constexpr size_t kMaxErrorBytes = 4096;  // of the google.rpc.Status as a whole
 
+// The reason of a status that is not OK, or else the name of its code: what ErrorInfo says.
+std::string ReasonOf(const absl::Status& status);
+// "BAD_FIELDS" is REASON_BAD_FIELDS; a word that the API does not have is unspecified.
+v1::Reason ReasonNumber(std::string_view word);
+
 // ErrorInfo always (reason UNSPECIFIED becomes the name of the code), ResourceInfo when the metadata
 // name a resource, PreconditionFailure for kFailedPrecondition, RetryInfo for kUnavailable
 // and QUOTA_EXCEEDED, BadRequest for field violations; when they are too many, the last one says how many more. The
 // messages of kInternal and kUnknown are replaced: they are for the log.
 google::rpc::Status ToRpcStatus(const absl::Status& status);
-
-// The reason of an error, or the name of its code where it has none.
-std::string ReasonOf(const absl::Status& status);
-// REASON_UNSPECIFIED for "" and for words that the API's list does not have.
-v1::Reason ReasonNumber(std::string_view reason);
 
 // `message` for the header grpc-message: at most kMaxErrorMessageBytes in the form in which it
 // travels, where everything but printable ASCII takes three bytes.

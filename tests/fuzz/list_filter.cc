@@ -58,7 +58,7 @@ std::vector<std::string> Seeds() {
       "name desc\nNOT (learner = svm OR create_time < 2026-01-31T12:00:00.5Z) AND priority > -5",
       "create_time\n-labels:team OR labels.\"odd key\" != 'it\\'s \\\\'",
       "\nmodel = models/spam/versions/3 OR model = models/ham AND datasets:datasets/mail",
-      "\n((((state:QUEUED)))) AND kind = JOB_KIND_TRAINING",
+      "\n((((state:QUEUED))))",
       "\nend_time:* AND owner = \"\xC3\xA9*\""};
 }
 

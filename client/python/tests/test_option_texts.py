@@ -27,3 +27,9 @@ from mercer import _training
 def test_an_option_is_written_as_the_server_reads_it(value, text):
     message = _training.learner_message("not_in_the_messages", {"option_": value}, ())
     assert dict(message.other.options) == {"option": text}
+
+
+def test_an_option_that_has_a_name_of_its_own_in_json_is_set_by_it():
+    assert _training.learner_message("svm", {"C": 3}, ()).svm.c == 3
+    with pytest.raises(ValueError, match=r"Svm has no option 'c'; there are .*\bC\b"):
+        _training.learner_message("svm", {"c": 3}, ())

@@ -46,6 +46,12 @@ Names in JSON are in lowerCamelCase, `hold_out` is `holdOut` (both are read). A 
 false, empty or absent, and its comment says what that means."""
 
 
+def name_in_json(field):
+    """Where it is no camel case of the field's."""
+    camel = re.sub(r"_(.)", lambda match: match[1].upper(), field.name)
+    return f"*In JSON {code(field.json_name)}.* " if field.json_name not in ("", camel) else ""
+
+
 class ApiPage:
     """Writes the page from files, routes, scopes and reasons."""
 
@@ -145,7 +151,7 @@ class ApiPage:
             values = [[code(value.name), self.writer.text(value.comment)] for value in message.fields if value.comment]
             yield table(["value", "meaning"], values)
         elif message.fields:
-            rows = [[code(field.name), self._field_type(field), self._meaning(field)] for field in message.fields]
+            rows = [[code(field.name), self._field_type(field), name_in_json(field) + self._meaning(field)] for field in message.fields]
             yield table(["field", "type", "meaning"], rows)
 
     def _meaning(self, field):

@@ -88,7 +88,7 @@ def read_reasons(page, path):
     for line in page.split("\n"):
         if line.startswith("## "):
             section = f"{path}#{anchor(line[3:])}"
-        row = re.match(r"\| `([A-Z_]+)` \| [A-Z]", line)
+        row = re.match(r"\| `([A-Z_]+)` \| [A-Z_]+ \|", line)
         if row:
             places.setdefault(row[1], section)
     return places

@@ -58,7 +58,7 @@ TEST_F(JobWatchTest, TellsOfAJobFromItsSubmissionToItsModel) {
   EXPECT_EQ(feed_->num_watches(), 0);
 }
 
-TEST_F(JobWatchTest, FiltersByStateKindAndLabel) {
+TEST_F(JobWatchTest, FiltersByStateAndLabel) {
   StoreClouds(40);
   v1::TrainRequest request = CloudsRequest();
   (*request.mutable_labels())["team"] = "red";
@@ -81,52 +81,57 @@ TEST_F(JobWatchTest, FiltersByStateKindAndLabel) {
   context.TryCancel();
 }
 
-TEST_F(JobWatchTest, GoesOnBehindTheLastMessage) {
-  TrainClouds();
+TEST_F(JobWatchTest, GoesOnBehindTheLastResponseOfABrokenCall) {
+  const std::string first = TrainClouds();
   Serve();
-  const auto existing_sent = [](const v1::WatchJobsResponse& next) { return next.existing_sent(); };
   v1::WatchJobsRequest request;
   {
     grpc::ClientContext context;
     const auto reader = training_->WatchJobs(&context, request);
-    request.set_after_sequence(ReadUntil(*reader, existing_sent).sequence());
-    EXPECT_GT(request.after_sequence(), 0);
+    const auto listed = ReadUntil(*reader, [&request](const v1::WatchJobsResponse& next) {
+      EXPECT_TRUE(next.existing_sent() || next.sequence() == 0) << "in the middle of a list";
+      request.set_after_sequence(next.sequence());
+      return next.existing_sent();
+    });
+    EXPECT_GT(listed.sequence(), 0);
     context.TryCancel();
+    reader->Finish();
   }
-  const v1::Job job = Train(CloudsRequest());
+  EXPECT_TRUE(environment_.calls->WaitForCalls(absl::InfiniteDuration()));
+  const v1::Job job = Train(CloudsRequest());  // nobody watches
   jobs_->WaitUntilIdle();
-  v1::GetJobRequest get;
-  get.set_name(job.name());
-  const auto stored = TrainingHandlers(context_).GetJob(get);
-  ASSERT_TRUE(stored.ok()) << stored.status();
-  v1::Job expected = *stored;
-  expected.clear_attempts();
   {
     grpc::ClientContext context;
     const auto reader = training_->WatchJobs(&context, request);
-    v1::WatchJobsResponse response;
-    ASSERT_TRUE(reader->Read(&response));
-    EXPECT_FALSE(response.existing());
-    EXPECT_GT(response.sequence(), request.after_sequence());
-    EXPECT_EQ(response.job().SerializeAsString(), expected.SerializeAsString());
+    const auto end = ReadUntil(*reader, [&](const v1::WatchJobsResponse& next) {
+      EXPECT_FALSE(next.existing() || next.existing_sent());
+      EXPECT_EQ(next.job().name(), job.name());
+      EXPECT_GT(next.sequence(), request.after_sequence());
+      return next.job().state() == v1::JOB_STATE_SUCCEEDED;
+    });
+    EXPECT_EQ(end.job().model(), "models/clouds/versions/2");
     context.TryCancel();
+    reader->Finish();
   }
-  request.set_after_sequence(5);  // of another server
+  // A number of another server.
+  request.set_after_sequence(request.after_sequence() + (int64_t{1} << 40));
   grpc::ClientContext context;
   const auto reader = training_->WatchJobs(&context, request);
-  v1::WatchJobsResponse response;
-  ASSERT_TRUE(reader->Read(&response));
-  EXPECT_TRUE(response.existing());
-  EXPECT_EQ(response.sequence(), 0);
-  ReadUntil(*reader, existing_sent);
+  int existing = 0;
+  ReadUntil(*reader, [&existing](const v1::WatchJobsResponse& next) {
+    existing += next.existing() ? 1 : 0;
+    return next.existing_sent();
+  });
+  EXPECT_EQ(existing, 2);
   context.TryCancel();
+  reader->Finish();
 }
 
-TEST_F(JobWatchTest, RefusesABadSequence) {
+TEST_F(JobWatchTest, RefusesNegativeSequences) {
   Serve();
+  grpc::ClientContext context;
   v1::WatchJobsRequest request;
   request.set_after_sequence(-1);
-  grpc::ClientContext context;
   const grpc::Status status = training_->WatchJobs(&context, request)->Finish();
   EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(ReasonOf(status), "BAD_SEQUENCE");
@@ -137,9 +142,12 @@ TEST_F(JobWatchTest, RefusesABadFilter) {
   grpc::ClientContext context;
   v1::WatchJobsRequest filter;
   filter.add_states(v1::JOB_STATE_UNSPECIFIED);
+  filter.add_kinds(v1::JOB_KIND_UNSPECIFIED);
   const grpc::Status status = training_->WatchJobs(&context, filter)->Finish();
   EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(ReasonOf(status), "BAD_FIELDS");
+  EXPECT_THAT(status.error_message(),
+              testing::AllOf(testing::HasSubstr("states[0]"), testing::HasSubstr("kinds[0]")));
 }
 
 TEST_F(JobWatchTest, EndsWithTheDrain) {

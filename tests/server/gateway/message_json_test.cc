@@ -22,6 +22,16 @@ TEST(MessageJsonTest, WhereAnObjectBelongsItsFormIsSaid) {
             "learner.svm.kernels[0]: must be an object (KernelGrid)");
 }
 
+// A name of its own in JSON, and that of the field, as with all fields.
+TEST(MessageJsonTest, OptionCHasTheNameOfThePapers) {
+  for (const std::string name : {"C", "c"}) {
+    v1::TrainRequest request;
+    ASSERT_TRUE(ReadJson(R"({"learner": {"svm": {")" + name + R"(": 2.5}}})", request).ok());
+    EXPECT_EQ(request.learner().svm().c(), 2.5);
+    EXPECT_EQ(WriteJson(request).value(), R"({"learner":{"svm":{"C":2.5}}})");
+  }
+}
+
 TEST(MessageJsonTest, OtherMistakesAreToldByTheirFields) {
   EXPECT_EQ(ViolationOf(R"({"learner": {"svm": {"x": 1}}})"), "learner.svm.x: unknown field");
   EXPECT_EQ(ViolationOf(R"({"learner": {"svm": {"C": "much"}}})").find("learner.svm.C: "), 0U);

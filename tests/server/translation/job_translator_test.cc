@@ -10,12 +10,14 @@
 namespace mercer::server {
 namespace {
 
-std::string ReasonFor(const std::string& message) {
+v1::StateChange ChangeFor(const std::string& message) {
   JobEvent event;
   event.state = JobState::kQueued;
   event.message = message;
-  return WriteEvent(event).state_change().reason();
+  return WriteEvent(event).state_change();
 }
+
+std::string ReasonFor(const std::string& message) { return ChangeFor(message).reason(); }
 
 TEST(JobTranslatorTest, ReasonOfAStateChangeIsAWordOrNothing) {
   EXPECT_EQ(ReasonFor("WORKER_LOST"), "WORKER_LOST");
@@ -26,27 +28,25 @@ TEST(JobTranslatorTest, ReasonOfAStateChangeIsAWordOrNothing) {
   EXPECT_EQ(ReasonFor("pivot 0x7f is not finite"), "");
 }
 
-TEST(JobTranslatorTest, ReasonsHaveNumbers) {
-  JobEvent event;
-  event.message = "WORKER_LOST";
-  EXPECT_EQ(WriteEvent(event).state_change().reason_code(), v1::REASON_WORKER_LOST);
-  event.message = "what earlier versions have stored";
-  EXPECT_EQ(WriteEvent(event).state_change().reason_code(), v1::REASON_UNSPECIFIED);
+TEST(JobTranslatorTest, ReasonsHaveTheirNumbersBesideThem) {
+  EXPECT_EQ(ChangeFor("WORKER_LOST").reason_code(), v1::REASON_WORKER_LOST);
+  EXPECT_EQ(ChangeFor("OF_A_LATER_VERSION").reason_code(), v1::REASON_UNSPECIFIED);
   JobRecord record;
   record.state = JobState::kFailed;
+  record.request = EncodeTrainRequest(v1::TrainRequest());
   record.error = EncodeError(WithReason(absl::InvalidArgumentError("one class"), "ONE_CLASS"));
   AttemptRecord attempt;
   attempt.reason = AttemptReason::kFailed;
-  absl::StatusOr<v1::Job> job = WriteJob(record, {attempt});
-  ASSERT_TRUE(job.ok()) << job.status();
-  EXPECT_EQ(job->reason(), "ONE_CLASS");
-  EXPECT_EQ(job->reason_code(), v1::REASON_ONE_CLASS);
-  EXPECT_EQ(job->attempts(0).end_reason_code(), v1::REASON_FAILED);
-  record.error = EncodeError(absl::InternalError("a mistake"));
-  EXPECT_EQ(WriteJob(record, {})->reason_code(), v1::REASON_INTERNAL) << "as its error has it";
-  record.state = JobState::kQueued;
-  record.error = std::nullopt;
-  EXPECT_EQ(WriteJob(record, {})->reason_code(), v1::REASON_UNSPECIFIED);
+  EXPECT_EQ(WriteJob(record, {attempt})->reason_code(), v1::REASON_ONE_CLASS);
+  EXPECT_EQ(WriteJob(record, {attempt})->attempts(0).end_reason_code(), v1::REASON_FAILED);
+  // As the error itself says.
+  record.error = EncodeError(absl::InternalError("who knows"));
+  const v1::Job job = *WriteJob(record, {});
+  google::rpc::ErrorInfo info;
+  ASSERT_TRUE(job.error().details(0).UnpackTo(&info));
+  EXPECT_EQ(info.reason(), "INTERNAL");
+  EXPECT_EQ(job.reason(), "INTERNAL");
+  EXPECT_EQ(job.reason_code(), v1::REASON_INTERNAL);
 }
 
 // Of a job that failed, with what its learner calls the fields.

@@ -239,7 +239,7 @@ TEST(TrainRequestTest, TimeLimitMustBeADuration) {
 
 TEST(TrainRequestTest, EveryBadFieldIsNamedAtOnceWithItsPath) {
   const auto violations = ViolationsOf(R"(
-      learner { lp_mkl { p: 0.5 C: 0 kernels { type: KERNEL_TYPE_GAUSSIAN bandwidth: -1 } kernels { bandwidth: 1 }
+      learner { lp_mkl { p: 0.5 c: 0 kernels { type: KERNEL_TYPE_GAUSSIAN bandwidth: -1 } kernels { bandwidth: 1 }
                          kernels { type: KERNEL_TYPE_GAUSSIAN degree: 2 }
                          kernels { type: KERNEL_TYPE_GAUSSIAN rule: BANDWIDTH_RULE_LOG_SPACED min_bandwidth: 0 max_bandwidth: 1 } } }
       data { dataset: "spam" } model: "models/a/versions/3" threads: -1 priority: 1000 request_id: "with space"
@@ -289,7 +289,7 @@ TEST(TrainRequestTest, TooManyKernelsAreRefused) {
 }
 
 TEST(TrainRequestTest, NanIsRefusedEverywhere) {
-  EXPECT_THAT(ViolationsOf("learner { lp_mkl { C: nan } }"),
+  EXPECT_THAT(ViolationsOf("learner { lp_mkl { c: nan } }"),
               Contains(Field(&FieldViolation::field, "learner.lp_mkl.C")));
   EXPECT_THAT(ViolationsOf("stopping { relative_gap: nan }"),
               Contains(Field(&FieldViolation::field, "stopping.relative_gap")));

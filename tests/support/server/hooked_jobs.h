@@ -1,4 +1,4 @@
-// A storage whose lists of jobs a test counts, fails, and lets changes happen behind.
+// A storage whose reads of jobs a test counts, fails, and lets changes happen behind.
 #pragma once
 
 #include <functional>
@@ -21,6 +21,7 @@ struct JobHooks {
   std::function<void()> after_held;
   int lists = 0;          // so far
   int failing_lists = 0;  // of the next ones
+  int failing_gets = 0;
 
   static absl::Status Failure() {
     return WithReason(absl::InternalError("the storage fails"), "TEST_FAILURE");
@@ -32,6 +33,10 @@ class HookedJobStore final : public ForwardingJobStore {
   HookedJobStore(JobStore* real, JobHooks* hooks) : ForwardingJobStore(real), hooks_(hooks) {}
 
   absl::StatusOr<JobRecord> GetJob(const std::string& id) override {
+    if (hooks_->failing_gets > 0) {
+      --hooks_->failing_gets;
+      return JobHooks::Failure();
+    }
     return Answer(jobs_->GetJob(id), hooks_->after_get);
   }
   absl::StatusOr<std::vector<HeldJob>> HeldJobs() override {

@@ -83,7 +83,7 @@ TEST_F(TrainCommandTest, TrainSendsEveryFlag) {
   ExpectRequest(R"(
     data { dataset: "datasets/spam" } target: "label" target_kind: TARGET_KIND_CLASSIFICATION
     coding: CODING_CHOICE_ONE_VS_ONE
-    learner { lp_mkl { p: 1.2 C: 10
+    learner { lp_mkl { p: 1.2 c: 10
       kernels { type: KERNEL_TYPE_GAUSSIAN rule: BANDWIDTH_RULE_LOG_SPACED min_bandwidth: 1
                 max_bandwidth: 10 count: 3 }
       kernels { type: KERNEL_TYPE_LINEAR } } }
