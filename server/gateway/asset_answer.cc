@@ -5,7 +5,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include <zlib.h>
+#include <google/protobuf/io/gzip_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "core/base/status/errors.h"
 #include "server/gateway/assets.h"
@@ -76,24 +77,16 @@ bool TakesGzip(const RequestHead& request) {
 
 // What gzip made smaller; empty when it is no gzip, which the build rules out.
 std::string Inflate(std::string_view compressed) {
-  z_stream stream = {};
-  constexpr int kGzip = 16 + MAX_WBITS;
-  if (inflateInit2(&stream, kGzip) != Z_OK) {
-    return "";
-  }
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));
-  stream.avail_in = static_cast<uInt>(compressed.size());
+  google::protobuf::io::ArrayInputStream bytes(compressed.data(),
+                                               static_cast<int>(compressed.size()));
+  google::protobuf::io::GzipInputStream inflated(&bytes);
   std::string text;
-  std::string piece(64 * 1024, '\0');
-  int result = Z_OK;
-  while (result == Z_OK) {
-    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
-    stream.avail_out = static_cast<uInt>(piece.size());
-    result = inflate(&stream, Z_NO_FLUSH);
-    text.append(piece, 0, piece.size() - stream.avail_out);
+  const void* piece = nullptr;
+  int size = 0;
+  while (inflated.Next(&piece, &size)) {
+    text.append(static_cast<const char*>(piece), static_cast<size_t>(size));
   }
-  inflateEnd(&stream);
-  return result == Z_STREAM_END ? text : "";
+  return inflated.ZlibErrorCode() == Z_STREAM_END ? text : "";
 }
 
 bool HasNamed(const RequestHead& request, const std::string& etag) {

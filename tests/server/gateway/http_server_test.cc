@@ -325,6 +325,14 @@ TEST_F(HttpServerTest, OneHostCannotTakeAllConnections) {
   EXPECT_EQ(body, "usual");
 }
 
+TEST_F(HttpServerTest, PeersHaveTheNamesThatGrpcGivesThem) {
+  options_.address = "[::]:0";  // where an address of IPv4 comes within one of IPv6
+  Start([](const std::shared_ptr<Exchange>& exchange) {
+    exchange->Send(TextOf(exchange->peer().address));
+  });
+  EXPECT_EQ(HttpClient(server_->port()).Get("/").body.find("ipv4:127.0.0.1:"), 0u);
+}
+
 TEST_F(HttpServerTest, AStopLetsRequestsEndAndTakesNoMore) {
   absl::Notification asked;
   std::shared_ptr<Exchange> held;
