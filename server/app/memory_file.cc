@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 
 namespace mercer::server {
@@ -28,23 +29,6 @@ bool WriteAll(int descriptor, std::string_view text) {
   return true;
 }
 
-// Closes what it holds.
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  ~Descriptor() {
-    if (value_ >= 0) {
-      close(value_);
-    }
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int value() const { return value_; }
-
- private:
-  const int value_;
-};
-
 }  // namespace
 
 MemoryFile::~MemoryFile() {
@@ -54,18 +38,19 @@ MemoryFile::~MemoryFile() {
 }
 
 absl::Status MemoryFile::Replace(const std::string& text) {
-  const Descriptor file(memfd_create("mercer", MFD_CLOEXEC));
-  if (file.value() < 0) {
+  const int file = memfd_create("mercer", MFD_CLOEXEC);
+  if (file < 0) {
     return Failed("memfd_create");
   }
+  const absl::Cleanup close_file = [file] { close(file); };
   ++generation_;
   const timespec times[2] = {{generation_, 0}, {generation_, 0}};
-  if (!WriteAll(file.value(), text) || futimens(file.value(), times) != 0) {
+  if (!WriteAll(file, text) || futimens(file, times) != 0) {
     return Failed("write");
   }
   // The number, and with it the path, goes over from the old file to the new one.
-  const int moved = descriptor_ < 0 ? fcntl(file.value(), F_DUPFD_CLOEXEC, 0)
-                                    : dup3(file.value(), descriptor_, O_CLOEXEC);
+  const int moved =
+      descriptor_ < 0 ? fcntl(file, F_DUPFD_CLOEXEC, 0) : dup3(file, descriptor_, O_CLOEXEC);
   if (moved < 0) {
     return Failed("dup");
   }
