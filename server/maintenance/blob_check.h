@@ -9,7 +9,7 @@
 
 #include "server/blobs/file_system.h"
 #include "server/storage/finding.h"
-#include "server/storage/sqlite/connection.h"
+#include "server/storage/sqlite/database/connection.h"
 
 namespace mercer::server {
 

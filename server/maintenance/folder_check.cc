@@ -15,11 +15,11 @@
 #include "server/maintenance/blob_check.h"
 #include "server/maintenance/payload_check.h"
 #include "server/maintenance/restore.h"
-#include "server/storage/sqlite/connection.h"
-#include "server/storage/sqlite/database_check.h"
-#include "server/storage/sqlite/folder_lock.h"
-#include "server/storage/sqlite/migrations.h"
-#include "server/storage/sqlite/row_checksums.h"
+#include "server/storage/sqlite/database/connection.h"
+#include "server/storage/sqlite/database/database_check.h"
+#include "server/storage/sqlite/database/folder_lock.h"
+#include "server/storage/sqlite/database/migrations.h"
+#include "server/storage/sqlite/database/row_checksums.h"
 
 namespace mercer::server {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/base/status/status_macros.h"
 #include "server/jobs/record/job_event.h"
-#include "server/storage/sqlite/migrations.h"
+#include "server/storage/sqlite/database/migrations.h"
 #include "server/translation/dataset_translator.h"
 #include "server/translation/job_translator.h"
 #include "server/translation/model_translator.h"

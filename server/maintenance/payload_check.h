@@ -4,7 +4,7 @@
 #include "absl/status/status.h"
 
 #include "server/storage/finding.h"
-#include "server/storage/sqlite/connection.h"
+#include "server/storage/sqlite/database/connection.h"
 
 namespace mercer::server {
 

@@ -17,10 +17,10 @@
 #include "server/backup/tar.h"
 #include "server/blobs/make_folders.h"
 #include "server/digest/sha256.h"
-#include "server/storage/sqlite/connection.h"
-#include "server/storage/sqlite/folder_lock.h"
-#include "server/storage/sqlite/migrations.h"
-#include "server/storage/sqlite/snapshot.h"
+#include "server/storage/sqlite/database/connection.h"
+#include "server/storage/sqlite/database/folder_lock.h"
+#include "server/storage/sqlite/database/migrations.h"
+#include "server/storage/sqlite/database/snapshot.h"
 
 namespace mercer::server {
 namespace {

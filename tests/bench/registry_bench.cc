@@ -20,8 +20,8 @@
 #include "mercer/v1/dataset_service.grpc.pb.h"
 #include "mercer/v1/training_service.grpc.pb.h"
 #include "server/app/server.h"
-#include "server/storage/sqlite/connection.h"
-#include "server/storage/sqlite/row_checksums.h"
+#include "server/storage/sqlite/database/connection.h"
+#include "server/storage/sqlite/database/row_checksums.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 
 namespace mercer::server {

@@ -17,8 +17,8 @@
 #include "core/base/status/errors.h"
 #include "server/app/maintenance_commands.h"
 #include "server/digest/sha256.h"
-#include "server/storage/sqlite/connection.h"
-#include "server/storage/sqlite/row_checksums.h"
+#include "server/storage/sqlite/database/connection.h"
+#include "server/storage/sqlite/database/row_checksums.h"
 #include "tests/integration/test_server.h"
 
 namespace mercer::server {

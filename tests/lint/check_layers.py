@@ -67,7 +67,8 @@ CORE = {
 OTHERS = {
     "server/budget": ("core/base",),
     "server/storage": ("core/base",),
-    "server/storage/sqlite": ("server/storage",),
+    "server/storage/sqlite/database": ("server/storage",),
+    "server/storage/sqlite": ("server/storage/sqlite/database",),
     "server/digest": ("core/base",),
     "server/blobs": ("server/digest",),
     "server/jobs/record": ("server/storage", "core/training"),

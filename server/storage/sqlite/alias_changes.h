@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 
 #include "server/storage/model_store.h"
-#include "server/storage/sqlite/connection.h"
+#include "server/storage/sqlite/database/connection.h"
 
 namespace mercer::server {
 

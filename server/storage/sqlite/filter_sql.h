@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 
 #include "server/storage/list_filter.h"
-#include "server/storage/sqlite/connection.h"
+#include "server/storage/sqlite/database/connection.h"
 
 namespace mercer::server {
 

@@ -12,7 +12,7 @@
 
 #include "server/storage/job_store.h"
 #include "server/storage/job_transitions.h"
-#include "server/storage/sqlite/connection.h"
+#include "server/storage/sqlite/database/connection.h"
 
 namespace mercer::server {
 

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 
 #include "server/storage/job_store.h"
-#include "server/storage/sqlite/connection.h"
+#include "server/storage/sqlite/database/connection.h"
 #include "server/storage/sqlite/filter_sql.h"
 
 namespace mercer::server {

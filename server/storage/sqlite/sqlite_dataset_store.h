@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "server/storage/dataset_store.h"
-#include "server/storage/sqlite/reader_pool.h"
-#include "server/storage/sqlite/write_queue.h"
+#include "server/storage/sqlite/database/reader_pool.h"
+#include "server/storage/sqlite/database/write_queue.h"
 
 namespace mercer::server {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "server/storage/job_store.h"
-#include "server/storage/sqlite/reader_pool.h"
+#include "server/storage/sqlite/database/reader_pool.h"
 #include "server/storage/sqlite/sqlite_storage.h"
-#include "server/storage/sqlite/write_queue.h"
+#include "server/storage/sqlite/database/write_queue.h"
 
 namespace mercer::server {
 

@@ -10,17 +10,16 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/storage/sqlite/connection.h"
-#include "server/storage/sqlite/folder_lock.h"
+#include "server/storage/sqlite/database/connection.h"
+#include "server/storage/sqlite/database/folder_lock.h"
 #include "server/storage/sqlite/job_changes.h"
-#include "server/storage/sqlite/migrations.h"
-#include "server/storage/sqlite/reader_pool.h"
-#include "server/storage/sqlite/snapshot.h"
+#include "server/storage/sqlite/database/migrations.h"
+#include "server/storage/sqlite/database/reader_pool.h"
+#include "server/storage/sqlite/database/snapshot.h"
 #include "server/storage/sqlite/sqlite_dataset_store.h"
 #include "server/storage/sqlite/sqlite_event_log.h"
 #include "server/storage/sqlite/sqlite_job_store.h"
 #include "server/storage/sqlite/sqlite_model_store.h"
-#include "server/storage/sqlite/write_queue.h"
 
 namespace mercer::server {
 namespace {

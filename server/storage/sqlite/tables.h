@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 
 #include "server/storage/records.h"
-#include "server/storage/sqlite/connection.h"
+#include "server/storage/sqlite/database/connection.h"
 
 namespace mercer::server {
 

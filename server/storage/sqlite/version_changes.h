@@ -9,7 +9,7 @@
 
 #include "server/storage/job_store.h"
 #include "server/storage/model_store.h"
-#include "server/storage/sqlite/connection.h"
+#include "server/storage/sqlite/database/connection.h"
 
 namespace mercer::server {
 

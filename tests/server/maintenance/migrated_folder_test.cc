@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "server/maintenance/payload_check.h"
-#include "server/storage/sqlite/connection.h"
-#include "server/storage/sqlite/migrations.h"
+#include "server/storage/sqlite/database/connection.h"
+#include "server/storage/sqlite/database/migrations.h"
 #include "tests/support/server/stored_schemas.h"
 
 namespace mercer::server {

@@ -5,8 +5,8 @@
 
 #include <gmock/gmock.h>
 
-#include "server/storage/sqlite/connection.h"
-#include "server/storage/sqlite/database_check.h"
+#include "server/storage/sqlite/database/connection.h"
+#include "server/storage/sqlite/database/database_check.h"
 #include "tests/server/storage/storage_conformance.h"
 
 namespace mercer::server {

@@ -9,12 +9,12 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status/errors.h"
-#include "server/storage/sqlite/connection.h"
-#include "server/storage/sqlite/migrations.h"
-#include "server/storage/sqlite/reader_pool.h"
-#include "server/storage/sqlite/row_checksums.h"
+#include "server/storage/sqlite/database/connection.h"
+#include "server/storage/sqlite/database/migrations.h"
+#include "server/storage/sqlite/database/reader_pool.h"
+#include "server/storage/sqlite/database/row_checksums.h"
+#include "server/storage/sqlite/database/write_queue.h"
 #include "server/storage/sqlite/sqlite_dataset_store.h"
-#include "server/storage/sqlite/write_queue.h"
 
 namespace mercer::server {
 namespace {

@@ -12,9 +12,9 @@
 #include <gmock/gmock.h>
 
 #include "core/base/numeric/random.h"
-#include "server/storage/sqlite/connection.h"
+#include "server/storage/sqlite/database/connection.h"
+#include "server/storage/sqlite/database/migrations.h"
 #include "server/storage/sqlite/job_list.h"
-#include "server/storage/sqlite/migrations.h"
 
 namespace mercer::server {
 namespace {

@@ -13,9 +13,9 @@
 #include <gtest/gtest.h>
 
 #include "core/base/numeric/random.h"
-#include "server/storage/sqlite/connection.h"
-#include "server/storage/sqlite/migrations.h"
-#include "server/storage/sqlite/row_checksums.h"
+#include "server/storage/sqlite/database/connection.h"
+#include "server/storage/sqlite/database/migrations.h"
+#include "server/storage/sqlite/database/row_checksums.h"
 
 namespace mercer::server {
 namespace {

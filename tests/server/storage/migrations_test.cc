@@ -1,5 +1,5 @@
 // From every stored database to the present schema, also when the process dies on the way.
-#include "server/storage/sqlite/migrations.h"
+#include "server/storage/sqlite/database/migrations.h"
 
 #include <filesystem>
 #include <memory>
@@ -12,9 +12,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/storage/sqlite/connection.h"
-#include "server/storage/sqlite/database_check.h"
-#include "server/storage/sqlite/row_checksums.h"
+#include "server/storage/sqlite/database/connection.h"
+#include "server/storage/sqlite/database/database_check.h"
+#include "server/storage/sqlite/database/row_checksums.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 #include "tests/support/fast_folder.h"
 #include "tests/support/sanitized.h"

@@ -16,9 +16,9 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status/errors.h"
-#include "server/storage/sqlite/connection.h"
-#include "server/storage/sqlite/migrations.h"
-#include "server/storage/sqlite/write_queue.h"
+#include "server/storage/sqlite/database/connection.h"
+#include "server/storage/sqlite/database/migrations.h"
+#include "server/storage/sqlite/database/write_queue.h"
 
 namespace mercer::server {
 namespace {

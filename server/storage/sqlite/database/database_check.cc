@@ -1,4 +1,4 @@
-#include "server/storage/sqlite/database_check.h"
+#include "server/storage/sqlite/database/database_check.h"
 
 #include <limits>
 #include <string>
@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status/status_macros.h"
-#include "server/storage/sqlite/migrations.h"
-#include "server/storage/sqlite/row_checksums.h"
+#include "server/storage/sqlite/database/migrations.h"
+#include "server/storage/sqlite/database/row_checksums.h"
 
 namespace mercer::server {
 namespace {

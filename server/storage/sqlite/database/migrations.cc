@@ -1,4 +1,4 @@
-#include "server/storage/sqlite/migrations.h"
+#include "server/storage/sqlite/database/migrations.h"
 
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/storage/sqlite/row_checksums.h"
+#include "server/storage/sqlite/database/row_checksums.h"
 
 namespace mercer::server {
 namespace {

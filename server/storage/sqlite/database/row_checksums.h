@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "server/storage/sqlite/connection.h"
+#include "server/storage/sqlite/database/connection.h"
 
 namespace mercer::server {
 

@@ -1,4 +1,4 @@
-#include "server/storage/sqlite/write_queue.h"
+#include "server/storage/sqlite/database/write_queue.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "server/storage/sqlite/snapshot.h"
+#include "server/storage/sqlite/database/snapshot.h"
 
 #include <memory>
 

@@ -1,4 +1,4 @@
-#include "server/storage/sqlite/row_checksums.h"
+#include "server/storage/sqlite/database/row_checksums.h"
 
 #include <cstdint>
 #include <string_view>

@@ -1,10 +1,10 @@
-#include "server/storage/sqlite/reader_pool.h"
+#include "server/storage/sqlite/database/reader_pool.h"
 
 #include <utility>
 
 #include "core/base/memory/memory_reserve.h"
 #include "core/base/status/status_macros.h"
-#include "server/storage/sqlite/row_checksums.h"
+#include "server/storage/sqlite/database/row_checksums.h"
 
 namespace mercer::server {
 

@@ -17,7 +17,7 @@
 #include "absl/synchronization/mutex.h"
 
 #include "server/storage/completion.h"
-#include "server/storage/sqlite/connection.h"
+#include "server/storage/sqlite/database/connection.h"
 
 namespace mercer::server {
 

@@ -1,4 +1,4 @@
-#include "server/storage/sqlite/folder_lock.h"
+#include "server/storage/sqlite/database/folder_lock.h"
 
 #include <cerrno>
 #include <fcntl.h>
