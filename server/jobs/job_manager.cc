@@ -355,9 +355,7 @@ absl::StatusOr<JobRecord> JobManager::Stop(const std::string& job_id, const Owne
   return impl_->ender().Stop(job_id, check);
 }
 
-absl::Status JobManager::Forget(const std::string& job_id) {
-  return impl_->ender().Forget(job_id);
-}
+absl::Status JobManager::Forget(const std::string& job_id) { return impl_->ender().Forget(job_id); }
 
 absl::StatusOr<JobCost> JobManager::Estimate(const JobSubmission& submission,
                                              const CancellationToken& cancellation) {

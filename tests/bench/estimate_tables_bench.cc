@@ -145,8 +145,8 @@ std::vector<Setting> LowRankSettings() {
       {"lp_mkl", "cpusmall", kAll, low_rank()},
       {"lp_mkl", "magic", kAll, low_rank({{"loss", std::string("squared_hinge")}})},
       {"lp_mkl", "magic", kAll, low_rank({{"loss", std::string("logistic")}})},
-      {"lp_mkl", "magic", kAll, low_rank({{"own_landmarks", true},
-                                     {"landmark_selection", std::string("leverage")}})},
+      {"lp_mkl", "magic", kAll,
+       low_rank({{"own_landmarks", true}, {"landmark_selection", std::string("leverage")}})},
       {"lp_mkl", "magic", kAll, low_rank({{"landmark_selection", std::string("leverage")}})},
   };
 }
@@ -203,14 +203,14 @@ void Compare(const Setting& setting, const std::string& folder, const WorkCount&
       RunRecipe({entry, &recipe, &table->data, "data", "bench"}, "", context, observer);
   const double seconds = ProcessorSeconds() - start;
   if (!trained.ok() || !estimate.ok()) {
-    std::fprintf(stderr, "%s: %s\n", setting.table.c_str(),
-                 std::string((trained.ok() ? estimate.status() : trained.status()).message())
-                     .c_str());
+    std::fprintf(
+        stderr, "%s: %s\n", setting.table.c_str(),
+        std::string((trained.ok() ? estimate.status() : trained.status()).message()).c_str());
     return;
   }
   std::printf("| %s | %s | %ld | %s | %.2f | %.2f | %.2f |\n", setting.learner.c_str(),
-              setting.table.c_str(), static_cast<long>(table->data.rows), WhatIsNotUsual(setting).c_str(),
-              *estimate, seconds, *estimate / seconds);
+              setting.table.c_str(), static_cast<long>(table->data.rows),
+              WhatIsNotUsual(setting).c_str(), *estimate, seconds, *estimate / seconds);
   std::fflush(stdout);
   ratios.push_back(*estimate / seconds);
 }
@@ -225,8 +225,7 @@ void Run(const std::string& folder, const std::string& word) {
   std::printf("|---|---|---|---|---|---|---|\n");
   std::vector<double> ratios;
   for (const Setting& setting : settings) {
-    const std::string text =
-        setting.learner + " " + setting.table + " " + WhatIsNotUsual(setting);
+    const std::string text = setting.learner + " " + setting.table + " " + WhatIsNotUsual(setting);
     if (text.find(word) != std::string::npos) {
       Compare(setting, folder, rates, ratios);
     }

@@ -35,14 +35,13 @@ struct NamedMoment {
   const char* name;
 };
 inline constexpr std::array kMoments = {
-    NamedMoment{Moment::kAnytime, "anytime"},   NamedMoment{Moment::kStart, "start"},
-    NamedMoment{Moment::kUpload, "upload"},     NamedMoment{Moment::kTrain, "train"},
-    NamedMoment{Moment::kCancel, "cancel"},     NamedMoment{Moment::kDelete, "delete"},
-    NamedMoment{Moment::kStop, "stop"},         NamedMoment{Moment::kAlias, "alias"},
-    NamedMoment{Moment::kTransfer, "transfer"}, NamedMoment{Moment::kWork, "work"},
-    NamedMoment{Moment::kAssess, "assess"},
-    NamedMoment{Moment::kResumed, "resumed"},   NamedMoment{Moment::kVerifying, "verifying"},
-    NamedMoment{Moment::kEnded, "ended"}};
+    NamedMoment{Moment::kAnytime, "anytime"},     NamedMoment{Moment::kStart, "start"},
+    NamedMoment{Moment::kUpload, "upload"},       NamedMoment{Moment::kTrain, "train"},
+    NamedMoment{Moment::kCancel, "cancel"},       NamedMoment{Moment::kDelete, "delete"},
+    NamedMoment{Moment::kStop, "stop"},           NamedMoment{Moment::kAlias, "alias"},
+    NamedMoment{Moment::kTransfer, "transfer"},   NamedMoment{Moment::kWork, "work"},
+    NamedMoment{Moment::kAssess, "assess"},       NamedMoment{Moment::kResumed, "resumed"},
+    NamedMoment{Moment::kVerifying, "verifying"}, NamedMoment{Moment::kEnded, "ended"}};
 
 // Thread-safe.
 using OnMoment = std::function<void(Moment)>;

@@ -106,9 +106,9 @@ WorkCount FactorWork(const LpMklOptions& options, const ProblemShape& shape,
   WorkCount work = shape.pair_columns;
   work *= rows * (own ? all_landmarks : landmarks);
   work[WorkKind::kKernelValues] = rows * landmarks * kernels;
-  work[WorkKind::kFactorOperations] =
-      2 * rows * landmarks * (rank + kProbes * kernels) +
-      2 * sampled * features * (rank + landmarks) + features * rank * rank;
+  work[WorkKind::kFactorOperations] = 2 * rows * landmarks * (rank + kProbes * kernels) +
+                                      2 * sampled * features * (rank + landmarks) +
+                                      features * rank * rank;
   if (options.selects_by_kernels()) {
     // Two passes over all rows, or a column for each pivot; the mean kernel or each one.
     const bool leverage = options.approximation == Approximation::kNystrom &&
@@ -125,8 +125,8 @@ WorkCount FactorWork(const LpMklOptions& options, const ProblemShape& shape,
 double NewtonOperations(const LowRankSizes& sizes, double support_share) {
   // 0.1 to 0.2 of the rows of two classes are free, in the mean over all steps.
   constexpr double kFreeShare = 0.15;
-  constexpr double kChanged = 0.6;   // of them come or go in a step
-  constexpr double kPasses = 4;      // over all factors
+  constexpr double kChanged = 0.6;  // of them come or go in a step
+  constexpr double kPasses = 4;     // over all factors
   const double rank = sizes.rank;
   const double free = kFreeShare * support_share * sizes.rows;
   const double of_features = rank * rank * (rank / 3 + kChanged * (rank + free));

@@ -105,8 +105,8 @@ LearnerWork EstimateWork(const SparseMultitaskSvmOptions& options, const Problem
     const double of_rows = rows * (2 * columns + rows / 3) + columns * columns;
     const double of_columns = 2 * columns * columns;
     work.training[WorkKind::kFactorOperations] =
-        iterations * (tasks * rows * std::min(of_rows, of_columns) +
-                      columns * columns * columns / 3) +
+        iterations *
+            (tasks * rows * std::min(of_rows, of_columns) + columns * columns * columns / 3) +
         30 * static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
     // What an iteration reads and writes of the columns that work.
     constexpr double kPasses = 25;

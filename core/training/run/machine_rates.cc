@@ -189,8 +189,8 @@ class Measurement {
     for (int i = 0; i < kRepetitions; ++i) {
       matrix = Matrix::Identity(kRows, kRows) * size;
       matrix.array() += 1;
-      least = std::min(
-          least, LeastSeconds([&] { FactorCholesky(matrix, context_).IgnoreError(); }, 1));
+      least =
+          std::min(least, LeastSeconds([&] { FactorCholesky(matrix, context_).IgnoreError(); }, 1));
     }
     return least / (size * size * size / 3);
   }

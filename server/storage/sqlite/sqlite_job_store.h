@@ -8,8 +8,8 @@
 
 #include "server/storage/job_store.h"
 #include "server/storage/sqlite/database/reader_pool.h"
-#include "server/storage/sqlite/sqlite_storage.h"
 #include "server/storage/sqlite/database/write_queue.h"
+#include "server/storage/sqlite/sqlite_storage.h"
 
 namespace mercer::server {
 

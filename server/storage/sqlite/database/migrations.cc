@@ -283,7 +283,7 @@ CREATE INDEX models_by_time ON models(create_time, number);
 const std::vector<const char*>& Steps() {
   static const std::vector<const char*> steps = {
       kSchema1,         kSchemaRegistry, kSchemaFairQueue, kSchemaHiddenDatasets, kSchemaJobTraces,
-      kSchemaChecksums, kSchemaOwners,   kSchemaJobKinds,  kSchemaUploadKeys,    kSchemaModels};
+      kSchemaChecksums, kSchemaOwners,   kSchemaJobKinds,  kSchemaUploadKeys,     kSchemaModels};
   return steps;
 }
 
