@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include <CLI/CLI.hpp>
 
-#include "server/app/access_flags.h"
-#include "server/app/token_command.h"
+#include "server/app/access/access_flags.h"
+#include "server/app/access/token_command.h"
 
 namespace mercer::server {
 namespace {

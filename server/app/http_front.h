@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 
 #include "mercer/v1/server_service.pb.h"
-#include "server/app/access_control.h"
+#include "server/app/access/access_control.h"
 #include "server/app/server_options.h"
 
 namespace grpc {

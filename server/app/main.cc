@@ -16,9 +16,9 @@
 #include "core/base/memory/memory_reserve.h"
 #include "core/base/process/crash_note.h"
 #include "server/app/command_line.h"
-#include "server/app/library_log.h"
 #include "server/app/maintenance_commands.h"
-#include "server/app/reproducible.h"
+#include "server/app/process/library_log.h"
+#include "server/app/process/reproducible.h"
 #include "server/app/server.h"
 
 namespace {

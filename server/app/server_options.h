@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-#include "server/app/access_options.h"
+#include "server/app/access/access_options.h"
 
 namespace mercer::server {
 

@@ -88,7 +88,9 @@ OTHERS = {
     "server/gateway/http": ("server/rpc", "server/net"),
     "server/gateway/rows": ("server/rpc",),
     "server/gateway": ("server/gateway/http", "server/gateway/rows"),
-    "server/app": ("server/api", "server/gateway", "server/maintenance", "server/storage/sqlite", "core/learners"),
+    "server/app/access": ("server/rpc",),
+    "server/app/process": ("server/maintenance", "core/linalg"),  # what is restored as the folder is opened; instructions
+    "server/app": ("server/app/access", "server/app/process", "server/api", "server/gateway", "server/storage/sqlite", "core/learners"),
     "client": ("proto",),
     "client/cpp": ("core/io", "core/kernels/spec", "proto"),
     "tests/core": ("core/learners", "core/io", "tests/support", "tests/conformance"),

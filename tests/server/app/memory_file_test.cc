@@ -1,4 +1,4 @@
-#include "server/app/memory_file.h"
+#include "server/app/access/memory_file.h"
 
 #include <atomic>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "server/app/reproducible.h"
+#include "server/app/process/reproducible.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "server/app/tls.h"
+#include "server/app/access/tls.h"
 
 #include <filesystem>
 #include <fstream>
@@ -17,7 +17,7 @@
 #include <spdlog/sinks/null_sink.h>
 
 #include "core/base/status/errors.h"
-#include "server/app/access_control.h"
+#include "server/app/access/access_control.h"
 #include "tests/support/server/certificates.h"
 
 namespace mercer::server {

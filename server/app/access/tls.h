@@ -12,8 +12,8 @@
 #include "absl/time/time.h"
 #include <grpcpp/security/server_credentials.h>
 
-#include "server/app/access_options.h"
-#include "server/app/memory_file.h"
+#include "server/app/access/access_options.h"
+#include "server/app/access/memory_file.h"
 
 namespace mercer::server {
 

@@ -1,4 +1,4 @@
-#include "server/app/data_folder.h"
+#include "server/app/process/data_folder.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "server/app/access_options.h"
+#include "server/app/access/access_options.h"
 
 #include <algorithm>
 #include <vector>

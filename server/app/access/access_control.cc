@@ -1,4 +1,4 @@
-#include "server/app/access_control.h"
+#include "server/app/access/access_control.h"
 
 #include <utility>
 

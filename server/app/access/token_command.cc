@@ -1,4 +1,4 @@
-#include "server/app/token_command.h"
+#include "server/app/access/token_command.h"
 
 #include <cerrno>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "server/app/library_log.h"
+#include "server/app/process/library_log.h"
 
 #include <string>
 #include <utility>

@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "server/app/access_options.h"
+#include "server/app/access/access_options.h"
 
 namespace mercer::server {
 

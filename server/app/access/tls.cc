@@ -1,4 +1,4 @@
-#include "server/app/tls.h"
+#include "server/app/access/tls.h"
 
 #include <ctime>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "server/app/access_flags.h"
+#include "server/app/access/access_flags.h"
 
 namespace mercer::server {
 

@@ -1,4 +1,4 @@
-#include "server/app/port_file.h"
+#include "server/app/process/port_file.h"
 
 #include <memory>
 

@@ -11,8 +11,8 @@
 #include <grpcpp/security/server_credentials.h>
 
 #include "server/access/gate.h"
-#include "server/app/access_options.h"
-#include "server/app/tls.h"
+#include "server/app/access/access_options.h"
+#include "server/app/access/tls.h"
 #include "server/rpc/ticker.h"
 
 namespace spdlog {
