@@ -1,5 +1,5 @@
 // Whose are the files in the folder of unfinished uploads.
-#include "server/app/data_folder.h"
+#include "server/app/process/data_folder.h"
 
 #include <algorithm>
 #include <filesystem>
