@@ -108,6 +108,14 @@ class CheckLayersTest(unittest.TestCase):
         self.assertEqual(errors, [])
         self.assertIn("401 lines", warnings[0])
 
+    def test_folders_have_few_files(self):
+        for folder, limit in {"core/data/table": 25, "server/storage/sqlite": 40}.items():
+            with self.subTest(folder=folder):
+                full = CLEAN | {f"{folder}/file{number}.h": "" for number in range(limit - 1)}  # beside the one of CLEAN
+                self.assertEqual(check(full)[0], [])
+                errors, _ = check(full | {f"{folder}/last.h": ""})
+                self.assertEqual(errors, [f"{folder}:1: error: {limit + 1} files, at most {limit}"])
+
     def test_line_number_is_named(self):
         errors, _ = check({**CLEAN, "core/base/bad.h": '\n\n#include "core/data/table/dataset.h"\n'})
         self.assertTrue(errors[0].startswith("core/base/bad.h:3: error:"), errors)
