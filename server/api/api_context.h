@@ -20,6 +20,8 @@ struct ApiContext : DatasetContext {
   JobManager* jobs = nullptr;
   const RequestPlanner* planner = nullptr;
   ProgressHub* hub = nullptr;
+  ProgressHub* call_hub =
+      nullptr;  // of calls that wait for jobs: not in the background, as watchers are told
   JobFeed* feed = nullptr;
   const ModelJobContext* model_jobs = nullptr;
   std::vector<const LearnerEntry*> learners;

@@ -33,7 +33,7 @@ absl::Status JobCall::MakeJob() {
   }
   MERCER_ASSIGN_OR_RETURN(const JobRecord job, Submit(cancellation_));
   job_id_ = job.id;
-  watch_ = api_.hub->Subscribe(job.id, job.last_event->sequence, [this] { Pump(); });
+  watch_ = api_.call_hub->Subscribe(job.id, job.last_event->sequence, [this] { Pump(); });
   heartbeat_ = environment_.ticker->Add([this] { Pump(&JobCall::look_); });
   return absl::OkStatus();
 }

@@ -5,10 +5,11 @@
 
 #include "mercer/v1/model_service.pb.h"
 #include "server/api/alias_handlers.h"
-#include "server/api/assessment_handlers.h"
 #include "server/api/job_call.h"
+#include "server/api/job_starter.h"
 #include "server/api/model_handlers.h"
 #include "server/api/services.h"
+#include "server/prediction/model_jobs.h"
 #include "server/rpc/rpc_service.h"
 #include "server/translation/whole_message.h"
 
@@ -89,8 +90,7 @@ class ModelRpcs final : public RpcService {
       : RpcService(environment),
         context_(context),
         handlers_(context, cache),
-        aliases_(context, cache),
-        assessments_(context) {
+        aliases_(context, cache) {
     Unary<v1::GetModelRequest>("ModelService/GetModel", *environment.io,
                                [this](const auto& request) { return handlers_.GetModel(request); });
     Unary<v1::ListModelsRequest>(
@@ -138,26 +138,12 @@ class ModelRpcs final : public RpcService {
                                     [this](const auto& request, const CallInfo& info) {
                                       return aliases_.RollbackAlias(request, info);
                                     });
-    WaitForJob<v1::EvaluateModelRequest, v1::EvaluateModelResponse>(
-        "ModelService/EvaluateModel",
-        [this](const auto& request, const CallInfo& info, const CancellationToken& cancellation) {
-          return assessments_.Evaluate(request, info, cancellation);
-        });
-    WaitForJob<v1::VerifyModelRequest, v1::VerifyModelResponse>(
-        "ModelService/VerifyModel",
-        [this](const auto& request, const CallInfo& info, const CancellationToken& cancellation) {
-          return assessments_.Verify(request, info, cancellation);
-        });
-    LongUnary<v1::EvaluateModelRequest>(
-        "ModelService/StartEvaluation", *environment.submission,
-        [this](const auto& request, const CallInfo& info, const CancellationToken& cancellation) {
-          return assessments_.StartEvaluation(request, info, cancellation);
-        });
-    LongUnary<v1::VerifyModelRequest>(
-        "ModelService/StartVerification", *environment.submission,
-        [this](const auto& request, const CallInfo& info, const CancellationToken& cancellation) {
-          return assessments_.StartVerification(request, info, cancellation);
-        });
+    Assess<v1::EvaluateModelRequest, v1::EvaluateModelResponse>(
+        "ModelService/EvaluateModel", "ModelService/StartEvaluation", JobKind::kEvaluation,
+        AdmitEvaluation);
+    Assess<v1::VerifyModelRequest, v1::VerifyModelResponse>(
+        "ModelService/VerifyModel", "ModelService/StartVerification", JobKind::kVerification,
+        AdmitVerification);
     Stream("ModelService/ExportModel",
            [this](CallRecord call, grpc::CallbackServerContext* client) -> ServerCall* {
              return new ExportCall(environment_, handlers_, std::move(call), client);
@@ -165,21 +151,31 @@ class ModelRpcs final : public RpcService {
   }
 
  private:
-  // `submit`: see JobCallOf.
-  template <typename Request, typename Response, typename Submitter>
-  void WaitForJob(const char* method, Submitter submit) {
-    Stream(method,
-           [this, submit = std::move(submit)](CallRecord call,
-                                              grpc::CallbackServerContext* client) -> ServerCall* {
-             return new JobCallOf<Request, Response, Submitter>(environment_, context_,
-                                                                std::move(call), client, submit);
+  // Two calls that make a job which `admit` looks at: one that waits for its end, and one that does not.
+  template <typename Request, typename Response, typename Admit>
+  void Assess(const char* waiting, const char* starting, JobKind kind, Admit admit) {
+    const auto submit = [this, kind, admit](const Request& request, const CallInfo& info,
+                                            const CancellationToken& cancellation) {
+      return StartJobOfCall(*context_.jobs, kind, request, info,
+                            [&] { return admit(*context_.model_jobs, request, cancellation); });
+    };
+    Stream(waiting,
+           [this, submit](CallRecord call, grpc::CallbackServerContext* client) -> ServerCall* {
+             return new JobCallOf<Request, Response, decltype(submit)>(
+                 environment_, context_, std::move(call), client, submit);
            });
+    LongUnary<Request>(starting, *environment_.submission,
+                       [this, kind, admit](const Request& request, const CallInfo& info,
+                                           const CancellationToken& cancellation) {
+                         return StartJob(
+                             *context_.jobs, kind, request, info, FieldViolations(),
+                             [&] { return admit(*context_.model_jobs, request, cancellation); });
+                       });
   }
 
   const ApiContext& context_;
   ModelHandlers handlers_;
   AliasHandlers aliases_;
-  AssessmentHandlers assessments_;
 };
 
 }  // namespace

@@ -58,8 +58,7 @@ constexpr int kSubmissionThreads = 4;
 // first is writing to a client that does not read.
 constexpr absl::Duration kStreamGrace = absl::Milliseconds(500);
 constexpr absl::Duration kCallGrace = absl::Seconds(5);
-// For calls that came in the last moment. Idle connections would make the transport wait as long as it
-// is allowed to.
+// For calls that came in the last moment. Idle connections would make the transport wait as long as it is allowed to.
 constexpr absl::Duration kTransportGrace = absl::Milliseconds(100);
 // How often watchers of all jobs hear of the progress of one.
 constexpr absl::Duration kFeedInterval = absl::Seconds(1);
@@ -106,8 +105,7 @@ std::shared_ptr<spdlog::logger> MakeLogger(const std::string& level) {
   return logger;
 }
 
-// Members are destroyed in reverse order: the gRPC server before the services, these before what
-// they stand on.
+// Members are destroyed in reverse order: the gRPC server before the services, these before what they stand on.
 class Server::Impl {
  public:
   Impl(const ServerOptions& given, ServerOptions resolved, std::shared_ptr<spdlog::logger> log,
@@ -122,6 +120,7 @@ class Server::Impl {
     http_.reset();
     if (grpc_ != nullptr) {
       hub_->Close();
+      call_hub_->Close();
       grpc_.reset();
     }
     // What calls have left on the pools uses the services.
@@ -158,6 +157,7 @@ class Server::Impl {
       environment_.calls->Drain();
       jobs_->Drain();
       hub_->Close();
+      call_hub_->Close();
       if (!environment_.calls->WaitForCalls(kStreamGrace)) {
         environment_.calls->Cancel();
         environment_.calls->WaitForCalls(kCallGrace);
@@ -327,6 +327,7 @@ class Server::Impl {
     dropped_versions_ =
         std::make_unique<DroppedVersions>(storage_->listeners(), cache_, watching_.get());
     hub_ = std::make_unique<ProgressHub>(storage_.get(), watching_.get());
+    call_hub_ = std::make_unique<ProgressHub>(storage_.get(), io_for_calls_.get());
     feed_ = std::make_unique<JobFeed>(storage_.get(), watching_.get());
     feed_ticker_ = std::make_unique<Ticker>(kFeedInterval / kFeedParts);
     feed_tick_ = feed_ticker_->Add(
@@ -357,6 +358,7 @@ class Server::Impl {
     context_.jobs = jobs_.get();
     context_.planner = planner_.get();
     context_.hub = hub_.get();
+    context_.call_hub = call_hub_.get();
     context_.feed = feed_.get();
     context_.learners = AllLearners();
     context_.about = MakeServerInfo(options_, context_.learners);
@@ -444,6 +446,7 @@ class Server::Impl {
   std::unique_ptr<CrashNotes> crash_notes_;  // null when the file cannot be opened
   std::unique_ptr<ThreadPool> watching_;
   std::unique_ptr<ProgressHub> hub_;
+  std::unique_ptr<ProgressHub> call_hub_;
   std::unique_ptr<JobFeed> feed_;
   std::unique_ptr<Ticker> feed_ticker_;
   int64_t feed_tick_ = 0;

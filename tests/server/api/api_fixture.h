@@ -161,6 +161,7 @@ class ApiTest : public testing::Test {
                    context_.limits.message_bytes};
     context_.model_jobs = &model_jobs_;
     context_.hub = hub_.get();
+    context_.call_hub = hub_.get();
     context_.feed = feed_.get();
     context_.learners = AllLearners();
     context_.upload_folder = folder_ / "uploads";
