@@ -54,8 +54,8 @@ constexpr int kWatchThreads = 1;
 constexpr int kIntakeThreads = 2;
 // The first Train on a data set since the start reads the whole file; no other call waits for it.
 constexpr int kSubmissionThreads = 4;
-// How long calls may take to end after a drain has told them to. A stream that has not ended after the
-// first is writing to a client that does not read.
+// How long calls may take to end after a drain has told them to. A stream that has not ended after the first is writing to a client that
+// does not read.
 constexpr absl::Duration kStreamGrace = absl::Milliseconds(500);
 constexpr absl::Duration kCallGrace = absl::Seconds(5);
 // For calls that came in the last moment. Idle connections would make the transport wait as long as it is allowed to.
