@@ -50,11 +50,6 @@ std::vector<double> ReadReals(const Message& message, const FieldDescriptor& fie
   return values;
 }
 
-// A field in lower case is an option of another name where its json_name says so: `c` is C, as in papers.
-const std::string& OptionName(const FieldDescriptor& field) {
-  return field.has_json_name() ? field.json_name() : field.name();
-}
-
 // Returns false when the field says nothing or cannot be an option.
 bool ReadField(const Message& message, const FieldDescriptor& field, OptionValue& value) {
   const Reflection& reflection = *message.GetReflection();
@@ -213,6 +208,10 @@ bool NeedsOther(const std::string& learner) {
 bool IsBelow(std::string_view path, std::string_view prefix) {
   return path.starts_with(prefix) && (path.size() == prefix.size() || prefix.back() == '[' ||
                                       path[prefix.size()] == '.' || path[prefix.size()] == '[');
+}
+
+const std::string& OptionName(const FieldDescriptor& field) {
+  return field.has_json_name() ? field.json_name() : field.name();
 }
 
 const FieldDescriptor* FieldOfOption(const google::protobuf::Descriptor& message,

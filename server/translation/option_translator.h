@@ -36,7 +36,9 @@ bool NeedsOther(const std::string& learner);
 // is the field of Learner that the request set, "other" for one that it named; empty: none.
 std::string LearnerPath(std::string_view chosen, std::string_view field);
 
-// The field of a learner's message that is this option: of its name, or, as C, of its name in JSON. Null: none is.
+// What people call a field: its name in lower case, or the one that it has in JSON where that is given: `c` is C, as in papers.
+const std::string& OptionName(const google::protobuf::FieldDescriptor& field);
+// The field of a learner's message that is this option. Null: none is.
 const google::protobuf::FieldDescriptor* FieldOfOption(const google::protobuf::Descriptor& message,
                                                        std::string_view option);
 

@@ -245,6 +245,7 @@ void JobFeed::DropOldest() {
 void JobFeed::DropAll() {
   entries_.clear();
   order_.clear();
+  held_.clear();
   bytes_ = 0;
   dropped_ = ++revision_;
   news_ = true;

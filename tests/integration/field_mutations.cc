@@ -11,6 +11,8 @@
 #include "absl/strings/str_join.h"
 #include <google/protobuf/unknown_field_set.h>
 
+#include "server/translation/option_translator.h"
+
 namespace mercer::server {
 namespace {
 
@@ -289,7 +291,7 @@ class Walker {
     for (const FieldDescriptor* step : path) {
       if (step != nullptr) {
         const bool within = step != path.back() && step->is_repeated();
-        absl::StrAppend(&name, name.empty() ? "" : ".", step->name(), within ? "[0]" : "");
+        absl::StrAppend(&name, name.empty() ? "" : ".", OptionName(*step), within ? "[0]" : "");
       }
     }
     mutations_.push_back(
@@ -333,7 +335,7 @@ bool IsFieldPath(const Descriptor& type, std::string_view path) {
   const Descriptor* message = &type;
   for (const std::string& name : NamesOn(path)) {
     const FieldDescriptor* const field =
-        message == nullptr ? nullptr : message->FindFieldByName(name);
+        message == nullptr ? nullptr : FieldOfOption(*message, name);
     if (field == nullptr) {
       return false;
     }

@@ -60,7 +60,7 @@ function train(training, dataset, model) {
   const kernels = [{ type: 'KERNEL_TYPE_GAUSSIAN', rule: 'BANDWIDTH_RULE_LOG_SPACED', minBandwidth: 1, maxBandwidth: 100, count: 12 }];
   return call(training, 'train', {
     data: [{ dataset }],
-    learner: { lpMkl: { kernels, p: 1.2, C: 10 } },
+    learner: { lpMkl: { kernels, p: 1.2, c: 10 } },
     validation: { holdOut: { fraction: 0.25 } },
     seed: 1,
     model: `models/${model}`,

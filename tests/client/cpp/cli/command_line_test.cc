@@ -114,10 +114,13 @@ TEST_F(CommandLineTest, ADryRunNamesWhatTakesLessMemoryWhereATrainingIsTooLarge)
 
 TEST_F(CommandLineTest, JobsAreWatchedLineByLineWhereThereIsNoTerminal) {
   server_.state.watch_ends = {grpc::Status(grpc::StatusCode::UNAVAILABLE, "draining")};
-  EXPECT_NE(Run({"jobs", "--watch", "--state", "running", "--label", "team=red"}), 0);
-  // The second stream begins without jobs/new, so that it is new again.
-  EXPECT_EQ(out_.str(), "jobs/old  succeeded\njobs/new  running\njobs/new  running\n");
+  EXPECT_NE(
+      Run({"jobs", "--watch", "--state", "running", "--kind", "prediction", "--label", "team=red"}),
+      0);
+  // The second stream goes on behind the first.
+  EXPECT_EQ(out_.str(), "jobs/old  succeeded\njobs/new  running\n");
   ASSERT_EQ(server_.state.job_watches.size(), 2u);
+  EXPECT_EQ(server_.state.job_watches[1].kinds(0), v1::JOB_KIND_PREDICTION);
   EXPECT_EQ(server_.state.job_watches[1].labels().at("team"), "red");
   Run({"jobs", "--watch", "--json"});
   EXPECT_NE(out_.str().find("\"existingSent\":true"), std::string::npos) << out_.str();
@@ -127,6 +130,11 @@ TEST_F(CommandLineTest, ListsTakeAFilterAndAnOrder) {
   EXPECT_EQ(Run({"jobs", "--filter", "state = FAILED", "--order-by", "name desc"}), 0);
   EXPECT_EQ(server_.state.job_list.filter(), "state = FAILED");
   EXPECT_EQ(server_.state.job_list.order_by(), "name desc");
+  EXPECT_EQ(Run({"jobs", "--kind", "evaluation", "--kind", "training"}), 0);
+  EXPECT_THAT(server_.state.job_list.kinds(),
+              testing::ElementsAre(v1::JOB_KIND_EVALUATION, v1::JOB_KIND_TRAINING));
+  EXPECT_NE(Run({"jobs", "--kind", "svm"}), 0);
+  EXPECT_THAT(err_.str(), testing::HasSubstr("--kind: must be one of training, prediction"));
   Run({"models", "--filter", "labels:team", "--order-by", "create_time"});
   EXPECT_EQ(server_.state.model_list.filter(), "labels:team");
   EXPECT_EQ(server_.state.model_list.order_by(), "create_time");

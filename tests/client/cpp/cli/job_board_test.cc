@@ -28,7 +28,7 @@ v1::WatchJobsResponse AllSent() {
 
 TEST(JobBoardTest, SaysWhatIsNewAndNothingTwice) {
   JobBoard board;
-  EXPECT_EQ(board.Hear(About("jobs/a", v1::JOB_STATE_QUEUED)), "jobs/a  queued  svm");
+  EXPECT_EQ(board.Hear(Existing("jobs/a")), "jobs/a  queued  svm");
   EXPECT_FALSE(board.complete());
   EXPECT_EQ(board.Hear(AllSent()), "");
   EXPECT_TRUE(board.complete());
@@ -43,7 +43,7 @@ TEST(JobBoardTest, SaysWhatIsNewAndNothingTwice) {
 
 TEST(JobBoardTest, ForgetsJobsThatLeave) {
   JobBoard board;
-  board.Hear(About("jobs/a", v1::JOB_STATE_QUEUED));
+  board.Hear(Existing("jobs/a"));
   board.Hear(AllSent());
   v1::WatchJobsResponse left = About("jobs/a", v1::JOB_STATE_CANCELLED);
   left.set_left(true);
