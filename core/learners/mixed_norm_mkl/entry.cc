@@ -158,7 +158,7 @@ LearnerWork EstimateWork(const MixedNormMklOptions& options, const ProblemShape&
   constexpr double kPassesOfVerifier = 2.5;
   // What reading a distance costs beside the values of its kernels, unless it is the only one and
   // stays in the processor's cache.
-  constexpr double kValuesOfDistance = 1.5;
+  constexpr double kValuesOfDistance = 2.5;
   const double kernels = static_cast<double>(shape.kernels);
   const double distances = static_cast<double>(shape.sources + shape.recomputed_sources);
   const MachineSums machines = SumsOfMachines(options, shape);

@@ -33,19 +33,18 @@ size_t EstimateMemory(const SvmRfeOptions& options, const ProblemShape& shape) {
       .value();
 }
 
-// About ten factorisations for the first machine of an output and three for each later one, of the
-// rows near the margin; the Gram matrix twice, or as often as there are rounds of one column.
+// About ten factorisations for the first machine of an output and three for each later one, of
+// rows, however few the columns; the Gram matrix twice, or as often as there are rounds of one column.
 LearnerWork EstimateWork(const SvmRfeOptions& options, const ProblemShape& shape) {
   const auto rows = static_cast<double>(shape.rows);
   const auto columns = static_cast<double>(shape.columns);
   const auto rounds =
       static_cast<double>(CountsOf(options, std::max<Index>(shape.columns, 1)).size());
   const auto outputs = static_cast<double>(shape.outputs);
-  const double system = std::min(rows, columns);
   LearnerWork work;
   work.training[WorkKind::kProductColumns] = 2 * rows * rows * columns;
   work.training[WorkKind::kFactorOperations] =
-      outputs * (10 + 3 * rounds) * (system * system * system / 3 + rows * rows);
+      outputs * (10 + 3 * rounds) * (rows * rows * rows / 3 + rows * rows);
   work.training[WorkKind::kEntries] = rounds * (rows * rows + outputs * rows * columns);
   work.verification[WorkKind::kEntries] = 4 * rows * columns * outputs;
   return work;

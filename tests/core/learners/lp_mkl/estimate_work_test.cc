@@ -93,9 +93,10 @@ TEST(LpMklEstimateTest, TheRankThatIsCountedIsThatOfTheFactors) {
     const auto made = MakeLpMklKernels(parsed, problem, context);
     ASSERT_TRUE(made.ok()) << made.status();
     const auto rank = static_cast<double>(made->low_rank->joint_rank());
-    const LearnerWork work =
-        *Entry().estimate_work(options, ShapeOfKernels(problem.tasks[0].rows.size(), kernels));
-    const double counted = work.shared_bytes / (sizeof(float) * problem.tasks[0].rows.size());
+    const auto rows = static_cast<Index>(problem.tasks[0].rows.size());
+    const LearnerWork work = *Entry().estimate_work(options, ShapeOfKernels(rows, kernels));
+    const double counted =
+        work.shared_bytes / static_cast<double>(sizeof(float)) / static_cast<double>(rows);
     EXPECT_GT(counted, rank / 2) << kernels;
     EXPECT_LT(counted, rank * 2) << kernels;
   }

@@ -1,3 +1,4 @@
+// What a training is expected to do, before it begins.
 #include <gtest/gtest.h>
 
 #include "core/learners/registry.h"

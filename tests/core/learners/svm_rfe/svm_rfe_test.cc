@@ -271,5 +271,17 @@ TEST(SvmRfeTest, ThereIsNoModelBeforeTheEnd) {
   EXPECT_TRUE(absl::IsFailedPrecondition(learner->CurrentModel(context).status()));
 }
 
+// Systems are of rows, even where columns are few.
+TEST(SvmRfeEstimateTest, GrowsWithTheCubeOfTheRows) {
+  const LearnerEntry& entry = *FindLearner("svm_rfe");
+  ProblemShape shape;
+  shape.columns = 50;
+  const auto operations = [&](Index rows) {
+    shape.rows = rows;
+    return entry.estimate_work({}, shape)->training[WorkKind::kFactorOperations];
+  };
+  EXPECT_GT(operations(4000), 7.9 * operations(2000));
+}
+
 }  // namespace
 }  // namespace mercer::svm_rfe
