@@ -44,8 +44,7 @@
 namespace mercer::server {
 namespace {
 
-constexpr int kIoThreads =
-    16;  // wait for SQL and files: as many calls as should be on their way at once
+constexpr int kIoThreads = 16;  // as many calls as should wait for SQL and files at once
 constexpr int kComputeThreads = 2;
 // Tell watchers what is new, in the background: thousands of messages at the moment of one change must not keep the call
 // waiting that has made it.

@@ -42,7 +42,8 @@ void AddWorks(Connection& connection, const std::string& model, const std::strin
   const auto predicted = connection.client.GetJob(prediction->name());
   const auto evaluated = connection.client.GetJob(evaluation->name());
   ASSERT_TRUE(predicted.ok() && evaluated.ok());
-  const auto made = connection.client.GetDataset(predicted->prediction().dataset());
+  const auto made =
+      connection.client.GetDataset(predicted->prediction().dataset(), v1::DATASET_VIEW_BASIC);
   ASSERT_TRUE(made.ok()) << made.status();
   reference.predicted_digests[key] = made->digest();
   reference.evaluations[key] = MetricsOf(evaluated->evaluation());

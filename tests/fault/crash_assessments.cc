@@ -147,7 +147,7 @@ void CrashClient::CheckResult(const Work& work) {
         << job.ShortDebugString();
   } else {
     const absl::StatusOr<v1::Dataset> dataset =
-        connection_->client.GetDataset(job.prediction().dataset());
+        connection_->client.GetDataset(job.prediction().dataset(), v1::DATASET_VIEW_BASIC);
     if (!Lost(dataset.status())) {
       ASSERT_TRUE(dataset.ok()) << job.name() << ": " << dataset.status();
       EXPECT_EQ(dataset->digest(), reference_.predicted_digests.at(work.key)) << job.name();

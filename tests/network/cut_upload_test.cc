@@ -121,7 +121,9 @@ TEST_F(CutUploadTest, UploadWhoseAnswerIsLostIsTheSameDataSetWhenRepeated) {
     repeated = client.UploadDataset(CsvHeader("clouds"), {client::MemorySource(CloudsCsv(200))});
   });
   absl::StatusOr<v1::Dataset> stored = absl::UnknownError("not asked");
-  WaitFor([&] { return (stored = direct_->GetDataset("datasets/clouds")).ok(); });
+  WaitFor([&] {
+    return (stored = direct_->GetDataset("datasets/clouds", v1::DATASET_VIEW_FULL)).ok();
+  });
   network_->Cut(NetworkProxy::Ending::kReset);
   uploading.join();
   ASSERT_TRUE(stored.ok()) << stored.status();

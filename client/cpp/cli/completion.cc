@@ -120,6 +120,7 @@ std::vector<std::string> Values(Session* session, const std::string& flag) {
       {"--target-scaling", EnumWords(*v1::TargetScaling_descriptor())},
       {"--square-repair", EnumWords(*v1::SquareRepair_descriptor())},
       {"--state", EnumWords(*v1::JobState_descriptor())},
+      {"--kind", EnumWords(*v1::JobKind_descriptor())},
       {"--class-weights", {"balanced", "none"}},
       {"--format", {"csv", "svmlight"}},
       {"--sort", {"name", "created", "gap", "quality"}},

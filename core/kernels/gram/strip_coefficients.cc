@@ -24,6 +24,7 @@ StripCoefficients::StripCoefficients(const Eigen::SparseMatrix<double>& coeffici
     next.emplace_back(coefficients, j);
   }
   std::vector<std::vector<Entry>> of_outputs(next.size());
+  panels_.reserve(static_cast<size_t>((coefficients.rows() + kWidth - 1) / kWidth));
   for (Index begin = 0; begin < coefficients.rows(); begin += kWidth) {
     const Index end = std::min(begin + kWidth, coefficients.rows());
     for (size_t j = 0; j < next.size(); ++j) {
@@ -58,6 +59,10 @@ StripCoefficients::Panel StripCoefficients::MakePanel(
     (whole ? panel.whole : panel.sparse)
         .push_back({static_cast<Index>(j), targets[j], panel.entries.size()});
   }
+  panel.whole.shrink_to_fit();
+  panel.values.shrink_to_fit();
+  panel.sparse.shrink_to_fit();
+  panel.entries.shrink_to_fit();
   return panel;
 }
 

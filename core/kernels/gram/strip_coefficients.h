@@ -29,7 +29,8 @@ class StripCoefficients {
   // values(r, targets[j]) += factors(j) sum_c strip(r, c) coefficients(column + c, j) for all
   // outputs j with a factor other than 0. `column` is a multiple of kWidth. What is added to a row
   // does not depend on the rows beside it, nor on whether its columns come at once or panel by
-  // panel.
+  // panel. Where a value of the strip is not finite, the sum of an output need not be, also of one
+  // that has no coefficient there.
   void AddProducts(Index column, const Strip& strip, ConstVectorRef factors,
                    MatrixRef values) const;
 
