@@ -100,6 +100,18 @@ TEST(CrossKernelsTest, ARowHasTheSameBitsAloneAndInABatch) {
     ASSERT_TRUE(CombineKernels(*cross, alone, Vector::Ones(2), single, context).ok());
     EXPECT_TRUE((single.array() == batch.row(row).array()).all()) << "row " << row;
   }
+  // Outputs with a coefficient at every basis row.
+  const Matrix all = RandomRows(kBasisRows, 3, 9);
+  const StripCoefficients dense(all.sparseView(), {0, 1, 2});
+  Matrix together = Matrix::Zero(90, 3);
+  ASSERT_TRUE(cross->AddProducts(*test, Vector::Ones(2), dense, together, context).ok());
+  EXPECT_LE((together - batch * all).cwiseAbs().maxCoeff(), 1e-10);
+  for (const Index row : {0, 31, 89}) {
+    Matrix single = Matrix::Zero(1, 3);
+    ASSERT_TRUE(
+        cross->AddProducts(SelectRows(*test, {row}), Vector::Ones(2), dense, single, context).ok());
+    EXPECT_EQ(single, together.row(row)) << "row " << row;
+  }
 }
 
 TEST(CrossKernelsTest, KernelsOneByOneHaveTheBitsOfAllTogether) {
