@@ -21,6 +21,10 @@ void Housekeeper::DoRound() {
     signal_.Tell();  // a job is queued again, or its caller has one less
   }
   signal_.TellIfReady(dependencies.clock->Now());
+  RunSafely("forgetting jobs", [this] {
+    ender_.ForgetLeft();
+    return absl::OkStatus();
+  }).IgnoreError();
   // What fails is found again by the next round.
   DeleteUnusedDatasets(*dependencies.storage, *dependencies.blobs).IgnoreError();
 }

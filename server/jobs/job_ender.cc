@@ -43,7 +43,32 @@ absl::StatusOr<JobRecord> JobEnder::Stop(const std::string& job_id, const OwnerC
   return std::move(stopped.job);
 }
 
-absl::Status JobEnder::Forget(const std::string& job_id) {
+absl::StatusOr<JobRecord> JobEnder::Forget(const std::string& job_id) {
+  absl::StatusOr<JobRecord> forgotten = TryToForget(job_id);
+  absl::MutexLock lock(&mutex_);
+  if (forgotten.ok() || absl::IsNotFound(forgotten.status())) {
+    left_.erase(job_id);
+  } else {
+    left_.insert(job_id);
+  }
+  return forgotten;
+}
+
+void JobEnder::ForgetLeft() {
+  std::set<std::string> left;
+  {
+    absl::MutexLock lock(&mutex_);
+    left = left_;
+  }
+  for (const std::string& id : left) {
+    const absl::StatusOr<JobRecord> job = environment_.dependencies.storage->jobs().GetJob(id);
+    if (!job.ok() || job->state != JobState::kCancelling) {
+      Forget(id).IgnoreError();  // the next round tries again
+    }
+  }
+}
+
+absl::StatusOr<JobRecord> JobEnder::TryToForget(const std::string& job_id) {
   const JobManagerDependencies& dependencies = environment_.dependencies;
   JobStore& jobs = dependencies.storage->jobs();
   absl::StatusOr<DeletedJob> deleted = jobs.DeleteJob(job_id);
@@ -52,20 +77,25 @@ absl::Status JobEnder::Forget(const std::string& job_id) {
     deleted = jobs.DeleteJob(job_id);
   }
   MERCER_RETURN_IF_ERROR(deleted.status());
-  return DeleteReleasedBlobs(*dependencies.storage, *dependencies.blobs, deleted->released_blobs)
-      .status();
+  MERCER_RETURN_IF_ERROR(
+      DeleteReleasedBlobs(*dependencies.storage, *dependencies.blobs, deleted->released_blobs)
+          .status());
+  return std::move(deleted->job);
 }
 
 absl::Status JobEnder::ForgetOfCalls() {
   JobFilter filter;
   filter.labels = {{kCallLabel, kCallLabelValue}};
+  filter.kinds = {
+      JobKind::kEvaluation,
+      JobKind::kVerification};  // others may have got it from requests of earlier versions
   PageRequest request;
   do {
     MERCER_ASSIGN_OR_RETURN(const Page<JobRecord> page,
                             environment_.dependencies.storage->jobs().ListJobs(filter, request));
     for (const JobRecord& job : page.items) {
-      if (const absl::Status forgotten = Forget(job.id); !forgotten.ok()) {
-        Warn(job, "was made for a call of a dead process, and stays", forgotten);
+      if (const auto forgotten = Forget(job.id); !forgotten.ok()) {
+        Warn(job, "was made for a call of a dead process, and stays for now", forgotten.status());
       }
     }
     request.token = page.next_token;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include <spdlog/logger.h>
 
 #include "core/base/process/background.h"
 #include "core/base/process/crash_note.h"
@@ -124,7 +125,7 @@ class JobManager::Impl {
   GivenUpJobs given_up_{&environment_};
   QueueSignal signal_;
   JobEnder ender_{&environment_, &running_, &signal_};
-  Housekeeper housekeeper_{&environment_, &running_, &given_up_, &signal_};
+  Housekeeper housekeeper_{&environment_, &running_, &given_up_, &ender_, &signal_};
   absl::Mutex stop_mutex_;
   void (JobAttempt::*stop_action_)() ABSL_GUARDED_BY(stop_mutex_) =
       nullptr;        // for attempts that begin after the end was asked for
@@ -137,7 +138,10 @@ absl::Status JobManager::Impl::Recover() {
   const JobManagerDependencies& dependencies = environment_.dependencies;
   MERCER_RETURN_IF_ERROR(
       RecoverOrphans(MakeOrphanRecovery(environment_), dependencies.crash_notes));
-  MERCER_RETURN_IF_ERROR(ender_.ForgetOfCalls());
+  if (const absl::Status forgotten = ender_.ForgetOfCalls();
+      !forgotten.ok() && dependencies.log != nullptr) {
+    dependencies.log->warn("jobs of calls of a dead process stay: {}", forgotten.ToString());
+  }
   return CollectUnreferencedBlobs(storage(), *dependencies.blobs).status();
 }
 
@@ -355,7 +359,9 @@ absl::StatusOr<JobRecord> JobManager::Stop(const std::string& job_id, const Owne
   return impl_->ender().Stop(job_id, check);
 }
 
-absl::Status JobManager::Forget(const std::string& job_id) { return impl_->ender().Forget(job_id); }
+absl::StatusOr<JobRecord> JobManager::Forget(const std::string& job_id) {
+  return impl_->ender().Forget(job_id);
+}
 
 absl::StatusOr<JobCost> JobManager::Estimate(const JobSubmission& submission,
                                              const CancellationToken& cancellation) {

@@ -166,9 +166,9 @@ class JobManager {
   // request survives the process. Errors: as Cancel.
   absl::StatusOr<JobRecord> Stop(const std::string& job_id, const OwnerCheck& check = nullptr);
 
-  // Deletes a job, which is cancelled before if it has not ended. Errors: kNotFound; kFailedPrecondition (reason JOB_NOT_FINAL), when a
-  // worker holds it still.
-  absl::Status Forget(const std::string& job_id);
+  // Deletes a job, which is cancelled before if it has not ended; answers it as it last was. Errors: kNotFound; kFailedPrecondition
+  // (reason JOB_NOT_FINAL), when a worker holds it still: what cannot be deleted now is deleted later.
+  absl::StatusOr<JobRecord> Forget(const std::string& job_id);
 
   // Of the submission's request. Makes no job; also while draining. The first call measures the machine, for about 80 ms.
   // Errors: those of Submit that are about the request and its data.

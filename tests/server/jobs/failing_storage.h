@@ -20,6 +20,7 @@ struct StorageFailures {
   std::atomic<int> cancelled_ends{0};
   std::atomic<int> appends{0};
   std::atomic<int> checkpoint_reads{0};
+  std::atomic<int> lists{0};
   // Lists end at once in the midst of the jobs, as when many were looked at that are not asked for.
   std::atomic<bool> empty_pages{false};
   // Renewals of leases are not answered but kept here, for a test that calls on one thread.
@@ -65,6 +66,9 @@ class FailingJobStore final : public ForwardingJobStore {
 
   absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
                                            const PageRequest& page) override {
+    if (StorageFailures::Take(failures_->lists)) {
+      return StorageFailures::Failure();
+    }
     return failures_->empty_pages ? Page<JobRecord>{{}, "more"} : jobs_->ListJobs(filter, page);
   }
 

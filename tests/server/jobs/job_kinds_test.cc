@@ -48,9 +48,11 @@ class JobKindsTest : public JobManagerFixture {
  protected:
   void SetUp() override {
     JobManagerFixture::SetUp();
-    other_works_[JobKind::kPrediction] = [this](AttemptFrame& frame) {
-      return std::make_unique<HeldWork>(frame, [this](AttemptFrame& held) { return Hold(held); });
-    };
+    for (const JobKind kind : {JobKind::kPrediction, JobKind::kEvaluation}) {
+      other_works_[kind] = [this](AttemptFrame& frame) {
+        return std::make_unique<HeldWork>(frame, [this](AttemptFrame& held) { return Hold(held); });
+      };
+    }
   }
   void TearDown() override {
     LetGo();
@@ -199,6 +201,7 @@ TEST_F(JobKindsTest, JobsOfCallsGoWithTheProcessThatHadThem) {
   StartManager();
   JobSubmission of_call = Prediction();
   of_call.labels[kCallLabel] = kCallLabelValue;
+  of_call.kind = JobKind::kEvaluation;
   std::vector<std::string> gone;
   for (int i = 0; i < 5; ++i) {
     const auto created = TryToSubmit(of_call);
@@ -207,7 +210,8 @@ TEST_F(JobKindsTest, JobsOfCallsGoWithTheProcessThatHadThem) {
   }
   WaitUntilBegun(gone[0]);
   ASSERT_TRUE(manager_->Cancel(gone[4]).ok());
-  const std::string other = SubmitPrediction();
+  of_call.kind = JobKind::kPrediction;  // which no call waits for, whatever its labels are
+  const std::string other = TryToSubmit(of_call)->job.id;
   CrashAndRestart();
   for (const std::string& id : gone) {
     EXPECT_TRUE(absl::IsNotFound(storage_->jobs().GetJob(id).status())) << id;
@@ -218,15 +222,23 @@ TEST_F(JobKindsTest, JobsOfCallsGoWithTheProcessThatHadThem) {
   EXPECT_EQ(Job(other).state, JobState::kSucceeded);
 }
 
-TEST_F(JobKindsTest, ForgottenJobsAreCancelledFirst) {
+TEST_F(JobKindsTest, JobsOfCallsThatCannotBeListedRefuseNoStart) {
+  StartManager();
+  failures_.lists = 1;
+  CrashAndRestart();
+  EXPECT_EQ(failures_.lists, 0);
+  EXPECT_TRUE(TryToSubmit(Prediction()).ok());
+}
+
+TEST_F(JobKindsTest, ForgottenJobsAreCancelledFirstAndGoWhenTheirWorkersAreDone) {
   StartManager();
   const std::string id = SubmitPrediction();
   WaitUntilBegun(id);
-  EXPECT_EQ(GetReason(manager_->Forget(id)), "JOB_NOT_FINAL");
+  EXPECT_EQ(GetReason(manager_->Forget(id).status()), "JOB_NOT_FINAL");
   manager_->WaitUntilIdle();
-  EXPECT_EQ(Job(id).state, JobState::kCancelled);
-  EXPECT_TRUE(manager_->Forget(id).ok());
-  EXPECT_TRUE(absl::IsNotFound(manager_->Forget(id)));
+  manager_->RunHousekeeping();
+  EXPECT_TRUE(absl::IsNotFound(storage_->jobs().GetJob(id).status()));
+  EXPECT_TRUE(absl::IsNotFound(manager_->Forget(id).status()));
 }
 
 TEST_F(JobKindsTest, CancelEndsThemAndKeepsNothing) {
