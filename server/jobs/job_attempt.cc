@@ -42,6 +42,7 @@ absl::StatusOr<WorkOutcome> JobAttempt::Work() {
   }
   // The budget may have been lowered since the job was accepted.
   if (job().memory_bytes > environment_.options.memory_budget_bytes) {
+    environment_.plans->Take(job().id, "");
     return JobTooLarge(job().memory_bytes, environment_.options.memory_budget_bytes);
   }
   if (job().kind == JobKind::kTraining) {

@@ -18,6 +18,7 @@ absl::StatusOr<JobRecord> JobEnder::Cancel(const std::string& job_id, const Owne
   MERCER_ASSIGN_OR_RETURN(EndedAttempt ended,
                           dependencies.storage->jobs().CancelJob(
                               MakeCancelRequest(job_id, dependencies.clock->Now(), check)));
+  DropPlanOf(ended.job);
   signal_.Tell();  // the head of the queue may be another now
   if (const AttemptPointer attempt = running_.Find(job_id); attempt != nullptr) {
     attempt->Cancel();
@@ -35,6 +36,7 @@ absl::StatusOr<JobRecord> JobEnder::Stop(const std::string& job_id, const OwnerC
   MERCER_ASSIGN_OR_RETURN(EndedAttempt stopped,
                           dependencies.storage->jobs().StopJob(
                               MakeStopRequest(job_id, dependencies.clock->Now(), check)));
+  DropPlanOf(stopped.job);
   if (const AttemptPointer attempt = running_.Find(job_id);
       attempt != nullptr && stopped.job.stop_requested) {
     attempt->Stop();
@@ -101,6 +103,12 @@ absl::Status JobEnder::ForgetOfCalls() {
     request.token = page.next_token;
   } while (!request.token.empty());
   return absl::OkStatus();
+}
+
+void JobEnder::DropPlanOf(const JobRecord& job) const {
+  if (IsFinal(job.state)) {
+    environment_.plans->Take(job.id, "");
+  }
 }
 
 void JobEnder::Warn(const JobRecord& job, const char* what, const absl::Status& status) const {

@@ -32,6 +32,7 @@ class JobEnder {
 
  private:
   absl::StatusOr<JobRecord> TryToForget(const std::string& job_id);
+  void DropPlanOf(const JobRecord& job) const;  // which nobody asks for any more, if it is over
   void Warn(const JobRecord& job, const char* what, const absl::Status& status) const;
 
   const AttemptEnvironment& environment_;

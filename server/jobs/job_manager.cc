@@ -34,7 +34,7 @@
 namespace mercer::server {
 namespace {
 
-// Requests whose plans are kept.
+// Of the plans of jobs that wait.
 constexpr int64_t kKeptPlanBytes = int64_t{16} << 20;
 constexpr absl::Duration kHousekeepingPeriod = absl::Milliseconds(100);
 // After a claim that the storage refused.

@@ -5,12 +5,16 @@
 
 namespace mercer::server {
 
+int64_t KeptPlans::BytesOf(const CompleteRequest& complete) {
+  return static_cast<int64_t>(sizeof(Kept) + 8 * complete.request.size());
+}
+
 void KeptPlans::Keep(const std::string& job_id, CompleteRequest complete) {
   absl::MutexLock lock(&mutex_);
   if (const auto earlier = by_job_.find(job_id); earlier != by_job_.end()) {
     Erase(earlier->second);
   }
-  bytes_ += static_cast<int64_t>(complete.request.size());
+  bytes_ += BytesOf(complete);
   plans_.push_back({job_id, std::move(complete)});
   by_job_[job_id] = std::prev(plans_.end());
   while (bytes_ > most_bytes_) {
@@ -39,7 +43,7 @@ int64_t KeptPlans::bytes() const {
 }
 
 void KeptPlans::Erase(std::list<Kept>::iterator kept) {
-  bytes_ -= static_cast<int64_t>(kept->complete.request.size());
+  bytes_ -= BytesOf(kept->complete);
   by_job_.erase(kept->job_id);
   plans_.erase(kept);
 }

@@ -15,7 +15,7 @@
 
 namespace mercer::server {
 
-// Thread-safe. Keeps the newest plans of requests of so many bytes together.
+// Thread-safe. Keeps the newest plans of so many bytes together.
 class KeptPlans {
  public:
   explicit KeptPlans(int64_t most_bytes) : most_bytes_(most_bytes) {}
@@ -33,6 +33,8 @@ class KeptPlans {
     CompleteRequest complete;
   };
 
+  // About: the lists of a plan take more than the bytes of the request that they are written in.
+  static int64_t BytesOf(const CompleteRequest& complete);
   void Erase(std::list<Kept>::iterator kept) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t most_bytes_;

@@ -15,8 +15,14 @@ CompleteRequest Complete(const std::string& request) {
   return complete;
 }
 
+int64_t BytesOfPlan(const std::string& request) {
+  KeptPlans plans(10000);
+  plans.Keep("job", Complete(request));
+  return plans.bytes();
+}
+
 TEST(KeptPlansTest, GivesAPlanOnce) {
-  KeptPlans plans(100);
+  KeptPlans plans(10000);
   plans.Keep("job", Complete("request"));
   const auto plan = plans.Take("job", "request");
   ASSERT_TRUE(plan.has_value());
@@ -26,23 +32,26 @@ TEST(KeptPlansTest, GivesAPlanOnce) {
 }
 
 TEST(KeptPlansTest, GivesNoneForAnotherRequest) {
-  KeptPlans plans(100);
+  KeptPlans plans(10000);
   plans.Keep("job", Complete("request"));
   EXPECT_FALSE(plans.Take("job", "damaged").has_value());
   EXPECT_EQ(plans.bytes(), 0);
 }
 
 TEST(KeptPlansTest, KeepsTheNewestOfSoManyBytes) {
-  KeptPlans plans(10);
+  const int64_t empty = BytesOfPlan("");
+  EXPECT_GE(empty, static_cast<int64_t>(sizeof(CompleteRequest)));
+  EXPECT_EQ(BytesOfPlan("1234"), empty + 32);
+  KeptPlans plans(2 * empty + 80);
   plans.Keep("a", Complete("1234"));
   plans.Keep("b", Complete("1234"));
   plans.Keep("c", Complete("123"));
-  EXPECT_EQ(plans.bytes(), 7);
+  EXPECT_EQ(plans.bytes(), 2 * empty + 56);
   EXPECT_FALSE(plans.Take("a", "1234").has_value());
   EXPECT_TRUE(plans.Take("b", "1234").has_value());
   plans.Keep("c", Complete("12345"));
-  EXPECT_EQ(plans.bytes(), 5);
-  plans.Keep("large", Complete("12345678901"));
+  EXPECT_EQ(plans.bytes(), empty + 40);
+  plans.Keep("large", Complete(std::string(static_cast<size_t>(plans.bytes()), 'x')));
   EXPECT_EQ(plans.bytes(), 0) << "one that is too large alone is not kept, either";
   EXPECT_FALSE(plans.Take("c", "12345").has_value());
 }
