@@ -15,6 +15,11 @@ absl::Status JobCancelled() {
       "JOB_CANCELLED");
 }
 
+// Not when it goes back to the queue: it would be tried again, but who waits is told why instead, and may call again.
+bool IsUnderWay(const JobRecord& job) {
+  return !IsFinal(job.state) && (job.state != JobState::kQueued || job.attempt == 0);
+}
+
 }  // namespace
 
 void JobCall::Start() {
@@ -44,6 +49,7 @@ void JobCall::Pump(bool JobCall::*flag) {
     absl::MutexLock lock(&mutex_);
     if (flag != nullptr) {
       this->*flag = true;
+      look_ = look_ || flag != &JobCall::waiting_;
     }
     if (gone_ || abandoned_) {
       cancellation_.Cancel();
@@ -66,22 +72,25 @@ bool JobCall::DecideSafely() {
   return settle || !decided.ok();
 }
 
-bool JobCall::Decide() { return abandoned_ || (gone_ && !cancelling_) || IsOver(); }
-
-bool JobCall::IsOver() {
-  if (std::exchange(look_, false)) {
+bool JobCall::Decide() {
+  const bool look = std::exchange(look_, false);
+  if (look) {
     watch_->LookAgain();
   }
+  return abandoned_ || (failed_ ? look : (gone_ && !cancelling_) || IsOver());
+}
+
+bool JobCall::IsOver() {
   while (true) {
     const NextEvent next = watch_->Next();
     if (next.kind == NextEvent::kWait) {
       return false;
     }
     if (next.kind == NextEvent::kEnd) {
-      unheard_ = next.status;
-      return true;
+      unheard_ = GetReason(next.status) == "DRAINING" ? next.status : absl::OkStatus();
+      failed_ = !next.status.ok() && unheard_.ok();
+      return !failed_;
     }
-    // A job that goes back to the queue would be tried again; who waits is told why instead, and may call again.
     if (const JobEvent& event = next.item->record;
         event.is_terminal() ||
         (event.kind == JobEventKind::kState && event.state == JobState::kQueued)) {
@@ -96,20 +105,27 @@ void JobCall::Settle() {
     absl::MutexLock lock(&mutex_);
     give_up = (gone_ || abandoned_) && !cancelling_;
   }
-  bool wait = false;
+  bool failed = true;
+  bool wait = true;
   const absl::Status status = RunSafely(call_.method(), [&]() -> absl::Status {
     absl::StatusOr<JobRecord> job =
-        give_up ? api_.jobs->Cancel(job_id_) : api_.storage->jobs().GetJob(job_id_);
+        give_up ? ChangeThatFrees(api_, [this] { return api_.jobs->Cancel(job_id_); })
+                : api_.storage->jobs().GetJob(job_id_);
     if (GetReason(job.status()) == "JOB_IS_FINAL") {
       job = api_.storage->jobs().GetJob(job_id_);
     }
+    failed = !job.ok() && !absl::IsNotFound(job.status());
+    wait = failed || (job.ok() && IsUnderWay(*job));
+    if (absl::IsNotFound(job.status())) {
+      return cancellation_.cancelled() ? WhyGone() : JobCancelled();
+    }
     MERCER_RETURN_IF_ERROR(job.status());
-    wait = job->state == JobState::kCancelling;
     return Answer(*job);
   });
   {
     absl::MutexLock lock(&mutex_);
-    cancelling_ = cancelling_ || give_up;
+    failed_ = failed;
+    cancelling_ = cancelling_ || (give_up && !failed);
     wait = wait && !abandoned_ && unheard_.ok();
   }
   if (wait) {
@@ -136,8 +152,15 @@ absl::Status JobCall::Answer(const JobRecord& job) {
   if (job.state == JobState::kCancelled) {
     return JobCancelled();
   }
+  if (environment_.calls->draining() || api_.jobs->draining()) {
+    return DrainingError();
+  }
   absl::MutexLock lock(&mutex_);
-  return unheard_.ok() ? DrainingError() : unheard_;
+  return !unheard_.ok()
+             ? unheard_
+             : WithReason(
+                   absl::UnavailableError("the job's worker is lost, and it waits for another one"),
+                   "WORKER_LOST");
 }
 
 absl::Status JobCall::WhyGone() const {
@@ -156,9 +179,11 @@ void JobCall::Leave() {
   if (job_id_.empty()) {
     return;
   }
-  // What cannot be deleted now is deleted by the next start.
+  // What cannot be deleted now is deleted by the housekeeping, or by the next start.
   RunNeeded("handing a job over", [this] {
-    environment_.io->Post([jobs = api_.jobs, id = job_id_] { jobs->Forget(id).IgnoreError(); });
+    environment_.io->Post([&api = api_, id = job_id_] {
+      ChangeThatFrees(api, [&] { return api.jobs->Forget(id); }).IgnoreError();
+    });
   }).IgnoreError();
 }
 

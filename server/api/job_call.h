@@ -52,9 +52,9 @@ class JobCall : public RequestCall {
   bool DecideSafely() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Decide() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends the call, or waits for the end of a job that is being cancelled. Of one thread at a time.
+  // Ends the call, or waits on, when the job is under way or the storage cannot tell. Of one thread at a time.
   void Settle() ABSL_LOCKS_EXCLUDED(mutex_);
-  // What the call answers when its job is so, which goes on no more unless it is being cancelled.
+  // What the call answers when its job is so and the call waits no more.
   absl::Status Answer(const JobRecord& job) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status WhyGone() const;
 
@@ -72,6 +72,7 @@ class JobCall : public RequestCall {
   bool cancelling_ ABSL_GUARDED_BY(mutex_) = false;  // the job is
   bool abandoned_ ABSL_GUARDED_BY(mutex_) = false;   // the end of the job is not waited for
   bool look_ ABSL_GUARDED_BY(mutex_) = false;        // where nobody may have told of an end
+  bool failed_ ABSL_GUARDED_BY(mutex_) = false;      // the storage has; the next look asks it anew
   absl::Status unheard_ ABSL_GUARDED_BY(mutex_);     // why the end of the job cannot be told
 };
 

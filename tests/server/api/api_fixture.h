@@ -262,6 +262,7 @@ class ApiTest : public testing::Test {
   std::filesystem::path folder_;
   std::unique_ptr<WatchedStorage> real_storage_;
   FaultyStorage storage_;  // what the API sees
+  Storage* jobs_storage_ = real_storage_.get();
   std::unique_ptr<BlobStore> real_blobs_;
   std::unique_ptr<HookedBlobStore> blobs_;
   ThreadPool hub_io_;
@@ -297,7 +298,7 @@ class ApiTest : public testing::Test {
     options.host = "test";
     options.num_workers = 1;
     JobManagerDependencies dependencies;
-    dependencies.storage = real_storage_.get();
+    dependencies.storage = jobs_storage_;
     dependencies.blobs = real_blobs_.get();
     dependencies.planner = planner_.get();
     dependencies.find_learner = find_learner_;

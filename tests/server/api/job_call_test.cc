@@ -23,6 +23,33 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+// Cancels no job while the disk is full, and a reserve of it, if there is one, is there.
+class FullJobStore final : public ForwardingJobStore {
+ public:
+  using ForwardingJobStore::ForwardingJobStore;
+  void CancelJob(CancelRequest request, Done<EndedAttempt> done) override {
+    if (full && (reserve.empty() || std::filesystem::exists(reserve))) {
+      ++refused;
+      done(WithReason(absl::ResourceExhaustedError("the disk is full"), "DISK_FULL"));
+    } else {
+      jobs_->CancelJob(std::move(request), std::move(done));
+    }
+  }
+  using JobStore::CancelJob;
+
+  std::atomic<bool> full{false};
+  std::filesystem::path reserve;
+  std::atomic<int> refused{0};
+};
+
+class FullStorage final : public ForwardingStorage {
+ public:
+  explicit FullStorage(Storage& inner) : ForwardingStorage(&inner), full_jobs(&inner.jobs()) {}
+  JobStore& jobs() override { return full_jobs; }
+
+  FullJobStore full_jobs;
+};
+
 class JobCallTest : public RegistryTest {
  protected:
   ~JobCallTest() override {
@@ -110,6 +137,9 @@ class JobCallTest : public RegistryTest {
   absl::Status failure_;
   LearnerEntry held_;
   std::vector<std::unique_ptr<HeldCall>> held_calls_;
+  Ticker fast_ticker_{absl::Milliseconds(5)};
+  ProgressHub deaf_hub_{&storage_, &hub_io_};  // which nobody tells of anything
+  FullStorage full_storage_{*real_storage_};
 };
 
 TEST_F(JobCallTest, JobIsThereWhileTheCallWaitsAndGoesWithIt) {
@@ -185,6 +215,71 @@ TEST_F(JobCallTest, QueuedJobOfAClientThatGoesAwayNeverBegins) {
   EXPECT_TRUE(jobs_->StartWorkers().ok());
   jobs_->WaitUntilIdle();
   EXPECT_FALSE(verifying_);
+}
+
+TEST_F(JobCallTest, ReadsThatFailEndNoCall) {
+  environment_.ticker = &fast_ticker_;
+  context_.call_hub = &deaf_hub_;
+  ServeHeldVerifications();
+  HeldCall& call = BeginVerifying();
+  WaitUntilVerifying();
+  storage_.no_jobs = true;
+  EXPECT_EQ(call.status.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  EXPECT_EQ(JobsOfCalls().front().state, JobState::kRunning);
+  storage_.no_jobs = false;
+  let_go_ = true;
+  const grpc::Status status = call.status.get();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(call.response.matches());
+}
+
+TEST_F(JobCallTest, JobOfAClientThatGoesAwayIsCancelledWhenTheDiskIsFullNoMore) {
+  environment_.ticker = &fast_ticker_;
+  jobs_storage_ = &full_storage_;
+  ServeHeldVerifications();
+  full_storage_.full_jobs.full = true;
+  HeldCall& call = BeginVerifying();
+  WaitUntilVerifying();
+  call.context.TryCancel();
+  while (full_storage_.full_jobs.refused < 2) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  full_storage_.full_jobs.full = false;
+  EXPECT_EQ(call.status.get().error_code(), StatusCode::CANCELLED);
+  WaitForJobsOfCalls(0);
+}
+
+TEST_F(JobCallTest, FullDiskIsGivenItsReserveToCancelAJob) {
+  jobs_storage_ = &full_storage_;
+  full_storage_.full_jobs.reserve = folder_ / "reserve";
+  DiskReserve reserve(full_storage_.full_jobs.reserve.string());
+  ASSERT_TRUE(reserve.Refill().ok());
+  context_.reserve = &reserve;
+  ServeHeldVerifications();
+  full_storage_.full_jobs.full = true;
+  HeldCall& call = BeginVerifying();
+  WaitUntilVerifying();
+  call.context.TryCancel();
+  call.status.get();
+  WaitForJobsOfCalls(0);
+  EXPECT_EQ(full_storage_.full_jobs.refused, 1);
+  EndJobs();
+  context_.reserve = nullptr;
+}
+
+TEST_F(JobCallTest, CallWhoseJobIsDeletedBeforeTheAnswerSaysThatSomebodyHasDoneAwayWithIt) {
+  environment_.ticker = &fast_ticker_;
+  context_.call_hub = &deaf_hub_;
+  ServeHeldVerifications();
+  HeldCall& call = BeginVerifying();
+  WaitUntilVerifying();
+  storage_.no_jobs = true;  // the call does not hear of the end
+  absl::SleepFor(absl::Milliseconds(20));
+  let_go_ = true;
+  jobs_->WaitUntilIdle();
+  EXPECT_TRUE(real_storage_->jobs().DeleteJob(JobsOfCalls().front().id).ok());
+  storage_.no_jobs = false;
+  EXPECT_EQ(ReasonOf(call.status.get()), "JOB_CANCELLED");
 }
 
 TEST_F(JobCallTest, CallHearsThatSomebodyHasCancelledOrStoppedItsJob) {
