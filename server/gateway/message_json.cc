@@ -1,9 +1,14 @@
 #include "server/gateway/message_json.h"
 
+#include <algorithm>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/json_util.h>
@@ -16,6 +21,7 @@
 #include "core/base/status/shorten.h"
 #include "core/base/status/status_macros.h"
 #include "core/base/status/utf8.h"
+#include "server/translation/option_translator.h"
 #include "server/translation/whole_message.h"
 
 namespace mercer::gateway {
@@ -61,15 +67,29 @@ std::string ObjectWanted(absl::string_view why, const google::protobuf::Descript
                       is_object ? absl::StrCat(", such as {\"", value, "\": {}}") : "");
 }
 
+// The path as people know it: the library names fields as the protos do, `learner.svm.c`, whose option is C.
+std::string NamedForPeople(absl::string_view path, const google::protobuf::Descriptor* message) {
+  std::vector<std::string> parts = absl::StrSplit(path, '.');
+  for (std::string& part : parts) {
+    const size_t end = std::min(part.find('['), part.size());
+    const google::protobuf::FieldDescriptor* const field =
+        message == nullptr ? nullptr : message->FindFieldByName(part.substr(0, end));
+    if (field != nullptr) {
+      part.replace(0, end, server::OptionName(*field));
+    }
+    message = field == nullptr ? nullptr : field->message_type();
+  }
+  return absl::StrJoin(parts, ".");
+}
+
 // The library says "(path.to) name: Cannot find field." of an unknown field and "(path.to.field): invalid value ..." of a
 // bad value, with positions in lists.
-absl::Status ErrorOfMessage(absl::string_view message,
-                            const google::protobuf::DescriptorPool& pool) {
+absl::Status ErrorOfMessage(absl::string_view message, const google::protobuf::Descriptor& type) {
   absl::string_view rest = message;
   std::string path;
   if (absl::ConsumePrefix(&rest, "(")) {
     const size_t end = rest.find(')');
-    path = std::string(rest.substr(0, end));
+    path = NamedForPeople(rest.substr(0, end), &type);
     rest.remove_prefix(end == absl::string_view::npos ? rest.size() : end + 1);
   }
   if (absl::ConsumeSuffix(&rest, ": Cannot find field.")) {
@@ -77,7 +97,7 @@ absl::Status ErrorOfMessage(absl::string_view message,
     return BadField(absl::StrCat(path, path.empty() ? "" : ".", rest), "unknown field");
   }
   if (!path.empty() && absl::ConsumePrefix(&rest, ": ")) {
-    const std::string wanted = ObjectWanted(rest, pool);
+    const std::string wanted = ObjectWanted(rest, *type.file()->pool());
     return BadField(path, wanted.empty() ? std::string(rest) : wanted);
   }
   absl::ConsumePrefix(&rest, ": ");
@@ -106,7 +126,7 @@ absl::Status ReadJson(std::string_view text, google::protobuf::Message& message,
                                {text.data(), text.size()}, &wire);
   if (!status.ok()) {
     const auto said = status.message();
-    return ErrorOfMessage({said.data(), said.size()}, *type.file()->pool());
+    return ErrorOfMessage({said.data(), said.size()}, type);
   }
   if (check != nullptr) {
     MERCER_RETURN_IF_ERROR(check(message, wire));

@@ -129,7 +129,7 @@ void CrashClient::NoteUpload(Slot& slot, size_t content, const v1::Dataset& data
 
 void CrashClient::ReadDataset(Slot& slot, bool in_doubt, size_t content) {
   const absl::StatusOr<v1::Dataset> dataset =
-      connection_->client.GetDataset(absl::StrCat("datasets/", slot.id), v1::DATASET_VIEW_BASIC);
+      connection_->client.GetDataset(absl::StrCat("datasets/", slot.id), v1::DATASET_VIEW_FULL);
   if (Lost(dataset.status())) {
     return;
   }

@@ -109,7 +109,7 @@ void CrashClient::ReadTransfer(Transfer& transfer, bool may_be_gone) {
   } else {
     EXPECT_EQ(transfer.sent, TotalBytes(transfer.content)) << transfer.id << " is not all there";
     const absl::StatusOr<v1::Dataset> dataset =
-        connection_->client.GetDataset(upload.dataset(), v1::DATASET_VIEW_BASIC);
+        connection_->client.GetDataset(upload.dataset(), v1::DATASET_VIEW_FULL);
     if (!Lost(dataset.status())) {
       ASSERT_TRUE(dataset.ok()) << dataset.status();
       NoteDataset(transfer, *dataset);
