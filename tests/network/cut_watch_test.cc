@@ -120,11 +120,14 @@ TEST_F(CutWatchTest, WatchersOfAllJobsHearOfEachEndOverAnyNumberOfCuts) {
     if (heard.complete()) {
       EXPECT_EQ(heard.existing(), jobs) << "a job is missing among those that exist";
     }
+  };
+  watch.on_interruption = [&](const absl::Status&, absl::Duration) {
+    heard.Interrupt();
+    // Behind the ends of all jobs there are signs of life alone, and cuts.
     if (heard.complete() && heard.Ended() == kJobs && network_->counts().cut >= kCutsAtLeast) {
       all_ended.request_stop();
     }
   };
-  watch.on_interruption = [&](const absl::Status&, absl::Duration) { heard.Interrupt(); };
   EXPECT_TRUE(absl::IsCancelled(client.WatchJobs({}, watch)));
   for (const auto& [name, state] : heard.states()) {
     EXPECT_EQ(state, v1::JOB_STATE_SUCCEEDED) << name;
