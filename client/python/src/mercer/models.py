@@ -320,7 +320,7 @@ class Model:
         return self._client.connection.call("VerifyModel", request, timeout=None)
 
     def delete(self) -> None:
-        """Deletes this version, or the model with all of them when the name has no version. The handle of an alias is refused."""
+        """Deletes this version, or all of them when the name has no version; that of an alias is refused."""
         if self.name == self.model:
             self._client.connection.call("DeleteModel", v1.DeleteModelRequest(name=self.name))
         else:
