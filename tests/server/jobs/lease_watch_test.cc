@@ -158,6 +158,7 @@ TEST_F(LeaseWatchTest, WallClockOfAProcessDecidesAboutNoLease) {
     EXPECT_EQ(Job(id).lease_until, clock_.Now() + options_.lease_duration);
   }
   // What it claims itself lasts as long as it should by the clock of the storage.
+  other_->WaitUntilIdle();  // its worker looks no more, and leaves the job to the one that dies
   const std::string left = AddJob();
   ClaimAndDie(left);
   Advance(absl::Seconds(29));
