@@ -106,7 +106,8 @@ void CrashClient::NoteWork(const Work& work, const std::string& operation, const
   EXPECT_EQ(job.labels().at("op"), operation);
   Work& added = works_[job.name()];
   added = work;
-  added.job = job;
+  added.job.set_name(job.name());  // the rest is read, since lists do not tell all
+  *added.job.mutable_create_time() = job.create_time();
   job_operations_.insert(operation);
 }
 
