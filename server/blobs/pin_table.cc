@@ -8,7 +8,7 @@ namespace mercer::server {
 namespace {
 
 std::string MarkOf(const std::string& owner, const std::string& digest) {
-  return absl::StrCat(owner, "/pin-", digest);
+  return absl::StrCat(owner, "/", kPinPrefix, digest);
 }
 
 }  // namespace

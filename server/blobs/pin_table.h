@@ -19,6 +19,9 @@ namespace mercer::server {
 // Pinned so, everything is.
 inline constexpr char kPinsAll[] = "";
 
+// Begins the names of the files in the folder of a process that show its pins to others.
+inline constexpr char kPinPrefix[] = "pin-";
+
 // Outlives the store in the pins that outlive it.
 struct PinTable {
   PinTable(FileSystem* file_system, std::shared_ptr<OwnedFolder> folder)

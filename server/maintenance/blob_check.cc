@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/process/run_safely.h"
@@ -14,6 +15,7 @@
 #include "core/training/model/model.h"
 #include "core/training/model/witness.h"
 #include "server/backup/backup_format.h"
+#include "server/blobs/pin_table.h"
 #include "server/digest/sha256.h"
 
 namespace mercer::server {
@@ -115,7 +117,9 @@ class BlobCheck {
       return;
     }
     for (const std::string& name : *names) {
-      Leftover("TEMPORARY_FILE", absl::StrCat(path, "/", name), "a write was broken off");
+      Leftover("TEMPORARY_FILE", absl::StrCat(path, "/", name),
+               absl::StartsWith(name, kPinPrefix) ? "a process died that was using a blob"
+                                                  : "a write was broken off");
     }
   }
 
