@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,22 +19,13 @@
 #include "core/learners/registry.h"
 #include "core/training/recipe/recipe.h"
 #include "core/training/run/machine_rates.h"
+#include "tests/bench/silent_observer.h"
+#include "tests/support/processor_seconds.h"
 
 namespace mercer {
 namespace {
 
 constexpr size_t kCacheBytes = size_t{256} << 20;
-
-double ProcessorSeconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-class SilentObserver final : public RunObserver {
- public:
-  void OnProgress(const ProgressEvent& /*event*/) override {}
-};
 
 struct Setting {
   std::string learner;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,23 +16,14 @@
 #include "core/training/recipe/recipe.h"
 #include "core/training/run/machine_rates.h"
 #include "tests/bench/learned_tables.h"
+#include "tests/bench/silent_observer.h"
+#include "tests/support/processor_seconds.h"
 
 namespace mercer {
 namespace {
 
 constexpr size_t kCacheBytes = size_t{256} << 20;
 constexpr Index kAll = Index{1} << 30;
-
-double ProcessorSeconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-class SilentObserver final : public RunObserver {
- public:
-  void OnProgress(const ProgressEvent& /*event*/) override {}
-};
 
 // A learner on some rows of a table.
 struct Setting {

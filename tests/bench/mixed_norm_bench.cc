@@ -22,7 +22,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <memory>
 #include <string>
 #include <sys/mman.h>
@@ -36,6 +35,7 @@
 #include "core/training/recipe/recipe.h"
 #include "core/training/run/machine_rates.h"
 #include "tests/support/peak_growth.h"
+#include "tests/support/processor_seconds.h"
 
 namespace mercer {
 namespace {
@@ -50,12 +50,6 @@ constexpr uint64_t kSeed = 1;
 
 double WallSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double ProcessorSeconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 // Sets of columns, each of so many widths; neighbouring sets are in one group.

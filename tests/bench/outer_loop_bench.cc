@@ -15,7 +15,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -28,6 +27,8 @@
 #include "core/training/recipe/recipe.h"
 #include "core/training/run/machine_rates.h"
 #include "tests/bench/learned_tables.h"
+#include "tests/bench/silent_observer.h"
+#include "tests/support/processor_seconds.h"
 
 namespace mercer {
 namespace {
@@ -37,17 +38,6 @@ constexpr double kMostSlower = 2;  // than the best loop
 constexpr double kMostWrong = 3;   // an estimate, either way
 // Of the processor's clock and of what else it does: no loop is chosen, and no estimate trusted, for less.
 constexpr double kLeastSeconds = 0.1;
-
-double ProcessorSeconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-class SilentObserver final : public RunObserver {
- public:
-  void OnProgress(const ProgressEvent& /*event*/) override {}
-};
 
 // One row of a synthetic table: fills the features and tells what is to be learned of them.
 using MakeRow = std::function<double(RandomStream&, Eigen::Ref<Eigen::RowVectorXd>)>;

@@ -31,6 +31,7 @@
 #include "core/training/recipe/recipe_plan.h"
 #include "core/training/run/composite_learner.h"
 #include "core/training/run/run_training.h"
+#include "tests/support/processor_seconds.h"
 #include "tests/support/toy_data.h"
 
 namespace mercer {
@@ -40,12 +41,6 @@ constexpr size_t kCacheBytes = size_t{256} << 20;
 
 double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double ProcessorSeconds() {
-  timespec now = {};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 // Processor seconds of each thread so far.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <ctime>
 #include <functional>
 #include <thread>
 
@@ -11,18 +10,12 @@
 #include <gtest/gtest.h>
 
 #include "core/base/process/run_context.h"
+#include "tests/support/processor_seconds.h"
 #include "tests/support/sanitized.h"
 
 namespace mercer {
 
 inline constexpr double kMostWorkAfterCancel = kSanitized ? 2.5 : 0.25;  // seconds
-
-// Of the whole process, so that a loaded machine does not matter.
-inline double ProcessorSeconds() {
-  timespec time = {};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 // Of work that nobody cancels: the machine decides at which moments it can be cancelled.
 inline double WholeWork(const std::function<absl::Status(RunContext&)>& work) {
