@@ -20,8 +20,8 @@ struct ApiContext : DatasetContext {
   JobManager* jobs = nullptr;
   const RequestPlanner* planner = nullptr;
   ProgressHub* hub = nullptr;
-  ProgressHub* call_hub =
-      nullptr;  // of calls that wait for jobs: not in the background, as watchers are told
+  // Of calls that wait for jobs, which are told at once; watchers are told in the background.
+  ProgressHub* call_hub = nullptr;
   JobFeed* feed = nullptr;
   const ModelJobContext* model_jobs = nullptr;
   std::vector<const LearnerEntry*> learners;

@@ -88,9 +88,8 @@ absl::StatusOr<JobRecord> JobEnder::TryToForget(const std::string& job_id) {
 absl::Status JobEnder::ForgetOfCalls() {
   JobFilter filter;
   filter.labels = {{kCallLabel, kCallLabelValue}};
-  filter.kinds = {
-      JobKind::kEvaluation,
-      JobKind::kVerification};  // others may have got it from requests of earlier versions
+  // Others may have got the label from requests of earlier versions.
+  filter.kinds = {JobKind::kEvaluation, JobKind::kVerification};
   PageRequest request;
   do {
     MERCER_ASSIGN_OR_RETURN(const Page<JobRecord> page,
