@@ -56,7 +56,8 @@ std::string_view RequestHead::Find(std::string_view name) const {
 std::string HeadText(int status, const std::vector<Header>& headers, std::optional<uint64_t> length,
                      const RequestHead& request, bool keep_alive) {
   std::string text = absl::StrCat(
-      "HTTP/1.1 ", status, " ", std::string(http::obsolete_reason(http::int_to_status(status))),
+      "HTTP/1.1 ", status, " ",
+      std::string(http::obsolete_reason(http::int_to_status(static_cast<unsigned>(status)))),
       "\r\nDate: ", absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", absl::Now(), absl::UTCTimeZone()),
       "\r\n", View(kCommonHeaders));
   for (const auto& [name, value] : headers) {
