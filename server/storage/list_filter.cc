@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 
@@ -19,6 +20,17 @@ namespace {
 
 using Kind = ListField::Kind;
 
+// In the order in which a text is compared with them: "<=" is not "<". A ':' that asks for no presence is a '='.
+constexpr std::pair<std::string_view, Comparison> kComparisons[] = {
+    {"!=", Comparison::kNotEqual},
+    {"<=", Comparison::kLessOrEqual},
+    {">=", Comparison::kGreaterOrEqual},
+    {"=", Comparison::kEqual},
+    {"<", Comparison::kLess},
+    {">", Comparison::kGreater},
+    {":", Comparison::kPresent},
+};
+
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 bool IsWordCharacter(char c) {
@@ -27,6 +39,12 @@ bool IsWordCharacter(char c) {
 
 bool EndsValue(char c) {
   return IsSpace(c) || std::string_view("()=<>!\"'").find(c) != std::string_view::npos;
+}
+
+absl::Status BadFilter(std::string description, const ErrorMetadata& metadata = {}) {
+  FieldViolations violations;
+  violations.Add("filter", std::move(description));
+  return WithReason(violations.ToStatus(), "BAD_FILTER", metadata);
 }
 
 bool IsKeyword(std::string_view word) { return word == "AND" || word == "OR" || word == "NOT"; }
@@ -108,10 +126,8 @@ class FilterParser {
     const std::string where = rest.empty() ? "at the end"
                                            : absl::StrCat("at character ", character, ", '",
                                                           Shorten(rest, kQuotedBytes), "'");
-    FieldViolations violations;
-    violations.Add("filter", absl::StrCat(where, ": ", std::string(what)));
-    return WithReason(violations.ToStatus(), "BAD_FILTER",
-                      {{"character", absl::StrCat(character)}});
+    return BadFilter(absl::StrCat(where, ": ", std::string(what)),
+                     {{"character", absl::StrCat(character)}});
   }
 
   void SkipSpace() {
@@ -146,30 +162,23 @@ class FilterParser {
   }
 
   absl::StatusOr<FilterNode> ParseAll(int depth) {
-    MERCER_ASSIGN_OR_RETURN(FilterNode first, ParseAny(depth));
-    return ParseMore(FilterNode::Kind::kAll, "AND", depth, std::move(first));
+    return ParseJoined(FilterNode::Kind::kAll, "AND", depth, &FilterParser::ParseAny);
   }
 
   absl::StatusOr<FilterNode> ParseAny(int depth) {
-    MERCER_ASSIGN_OR_RETURN(FilterNode first, ParseTerm(depth));
-    return ParseMore(FilterNode::Kind::kAny, "OR", depth, std::move(first));
+    return ParseJoined(FilterNode::Kind::kAny, "OR", depth, &FilterParser::ParseTerm);
   }
 
-  absl::StatusOr<FilterNode> ParseMore(FilterNode::Kind kind, std::string_view keyword, int depth,
-                                       FilterNode first) {
+  absl::StatusOr<FilterNode> ParseJoined(FilterNode::Kind kind, std::string_view keyword, int depth,
+                                         absl::StatusOr<FilterNode> (FilterParser::*part)(int)) {
     FilterNode node;
     node.kind = kind;
-    node.children.push_back(std::move(first));
-    while (Consume(keyword)) {
-      MERCER_ASSIGN_OR_RETURN(FilterNode next,
-                              kind == FilterNode::Kind::kAll ? ParseAny(depth) : ParseTerm(depth));
+    do {
+      MERCER_ASSIGN_OR_RETURN(FilterNode next, (this->*part)(depth));
       node.children.push_back(std::move(next));
-    }
-    if (node.children.size() == 1) {
-      first = std::move(node.children.front());
-      return first;
-    }
-    return node;
+    } while (Consume(keyword));
+    return node.children.size() == 1 ? FilterNode(std::move(node.children.front()))
+                                     : std::move(node);
   }
 
   absl::StatusOr<FilterNode> ParseTerm(int depth) {
@@ -277,25 +286,15 @@ class FilterParser {
     return absl::OkStatus();
   }
 
-  // Empty: there is none.
-  std::string_view ReadOperator() {
+  std::optional<Comparison> ReadOperator() {
     SkipSpace();
-    for (const std::string_view word : {"!=", "<=", ">=", "=", "<", ">", ":"}) {
+    for (const auto& [word, comparison] : kComparisons) {
       if (text_.substr(position_, word.size()) == word) {
         position_ += word.size();
-        return word;
+        return comparison;
       }
     }
-    return "";
-  }
-
-  static Comparison MeaningOf(std::string_view word) {
-    return word == "!="   ? Comparison::kNotEqual
-           : word == "<"  ? Comparison::kLess
-           : word == "<=" ? Comparison::kLessOrEqual
-           : word == ">"  ? Comparison::kGreater
-           : word == ">=" ? Comparison::kGreaterOrEqual
-                          : Comparison::kEqual;
+    return std::nullopt;
   }
 
   absl::StatusOr<FilterNode> ParseComparison() {
@@ -304,12 +303,13 @@ class FilterParser {
     MERCER_ASSIGN_OR_RETURN(const ListField* const field, ReadField());
     node.field = std::string(field->name);
     MERCER_RETURN_IF_ERROR(ReadKey(*field, node));
-    const std::string_view word = ReadOperator();
-    if (word.empty()) {
+    const std::optional<Comparison> comparison = ReadOperator();
+    if (!comparison.has_value()) {
       return Error(position_, absl::StrCat("a comparison with '", node.field,
                                            "' needs =, !=, <, <=, >, >= or :"));
     }
-    node.comparison = MeaningOf(word);
+    const bool has = *comparison == Comparison::kPresent;
+    node.comparison = has ? Comparison::kEqual : *comparison;
     SkipSpace();
     MERCER_ASSIGN_OR_RETURN(Token value, ReadText(EndsValue));
     if (!value.quoted && (value.text.empty() || IsKeyword(value.text))) {
@@ -317,7 +317,7 @@ class FilterParser {
                                                    : "the value is missing; quote the word if it "
                                                      "is meant");
     }
-    MERCER_RETURN_IF_ERROR(Complete(*field, word == ":", std::move(value), node));
+    MERCER_RETURN_IF_ERROR(Complete(*field, has, std::move(value), node));
     if (++comparisons_ > kMaxComparisons) {
       return Error(begin, absl::StrCat("there are more than ", kMaxComparisons, " comparisons"));
     }
@@ -364,41 +364,15 @@ class FilterParser {
   int comparisons_ = 0;
 };
 
-std::string Quoted(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-    }
-    quoted += c;
-  }
-  return quoted + "\"";
-}
-
-std::string_view OperatorOf(Comparison comparison) {
-  switch (comparison) {
-    case Comparison::kEqual:
-      return " = ";
-    case Comparison::kNotEqual:
-      return " != ";
-    case Comparison::kLess:
-      return " < ";
-    case Comparison::kLessOrEqual:
-      return " <= ";
-    case Comparison::kGreater:
-      return " > ";
-    case Comparison::kGreaterOrEqual:
-      return " >= ";
-    case Comparison::kPresent:
-      return ":";
-  }
-  return "";
+std::string Quoted(const std::string& text) {
+  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\\\""}, {"\\", "\\\\"}}), "\"");
 }
 
 std::string PrintComparison(const FilterNode& node) {
+  const bool present = node.comparison == Comparison::kPresent;
   return absl::StrCat(node.field, node.key.empty() ? "" : absl::StrCat(".", Quoted(node.key)),
-                      std::string(OperatorOf(node.comparison)),
-                      node.comparison == Comparison::kPresent ? "*" : Quoted(node.text));
+                      present ? "" : " ", std::string(SymbolOf(node.comparison)),
+                      present ? "*" : " " + Quoted(node.text));
 }
 
 // With parentheses where they were needed to write the child there, and nowhere else: no text becomes deeper.
@@ -411,12 +385,16 @@ std::string PrintChild(FilterNode::Kind parent, const FilterNode& node) {
 
 }  // namespace
 
+std::string_view SymbolOf(Comparison comparison) {
+  return std::find_if(std::begin(kComparisons), std::end(kComparisons),
+                      [&](const auto& known) { return known.second == comparison; })
+      ->first;
+}
+
 absl::StatusOr<FilterNode> ParseFilter(std::string_view text, absl::Span<const ListField> fields) {
   if (text.size() > kMaxFilterBytes) {
-    FieldViolations violations;
-    violations.Add("filter",
-                   absl::StrCat("must be at most ", kMaxFilterBytes, " bytes, are ", text.size()));
-    return WithReason(violations.ToStatus(), "BAD_FILTER");
+    return BadFilter(
+        absl::StrCat("must be at most ", kMaxFilterBytes, " bytes, are ", text.size()));
   }
   return FilterParser(text, fields).Parse();
 }

@@ -64,6 +64,8 @@ enum class Comparison : uint8_t {
   kGreaterOrEqual,
   kPresent,
 };
+// "=", "!=", ...; ":" for kPresent.
+std::string_view SymbolOf(Comparison comparison);
 
 struct FilterNode {
   enum class Kind : uint8_t { kAll, kAny, kNot, kComparison };

@@ -10,48 +10,28 @@ std::string VersionEtag(const VersionRecord& version) {
   return absl::StrCat(version.version, "-", version.revision);
 }
 
+namespace {
+
+// By the number of the value.
+constexpr std::string_view kJobStates[] = {"UNKNOWN",   "QUEUED",    "RUNNING", "CANCELLING",
+                                           "VERIFYING", "SUCCEEDED", "FAILED",  "CANCELLED"};
+constexpr std::string_view kAttemptReasons[] = {"RUNNING",   "SUCCEEDED",      "FAILED",
+                                                "CANCELLED", "DRAINED",        "WORKER_LOST",
+                                                "CRASHED",   "SERVER_CRASHED", "RETRY"};
+
+template <size_t Count>
+std::string_view NameOf(const std::string_view (&names)[Count], size_t number) {
+  return number < Count ? names[number] : "UNKNOWN";
+}
+
+}  // namespace
+
 std::string_view JobStateName(JobState state) {
-  switch (state) {
-    case JobState::kQueued:
-      return "QUEUED";
-    case JobState::kRunning:
-      return "RUNNING";
-    case JobState::kCancelling:
-      return "CANCELLING";
-    case JobState::kVerifying:
-      return "VERIFYING";
-    case JobState::kSucceeded:
-      return "SUCCEEDED";
-    case JobState::kFailed:
-      return "FAILED";
-    case JobState::kCancelled:
-      return "CANCELLED";
-  }
-  return "UNKNOWN";
+  return NameOf(kJobStates, static_cast<size_t>(state));
 }
 
 std::string_view AttemptReasonName(AttemptReason reason) {
-  switch (reason) {
-    case AttemptReason::kRunning:
-      return "RUNNING";
-    case AttemptReason::kSucceeded:
-      return "SUCCEEDED";
-    case AttemptReason::kFailed:
-      return "FAILED";
-    case AttemptReason::kCancelled:
-      return "CANCELLED";
-    case AttemptReason::kDrained:
-      return "DRAINED";
-    case AttemptReason::kWorkerLost:
-      return "WORKER_LOST";
-    case AttemptReason::kCrashed:
-      return "CRASHED";
-    case AttemptReason::kServerCrashed:
-      return "SERVER_CRASHED";
-    case AttemptReason::kRetry:
-      return "RETRY";
-  }
-  return "UNKNOWN";
+  return NameOf(kAttemptReasons, static_cast<size_t>(reason));
 }
 
 }  // namespace mercer::server
