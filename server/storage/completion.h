@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/functional/any_invocable.h"
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
 
@@ -17,18 +16,28 @@ namespace mercer::server {
 template <typename T>
 using Done = absl::AnyInvocable<void(absl::StatusOr<T>)>;
 
-// Calls `start` with a Done and waits until it was called. Never call this from inside a Done of
-// the same store.
+// The StatusOr<T> of a change whose last parameter is a Done<T>.
+template <typename First, typename... Others>
+struct AnswerOfChange : AnswerOfChange<Others...> {};
 template <typename T>
-absl::StatusOr<T> WaitFor(absl::FunctionRef<void(Done<T>)> start) {
-  std::optional<absl::StatusOr<T>> result;
+struct AnswerOfChange<Done<T>> {
+  using Type = absl::StatusOr<T>;
+};
+template <typename... Parameters>
+using AnswerOf = typename AnswerOfChange<Parameters...>::Type;
+
+// Calls (store->*change)(arguments..., done) and waits until `done` was called. Never call this from inside a Done of
+// the same store.
+template <typename Store, typename... Parameters, typename... Arguments>
+auto WaitFor(Store* store, void (Store::*change)(Parameters...), Arguments&&... arguments) {
+  std::optional<AnswerOf<Parameters...>> answer;
   absl::Notification ready;
-  start([&](absl::StatusOr<T> answer) {
-    result.emplace(std::move(answer));
+  (store->*change)(std::forward<Arguments>(arguments)..., [&](AnswerOf<Parameters...> given) {
+    answer.emplace(std::move(given));
     ready.Notify();
   });
   ready.WaitForNotification();
-  return *std::move(result);
+  return *std::move(answer);
 }
 
 }  // namespace mercer::server

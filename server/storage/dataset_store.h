@@ -24,29 +24,40 @@ class DatasetStore {
 
   // Answers the stored record. Errors: kAlreadyExists (the id is taken, reason DATASET_EXISTS; a key is, reason UPLOAD_KNOWN).
   virtual void CreateDataset(DatasetRecord dataset, Done<DatasetRecord> done) = 0;
-  absl::StatusOr<DatasetRecord> CreateDataset(DatasetRecord dataset);
+  absl::StatusOr<DatasetRecord> CreateDataset(DatasetRecord dataset) {
+    return WaitFor(this, &DatasetStore::CreateDataset, std::move(dataset));
+  }
 
   // Replaces the labels; answers the record with them. Errors: kNotFound (also of one that is hidden), those of `check`.
   virtual void UpdateDataset(std::string id, Labels labels, OwnerCheck check,
                              Done<DatasetRecord> done) = 0;
   absl::StatusOr<DatasetRecord> UpdateDataset(std::string id, Labels labels,
-                                              OwnerCheck check = nullptr);
+                                              OwnerCheck check = nullptr) {
+    return WaitFor(this, &DatasetStore::UpdateDataset, std::move(id), std::move(labels),
+                   std::move(check));
+  }
 
   // Answers the deleted record; the caller releases its blob. Errors: kNotFound,
   // kFailedPrecondition (reason DATASET_IN_USE: a job that is not final needs it; metadata names
   // the job), those of `check`.
   virtual void DeleteDataset(std::string id, OwnerCheck check, Done<DatasetRecord> done) = 0;
-  absl::StatusOr<DatasetRecord> DeleteDataset(std::string id, OwnerCheck check = nullptr);
+  absl::StatusOr<DatasetRecord> DeleteDataset(std::string id, OwnerCheck check = nullptr) {
+    return WaitFor(this, &DatasetStore::DeleteDataset, std::move(id), std::move(check));
+  }
 
   // Answers the record, hidden from now on: no list and no new job has it. Errors: kNotFound, those of
   // `check`.
   virtual void HideDataset(std::string id, OwnerCheck check, Done<DatasetRecord> done) = 0;
-  absl::StatusOr<DatasetRecord> HideDataset(std::string id, OwnerCheck check = nullptr);
+  absl::StatusOr<DatasetRecord> HideDataset(std::string id, OwnerCheck check = nullptr) {
+    return WaitFor(this, &DatasetStore::HideDataset, std::move(id), std::move(check));
+  }
   // Ids of the hidden ones that no job needs which is not final, in the order of creation.
   virtual absl::StatusOr<std::vector<std::string>> UnusedHiddenDatasets() = 0;
   // Like DeleteDataset, of a hidden one alone: kNotFound also when `id` is by now that of another data set.
   virtual void DeleteHiddenDataset(std::string id, Done<DatasetRecord> done) = 0;
-  absl::StatusOr<DatasetRecord> DeleteHiddenDataset(std::string id);
+  absl::StatusOr<DatasetRecord> DeleteHiddenDataset(std::string id) {
+    return WaitFor(this, &DatasetStore::DeleteHiddenDataset, std::move(id));
+  }
 
   // Also when it is hidden: the jobs that need it go on. Errors: kNotFound.
   virtual absl::StatusOr<DatasetRecord> GetDataset(const std::string& id) = 0;

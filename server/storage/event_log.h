@@ -22,7 +22,9 @@ class EventLog {
   virtual void Append(Lease lease, std::vector<EventDraft> events, absl::Time now,
                       Done<std::vector<EventRecord>> done) = 0;
   absl::StatusOr<std::vector<EventRecord>> Append(Lease lease, std::vector<EventDraft> events,
-                                                  absl::Time now);
+                                                  absl::Time now) {
+    return WaitFor(this, &EventLog::Append, std::move(lease), std::move(events), now);
+  }
 
   // At most `limit` events with a sequence above `after_sequence`, in order. An unknown job has
   // none.

@@ -215,7 +215,9 @@ class JobStore {
   // (reason QUOTA_EXCEEDED, metadata "what", "limit", "current"), those of the check; a repeated request_id meets neither of
   // the last two.
   virtual void CreateJob(NewJob job, Done<CreatedJob> done) = 0;
-  absl::StatusOr<CreatedJob> CreateJob(NewJob job);
+  absl::StatusOr<CreatedJob> CreateJob(NewJob job) {
+    return WaitFor(this, &JobStore::CreateJob, std::move(job));
+  }
 
   // The job that CreateJob would answer without making one. Errors: kAlreadyExists as there.
   virtual absl::StatusOr<std::optional<JobRecord>> FindRequest(
@@ -225,14 +227,18 @@ class JobStore {
   // Takes the head of the queue and begins its next attempt, in state RUNNING. Answers nothing when there is no head or
   // it has to wait for memory.
   virtual void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) = 0;
-  absl::StatusOr<std::optional<JobRecord>> ClaimJob(ClaimRequest request);
+  absl::StatusOr<std::optional<JobRecord>> ClaimJob(ClaimRequest request) {
+    return WaitFor(this, &JobStore::ClaimJob, std::move(request));
+  }
 
   // When the first of the queued jobs that are not ready becomes so; InfiniteFuture: there is none.
   virtual absl::StatusOr<absl::Time> NextReadyTime() = 0;
 
   // From now on for so long.
   virtual void RenewLease(Lease lease, absl::Duration duration, Done<RenewedLease> done) = 0;
-  absl::StatusOr<RenewedLease> RenewLease(Lease lease, absl::Duration duration);
+  absl::StatusOr<RenewedLease> RenewLease(Lease lease, absl::Duration duration) {
+    return WaitFor(this, &JobStore::RenewLease, std::move(lease), duration);
+  }
 
   // All jobs that workers hold, in no order: cheap, to be asked again and again. A store that nobody else can have opened begins
   // with all leases expired: whoever holds one is dead.
@@ -241,46 +247,62 @@ class JobStore {
   // RUNNING -> VERIFYING. Errors: kFailedPrecondition (reason CANCEL_REQUESTED).
   virtual void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
                               Done<EventRecord> done) = 0;
-  absl::StatusOr<EventRecord> BeginVerifying(Lease lease, EventDraft event, absl::Time now);
+  absl::StatusOr<EventRecord> BeginVerifying(Lease lease, EventDraft event, absl::Time now) {
+    return WaitFor(this, &JobStore::BeginVerifying, std::move(lease), std::move(event), now);
+  }
 
   // Replaces the job's checkpoint. Answers the blob of the one before, if another: the caller
   // releases it.
   virtual void SaveCheckpoint(Lease lease, NewCheckpoint checkpoint,
                               Done<std::optional<BlobDigest>> done) = 0;
-  absl::StatusOr<std::optional<BlobDigest>> SaveCheckpoint(Lease lease, NewCheckpoint checkpoint);
+  absl::StatusOr<std::optional<BlobDigest>> SaveCheckpoint(Lease lease, NewCheckpoint checkpoint) {
+    return WaitFor(this, &JobStore::SaveCheckpoint, std::move(lease), std::move(checkpoint));
+  }
 
   // Ends the attempt: job, attempt, events, the model's new versions and the new data set in one
   // transaction. A final state drops the checkpoint. Errors: kFailedPrecondition (reason
   // CANCEL_REQUESTED: the job is CANCELLING, so only kCancelled is accepted), kAborted (takes_over; reason LEASE_HELD),
   // kAlreadyExists (the id of the data set).
   virtual void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) = 0;
-  absl::StatusOr<EndedAttempt> EndAttempt(AttemptEnd end);
+  absl::StatusOr<EndedAttempt> EndAttempt(AttemptEnd end) {
+    return WaitFor(this, &JobStore::EndAttempt, std::move(end));
+  }
 
   // QUEUED -> CANCELLED; RUNNING, VERIFYING -> CANCELLING; CANCELLING stays. Errors: kNotFound,
   // kFailedPrecondition (reason JOB_IS_FINAL), before it those of the check.
   virtual void CancelJob(CancelRequest request, Done<EndedAttempt> done) = 0;
-  absl::StatusOr<EndedAttempt> CancelJob(CancelRequest request);
+  absl::StatusOr<EndedAttempt> CancelJob(CancelRequest request) {
+    return WaitFor(this, &JobStore::CancelJob, std::move(request));
+  }
 
   // Asks for the best model so far: sets stop_requested, and makes a queued job ready. A queued job without checkpoint
   // becomes CANCELLED with the error no_model. A job that is stopping or CANCELLING already stays as it is, without an
   // event. Errors: as CancelJob.
   virtual void StopJob(StopRequest request, Done<EndedAttempt> done) = 0;
-  absl::StatusOr<EndedAttempt> StopJob(StopRequest request);
+  absl::StatusOr<EndedAttempt> StopJob(StopRequest request) {
+    return WaitFor(this, &JobStore::StopJob, std::move(request));
+  }
 
   // Deletes jobs in final states with their requests, events, attempts, labels and checkpoints; their request_ids are
   // forgotten. Their models stay. Answers no ids when there is nothing (more) to delete.
   virtual void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) = 0;
-  absl::StatusOr<DeletedJobs> DeleteFinishedJobs(FinishedJobs which);
+  absl::StatusOr<DeletedJobs> DeleteFinishedJobs(FinishedJobs which) {
+    return WaitFor(this, &JobStore::DeleteFinishedJobs, which);
+  }
 
   // Replaces the labels of a job in any state; answers it with them. A worker that holds the job has read those of before.
   // Errors: kNotFound, those of the check, which is asked of the job's caller.
   virtual void UpdateJob(std::string id, Labels labels, OwnerCheck check, Done<JobRecord> done) = 0;
-  absl::StatusOr<JobRecord> UpdateJob(std::string id, Labels labels, OwnerCheck check = nullptr);
+  absl::StatusOr<JobRecord> UpdateJob(std::string id, Labels labels, OwnerCheck check = nullptr) {
+    return WaitFor(this, &JobStore::UpdateJob, std::move(id), std::move(labels), std::move(check));
+  }
 
   // Deletes one job in a final state as DeleteFinishedJobs does. Errors: kNotFound, those of the check, which is asked of the
   // job's caller, kFailedPrecondition (reason JOB_NOT_FINAL).
   virtual void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) = 0;
-  absl::StatusOr<DeletedJob> DeleteJob(std::string id, OwnerCheck check = nullptr);
+  absl::StatusOr<DeletedJob> DeleteJob(std::string id, OwnerCheck check = nullptr) {
+    return WaitFor(this, &JobStore::DeleteJob, std::move(id), std::move(check));
+  }
 
   // Errors: kNotFound.
   virtual absl::StatusOr<JobRecord> GetJob(const std::string& id) = 0;

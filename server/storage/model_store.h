@@ -80,7 +80,9 @@ class ModelStore {
   virtual void DeleteModel(std::string name, int64_t version, absl::Time now, OwnerCheck check,
                            Done<DeletedVersions> done) = 0;
   absl::StatusOr<DeletedVersions> DeleteModel(std::string name, int64_t version, absl::Time now,
-                                              OwnerCheck check = nullptr);
+                                              OwnerCheck check = nullptr) {
+    return WaitFor(this, &ModelStore::DeleteModel, std::move(name), version, now, std::move(check));
+  }
 
   // Errors: kNotFound.
   virtual absl::StatusOr<ModelRecord> GetModel(const std::string& name) = 0;
@@ -104,14 +106,20 @@ class ModelStore {
 
   // Errors: kNotFound, kAborted (reason STALE_ETAG); so also UpdateVersion.
   virtual void UpdateModel(ModelUpdate update, Done<ModelRecord> done) = 0;
-  absl::StatusOr<ModelRecord> UpdateModel(ModelUpdate update);
+  absl::StatusOr<ModelRecord> UpdateModel(ModelUpdate update) {
+    return WaitFor(this, &ModelStore::UpdateModel, std::move(update));
+  }
   virtual void UpdateVersion(VersionUpdate update, Done<VersionRecord> done) = 0;
-  absl::StatusOr<VersionRecord> UpdateVersion(VersionUpdate update);
+  absl::StatusOr<VersionRecord> UpdateVersion(VersionUpdate update) {
+    return WaitFor(this, &ModelStore::UpdateVersion, std::move(update));
+  }
 
   // Deletes versions that are not among the newest `keep_newest` and have no alias, now and whenever
   // a version is added. Errors: kNotFound.
   virtual void SetRetention(RetentionChange change, Done<DeletedVersions> done) = 0;
-  absl::StatusOr<DeletedVersions> SetRetention(RetentionChange change);
+  absl::StatusOr<DeletedVersions> SetRetention(RetentionChange change) {
+    return WaitFor(this, &ModelStore::SetRetention, std::move(change));
+  }
 
   // Answers the alias as it is then; also of a removed one. A move to where it is already changes
   // nothing. Errors: kNotFound (the model, the version, or reason ALIAS_NOT_FOUND: there is nothing
@@ -119,7 +127,9 @@ class ModelStore {
   // another change came before a rollback), kFailedPrecondition (reason NO_EARLIER_VERSION),
   // kAlreadyExists (reason REQUEST_ID_REUSED).
   virtual void MoveAlias(AliasMove move, Done<AliasRecord> done) = 0;
-  absl::StatusOr<AliasRecord> MoveAlias(AliasMove move);
+  absl::StatusOr<AliasRecord> MoveAlias(AliasMove move) {
+    return WaitFor(this, &ModelStore::MoveAlias, std::move(move));
+  }
   // What MoveAlias with this request_id of the caller has answered. Errors: kAlreadyExists as there.
   virtual absl::StatusOr<std::optional<AliasRecord>> FindMove(
       const std::string& caller, const std::string& request_id,
