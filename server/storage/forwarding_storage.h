@@ -43,60 +43,6 @@ class ForwardingJobReader : public JobStore {
   JobStore* const jobs_;
 };
 
-// Passes on everything.
-class ForwardingJobStore : public ForwardingJobReader {
- public:
-  using ForwardingJobReader::ForwardingJobReader;
-
-  void CreateJob(NewJob job, Done<CreatedJob> done) override {
-    jobs_->CreateJob(std::move(job), std::move(done));
-  }
-  void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override {
-    jobs_->ClaimJob(std::move(request), std::move(done));
-  }
-  void RenewLease(Lease lease, absl::Duration duration, Done<RenewedLease> done) override {
-    jobs_->RenewLease(std::move(lease), duration, std::move(done));
-  }
-  void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
-                      Done<EventRecord> done) override {
-    jobs_->BeginVerifying(std::move(lease), std::move(event), now, std::move(done));
-  }
-  void SaveCheckpoint(Lease lease, NewCheckpoint checkpoint,
-                      Done<std::optional<BlobDigest>> done) override {
-    jobs_->SaveCheckpoint(std::move(lease), std::move(checkpoint), std::move(done));
-  }
-  void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
-    jobs_->EndAttempt(std::move(end), std::move(done));
-  }
-  void CancelJob(CancelRequest request, Done<EndedAttempt> done) override {
-    jobs_->CancelJob(std::move(request), std::move(done));
-  }
-  void StopJob(StopRequest request, Done<EndedAttempt> done) override {
-    jobs_->StopJob(std::move(request), std::move(done));
-  }
-  void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) override {
-    jobs_->DeleteFinishedJobs(which, std::move(done));
-  }
-  void UpdateJob(std::string id, Labels labels, OwnerCheck check, Done<JobRecord> done) override {
-    jobs_->UpdateJob(std::move(id), std::move(labels), std::move(check), std::move(done));
-  }
-  void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) override {
-    jobs_->DeleteJob(std::move(id), std::move(check), std::move(done));
-  }
-
-  using JobStore::BeginVerifying;
-  using JobStore::CancelJob;
-  using JobStore::ClaimJob;
-  using JobStore::CreateJob;
-  using JobStore::DeleteFinishedJobs;
-  using JobStore::DeleteJob;
-  using JobStore::EndAttempt;
-  using JobStore::RenewLease;
-  using JobStore::SaveCheckpoint;
-  using JobStore::StopJob;
-  using JobStore::UpdateJob;
-};
-
 class ForwardingStorage : public Storage {
  public:
   // `storage` outlives this, or is owned by the class that derives from it.

@@ -16,6 +16,7 @@
 #include "core/base/status/status_macros.h"
 #include "server/jobs/record/call_label.h"
 #include "tests/server/api/registry_fixture.h"
+#include "tests/support/server/forwarding_jobs.h"
 
 namespace mercer::server {
 namespace {

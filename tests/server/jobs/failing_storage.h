@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 
 #include "server/storage/forwarding_storage.h"
+#include "tests/support/server/forwarding_jobs.h"
 
 namespace mercer::server {
 

@@ -10,6 +10,7 @@
 #include "server/jobs/record/job_event.h"
 #include "tests/server/jobs/failing_storage.h"
 #include "tests/server/jobs/fake_clock.h"
+#include "tests/support/server/forwarding_jobs.h"
 #include "tests/support/server/test_storage.h"
 
 namespace mercer::server {

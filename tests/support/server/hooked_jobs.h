@@ -11,6 +11,7 @@
 
 #include "core/base/status/errors.h"
 #include "server/storage/forwarding_storage.h"
+#include "tests/support/server/forwarding_jobs.h"
 
 namespace mercer::server {
 
