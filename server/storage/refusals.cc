@@ -1,22 +1,11 @@
 #include "server/storage/refusals.h"
 
-#include <set>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 #include "core/base/status/errors.h"
 
 namespace mercer::server {
-namespace {
-
-void AppendLabels(const Labels& labels, std::string& query) {
-  for (const auto& [key, value] : labels) {
-    absl::StrAppend(&query, "|", key.size(), ":", key, "=", value.size(), ":", value);
-  }
-}
-
-}  // namespace
 
 absl::Status DatasetNotFound(const std::string& id) {
   return WithReason(absl::NotFoundError(absl::StrCat("there is no data set '", id, "'")),
@@ -69,20 +58,24 @@ absl::Status QuotaExceeded(std::string_view what, int64_t limit, int64_t current
                      {"current", absl::StrCat(current)}});
 }
 
-absl::Status LeaseLost(const Lease& lease) {
+namespace {
+
+absl::Status LeaseRefusal(const Lease& lease, const char* what, const char* reason) {
   return WithReason(
-      absl::AbortedError(absl::StrCat("worker '", lease.worker, "', epoch ", lease.epoch,
-                                      ", does not hold the job '", lease.job_id, "'")),
-      "LEASE_LOST",
+      absl::AbortedError(absl::StrCat("worker '", lease.worker, "', epoch ", lease.epoch, ", ",
+                                      what, " the job '", lease.job_id, "'")),
+      reason,
       {{"job", lease.job_id}, {"worker", lease.worker}, {"epoch", absl::StrCat(lease.epoch)}});
 }
 
+}  // namespace
+
+absl::Status LeaseLost(const Lease& lease) {
+  return LeaseRefusal(lease, "does not hold", "LEASE_LOST");
+}
+
 absl::Status LeaseHeld(const Lease& lease) {
-  return WithReason(
-      absl::AbortedError(absl::StrCat("worker '", lease.worker, "', epoch ", lease.epoch,
-                                      ", still holds the job '", lease.job_id, "'")),
-      "LEASE_HELD",
-      {{"job", lease.job_id}, {"worker", lease.worker}, {"epoch", absl::StrCat(lease.epoch)}});
+  return LeaseRefusal(lease, "still holds", "LEASE_HELD");
 }
 
 absl::Status CancelRequested(const std::string& job_id) {
@@ -152,29 +145,6 @@ absl::Status MoveIdReused(const std::string& request_id) {
   return WithReason(absl::AlreadyExistsError(absl::StrCat(
                         "request_id '", request_id, "' was used for another change of an alias")),
                     "REQUEST_ID_REUSED", {{"request_id", request_id}});
-}
-
-std::string DescribeJobsQuery(const std::vector<JobState>& states,
-                              const std::vector<JobKind>& kinds, const Labels& labels) {
-  std::string query = "jobs";
-  for (const JobState state : std::set<JobState>(states.begin(), states.end())) {
-    absl::StrAppend(&query, "|", static_cast<int>(state));
-  }
-  for (const JobKind kind : std::set<JobKind>(kinds.begin(), kinds.end())) {
-    absl::StrAppend(&query, "|kind=", static_cast<int>(kind));
-  }
-  AppendLabels(labels, query);
-  return query;
-}
-
-std::string DescribeVersionsQuery(const std::string& model, const VersionFilter& filter) {
-  std::string query = absl::StrCat("versions|", model);
-  if (!filter.learner.empty()) {
-    absl::StrAppend(&query, "|learner=", filter.learner);
-  }
-  AppendLabels(filter.labels, query);
-  query += DescribeListQuery(filter.query);
-  return query;
 }
 
 }  // namespace mercer::server

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 
-#include "server/storage/model_store.h"
 #include "server/storage/records.h"
 
 namespace mercer::server {
@@ -38,11 +38,5 @@ absl::Status StaleEtag(const std::string& what, const std::string& given,
                        const std::string& current);
 absl::Status NoEarlierVersion(const std::string& model, const std::string& alias);
 absl::Status MoveIdReused(const std::string& request_id);
-
-// Names list and filter for page tokens.
-std::string DescribeJobsQuery(const std::vector<JobState>& states,
-                              const std::vector<JobKind>& kinds, const Labels& labels);
-// `model` empty: of all models.
-std::string DescribeVersionsQuery(const std::string& model, const VersionFilter& filter);
 
 }  // namespace mercer::server

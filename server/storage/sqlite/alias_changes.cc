@@ -1,14 +1,13 @@
-#include "server/storage/sqlite/alias_changes.h"
-
+#include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status/status_macros.h"
-#include "server/storage/alias_moves.h"
 #include "server/storage/page_token.h"
 #include "server/storage/refusals.h"
+#include "server/storage/sqlite/models.h"
 
 namespace mercer::server {
 namespace {
@@ -16,109 +15,126 @@ namespace {
 // The columns that ReadChange expects.
 constexpr char kSelectChange[] =
     "SELECT sequence, time, caller, from_version, to_version, is_rollback FROM "
-    "checked_alias_changes "
-    "AS alias_changes ";
+    "checked_alias_changes AS alias_changes ";
 
 AliasChange ReadChange(const Statement& row) {
   AliasChange change;
-  change.sequence = row.Int64(0);
-  change.time = row.Time(1);
-  change.caller = row.Bytes(2);
-  change.from = row.Int64(3);
-  change.to = row.Int64(4);
-  change.rollback = row.Int64(5) != 0;
+  row.Read(change.sequence, change.time, change.caller, change.from, change.to, change.rollback);
   return change;
-}
-
-// The number of a model that has versions. Errors: kNotFound, those of `check`.
-absl::StatusOr<int64_t> FindModelNumber(Connection& connection, const std::string& model,
-                                        const OwnerCheck& check = nullptr) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      connection.Prepare(
-          "SELECT number, owner FROM checked_models AS models WHERE name = ? AND EXISTS "
-          "(SELECT 1 FROM versions WHERE model = models.number)"));
-  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(model).Step());
-  if (!found) {
-    return ModelNotFound(model, 0);
-  }
-  MERCER_RETURN_IF_ERROR(CheckOwner(check, select.Bytes(1)));
-  return select.Int64(0);
 }
 
 absl::StatusOr<std::optional<AliasChange>> LastChange(Connection& connection, int64_t model,
                                                       const std::string& alias) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      connection.Prepare(absl::StrCat(
-          kSelectChange, "WHERE model = ? AND alias = ? ORDER BY sequence DESC LIMIT 1")));
-  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(model).Bind(alias).Step());
-  return found ? std::optional<AliasChange>(ReadChange(select)) : std::nullopt;
+  return connection.SelectFirst(
+      ReadChange,
+      absl::StrCat(kSelectChange, "WHERE model = ? AND alias = ? ORDER BY sequence DESC LIMIT 1"),
+      model, alias);
 }
 
 // Later changes of the alias leave the time of an earlier one in the past, so the largest sequence is
 // the latest.
 absl::StatusOr<std::optional<AliasChange>> LastChangeAt(Connection& connection, int64_t model,
                                                         const std::string& alias, absl::Time time) {
-  MERCER_ASSIGN_OR_RETURN(Statement select, connection.Prepare(absl::StrCat(
-                                                kSelectChange,
-                                                "WHERE model = ? AND alias = ? AND time <= ? "
-                                                "ORDER BY time DESC, sequence DESC LIMIT 1")));
-  MERCER_ASSIGN_OR_RETURN(const bool found,
-                          select.Bind(model).Bind(alias).Bind(absl::ToUnixMicros(time)).Step());
-  return found ? std::optional<AliasChange>(ReadChange(select)) : std::nullopt;
+  return connection.SelectFirst(
+      ReadChange,
+      absl::StrCat(kSelectChange,
+                   "WHERE model = ? AND alias = ? AND time <= ? ORDER BY time DESC, sequence DESC "
+                   "LIMIT 1"),
+      model, alias, absl::ToUnixMicros(time));
 }
 
-absl::StatusOr<bool> VersionExists(Connection& connection, int64_t model, int64_t version) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      connection.Prepare("SELECT EXISTS (SELECT 1 FROM versions WHERE model = ? AND version = ?)"));
-  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(model).Bind(version).Step());
-  return found && select.Int64(0) != 0;
-}
-
-absl::Status AppendChange(Connection& connection, int64_t model, const AliasMove& move,
-                          const AliasChange& change) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement insert,
-      connection.Prepare(
-          "INSERT INTO alias_changes(model, alias, sequence, time, caller, from_version, "
-          "to_version, is_rollback, request_id, request_digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "
-          "?)"));
-  insert.Bind(model)
-      .Bind(move.alias)
-      .Bind(change.sequence)
-      .BindTime(change.time)
-      .Bind(change.caller)
-      .Bind(change.from)
-      .Bind(change.to)
-      .Bind(int64_t{change.rollback ? 1 : 0});
-  if (move.request_id.empty()) {
-    insert.BindNull();
-  } else {
-    insert.Bind(move.request_id);
+// The alias after its change `last`, or before its first one.
+AliasRecord AliasAfter(const std::string& model, const std::string& alias,
+                       const std::optional<AliasChange>& last) {
+  AliasRecord record{model, alias, 0, std::string(kNoAliasEtag), {}};
+  if (last.has_value()) {
+    record.version = last->to;
+    record.update_time = last->time;
+    if (last->to != 0) {
+      record.etag = absl::StrCat(last->sequence);
+    }
   }
-  return insert.Bind(move.request_digest).Run();
+  return record;
 }
 
-absl::Status WriteAlias(Connection& connection, int64_t model, const AliasRecord& alias) {
+absl::Status Stale(const AliasMove& move, const std::string& current) {
+  return StaleEtag(absl::StrCat("the alias '", move.alias, "' of the model '", move.model, "'"),
+                   move.etag, current);
+}
+
+// A rollback was planned when `version` was the one before the last change.
+absl::Status CheckRollback(const std::optional<AliasChange>& last, const AliasMove& move,
+                           const std::string& current) {
+  if (!last.has_value()) {
+    return AliasNotFound(move.model, move.alias);
+  }
+  if (last->from == 0) {
+    return NoEarlierVersion(move.model, move.alias);
+  }
+  return last->from == move.version ? absl::OkStatus() : Stale(move, current);
+}
+
+// Whether the alias, which `now` is, may be moved so. Errors: those of ModelStore::MoveAlias but for the request_id.
+absl::Status CheckMove(Connection& connection, int64_t model, const AliasMove& move,
+                       const std::optional<AliasChange>& last, const AliasRecord& now) {
+  if (!move.etag.empty() && move.etag != now.etag) {
+    return Stale(move, now.etag);
+  }
+  if (move.rollback) {
+    MERCER_RETURN_IF_ERROR(CheckRollback(last, move, now.etag));
+  }
+  if (move.version == 0) {
+    return now.version == 0 ? AliasNotFound(move.model, move.alias) : absl::OkStatus();
+  }
+  MERCER_ASSIGN_OR_RETURN(
+      const bool there,
+      connection.SelectValue<bool>(
+          "SELECT EXISTS (SELECT 1 FROM versions WHERE model = ? AND version = ?)", model,
+          move.version));
+  return there ? absl::OkStatus() : ModelNotFound(move.model, move.version);
+}
+
+// The change to append.
+AliasChange NextChange(const AliasMove& move, const std::optional<AliasChange>& last,
+                       const AliasRecord& now) {
+  // As it will be read back; a clock that was set back must not put a change before another one.
+  const absl::Time time = absl::FromUnixMicros(absl::ToUnixMicros(move.now));
+  AliasChange change{1, time, move.caller, now.version, move.version, move.rollback};
+  if (last.has_value()) {
+    change.sequence = last->sequence + 1;
+    change.time = std::max(time, last->time);
+  }
+  return change;
+}
+
+absl::Status WriteChange(Connection& connection, int64_t model, const AliasMove& move,
+                         const AliasChange& change, const AliasRecord& alias) {
+  MERCER_RETURN_IF_ERROR(connection.Run(
+      "INSERT INTO alias_changes(model, alias, sequence, time, caller, from_version, to_version, "
+      "is_rollback, request_id, request_digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      model, move.alias, change.sequence, change.time, change.caller, change.from, change.to,
+      change.rollback, TextOrNull{move.request_id}, move.request_digest));
   if (alias.version == 0) {
-    MERCER_ASSIGN_OR_RETURN(
-        Statement remove, connection.Prepare("DELETE FROM aliases WHERE model = ? AND alias = ?"));
-    return remove.Bind(model).Bind(alias.alias).Run();
+    return connection.Run("DELETE FROM aliases WHERE model = ? AND alias = ?", model, alias.alias);
   }
-  MERCER_ASSIGN_OR_RETURN(
-      Statement upsert,
-      connection.Prepare(
-          "INSERT INTO aliases(model, alias, version, etag, update_time) VALUES (?, ?, ?, ?, ?) ON "
-          "CONFLICT(model, alias) DO UPDATE SET version = excluded.version, etag = excluded.etag, "
-          "update_time = excluded.update_time"));
-  return upsert.Bind(model)
-      .Bind(alias.alias)
-      .Bind(alias.version)
-      .Bind(alias.etag)
-      .BindTime(alias.update_time)
-      .Run();
+  return connection.Run(
+      "INSERT INTO aliases(model, alias, version, etag, update_time) VALUES (?, ?, ?, ?, ?) ON "
+      "CONFLICT(model, alias) DO UPDATE SET version = excluded.version, etag = excluded.etag, "
+      "update_time = excluded.update_time",
+      model, alias.alias, alias.version, alias.etag, alias.update_time);
+}
+
+// Of one item more than a page has, if there are so many.
+template <typename Record, typename Key>
+Page<Record> CutPage(std::vector<Record> items, int size, const std::string& query,
+                     Key Record::*key) {
+  Page<Record> page;
+  if (static_cast<int>(items.size()) > size) {
+    items.pop_back();
+    page.next_token = MakePageToken(query, items.back().*key);
+  }
+  page.items = std::move(items);
+  return page;
 }
 
 }  // namespace
@@ -130,17 +146,18 @@ absl::StatusOr<AliasRecord> ApplyMove(Connection& connection, const AliasMove& m
   if (earlier.has_value()) {
     return *std::move(earlier);
   }
-  MERCER_ASSIGN_OR_RETURN(const int64_t model, FindModelNumber(connection, move.model, move.check));
-  AliasState state;
-  MERCER_ASSIGN_OR_RETURN(state.last, LastChange(connection, model, move.alias));
-  MERCER_ASSIGN_OR_RETURN(state.version_exists, VersionExists(connection, model, move.version));
-  MERCER_ASSIGN_OR_RETURN(const std::optional<AliasChange> change, PlanMove(state, move));
-  if (!change.has_value()) {
-    return AliasAfter(move.model, move.alias, state.last);
+  MERCER_ASSIGN_OR_RETURN(const ModelRow model,
+                          RequireModelRow(connection, move.model, move.check));
+  MERCER_ASSIGN_OR_RETURN(const std::optional<AliasChange> last,
+                          LastChange(connection, model.number, move.alias));
+  const AliasRecord now = AliasAfter(move.model, move.alias, last);
+  MERCER_RETURN_IF_ERROR(CheckMove(connection, model.number, move, last, now));
+  if (move.version == now.version) {
+    return now;
   }
-  MERCER_RETURN_IF_ERROR(AppendChange(connection, model, move, *change));
+  const AliasChange change = NextChange(move, last, now);
   AliasRecord alias = AliasAfter(move.model, move.alias, change);
-  MERCER_RETURN_IF_ERROR(WriteAlias(connection, model, alias));
+  MERCER_RETURN_IF_ERROR(WriteChange(connection, model.number, move, change, alias));
   return alias;
 }
 
@@ -151,30 +168,27 @@ absl::StatusOr<std::optional<AliasRecord>> FindAliasMove(Connection& connection,
   if (request_id.empty()) {
     return std::nullopt;
   }
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      connection.Prepare("SELECT sequence, time, alias_changes.caller, from_version, to_version, "
-                         "is_rollback, request_digest, alias, name FROM checked_alias_changes AS "
-                         "alias_changes JOIN models "
-                         "ON models.number = alias_changes.model WHERE alias_changes.caller = ? "
-                         "AND request_id = ?"));
-  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(caller).Bind(request_id).Step());
-  if (!found) {
-    return std::nullopt;
-  }
-  if (select.Bytes(6) != request_digest) {
-    return MoveIdReused(request_id);
-  }
-  return AliasAfter(select.Bytes(8), select.Bytes(7), ReadChange(select));
+  const auto read = [&](const Statement& row) -> absl::StatusOr<AliasRecord> {
+    if (row.Bytes(6) != request_digest) {
+      return MoveIdReused(request_id);
+    }
+    return AliasAfter(row.Bytes(8), row.Bytes(7), ReadChange(row));
+  };
+  return connection.SelectFirst(
+      read,
+      "SELECT sequence, time, alias_changes.caller, from_version, to_version, is_rollback, "
+      "request_digest, alias, name FROM checked_alias_changes AS alias_changes JOIN models ON "
+      "models.number = alias_changes.model WHERE alias_changes.caller = ? AND request_id = ?",
+      caller, request_id);
 }
 
 absl::StatusOr<AliasRecord> ReadAliasAt(Connection& connection, const std::string& model,
                                         const std::string& alias, absl::Time time) {
-  MERCER_ASSIGN_OR_RETURN(const int64_t number, FindModelNumber(connection, model));
-  std::optional<AliasChange> last;
-  MERCER_ASSIGN_OR_RETURN(last, time == absl::InfiniteFuture()
-                                    ? LastChange(connection, number, alias)
-                                    : LastChangeAt(connection, number, alias, time));
+  MERCER_ASSIGN_OR_RETURN(const ModelRow row, RequireModelRow(connection, model));
+  MERCER_ASSIGN_OR_RETURN(const std::optional<AliasChange> last,
+                          time == absl::InfiniteFuture()
+                              ? LastChange(connection, row.number, alias)
+                              : LastChangeAt(connection, row.number, alias, time));
   if (!last.has_value() || last->to == 0) {
     return AliasNotFound(model, alias);
   }
@@ -185,30 +199,11 @@ absl::StatusOr<Page<AliasRecord>> ReadAliasPage(Connection& connection, const st
                                                 const PageRequest& page) {
   MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
   const std::string query = absl::StrCat("aliases|", model);
-  std::string after;
-  if (!page.token.empty()) {
-    MERCER_ASSIGN_OR_RETURN(after, ReadPageToken(query, page.token));
-  }
-  MERCER_ASSIGN_OR_RETURN(const int64_t number, FindModelNumber(connection, model));
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      connection.Prepare(
-          "SELECT alias, version, etag, update_time FROM checked_aliases WHERE model = ? AND "
-          "alias > ? ORDER BY alias LIMIT ?"));
-  select.Bind(number).Bind(after).Bind(size + 1);
-  Page<AliasRecord> result;
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) {
-      return result;
-    }
-    if (static_cast<int>(result.items.size()) == size) {
-      result.next_token = MakePageToken(query, result.items.back().alias);
-      return result;
-    }
-    result.items.push_back(
-        {model, select.Bytes(0), select.Int64(1), select.Bytes(2), select.Time(3)});
-  }
+  MERCER_ASSIGN_OR_RETURN(const std::string after, ReadListToken(query, page.token));
+  MERCER_ASSIGN_OR_RETURN(const ModelRow row, RequireModelRow(connection, model));
+  MERCER_ASSIGN_OR_RETURN(std::vector<AliasRecord> aliases,
+                          SelectAliases(connection, row.number, model, after, size + 1));
+  return CutPage(std::move(aliases), size, query, &AliasRecord::alias);
 }
 
 absl::StatusOr<Page<AliasChange>> ReadChangePage(Connection& connection, const std::string& model,
@@ -218,29 +213,18 @@ absl::StatusOr<Page<AliasChange>> ReadChangePage(Connection& connection, const s
   const std::string query = absl::StrCat("alias-changes|", model, "@", alias);
   constexpr int64_t kFirst = std::numeric_limits<int64_t>::max();
   MERCER_ASSIGN_OR_RETURN(const int64_t before, ReadPageToken(query, page.token, kFirst));
-  MERCER_ASSIGN_OR_RETURN(const int64_t number, FindModelNumber(connection, model));
+  MERCER_ASSIGN_OR_RETURN(const ModelRow row, RequireModelRow(connection, model));
   MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      connection.Prepare(absl::StrCat(
-          kSelectChange,
-          "WHERE model = ? AND alias = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?")));
-  select.Bind(number).Bind(alias).Bind(before).Bind(size + 1);
-  Page<AliasChange> result;
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) {
-      break;
-    }
-    if (static_cast<int>(result.items.size()) == size) {
-      result.next_token = MakePageToken(query, result.items.back().sequence);
-      return result;
-    }
-    result.items.push_back(ReadChange(select));
-  }
-  if (result.items.empty() && before == kFirst) {
+      std::vector<AliasChange> changes,
+      connection.SelectAll(ReadChange,
+                           absl::StrCat(kSelectChange,
+                                        "WHERE model = ? AND alias = ? AND sequence < ? ORDER BY "
+                                        "sequence DESC LIMIT ?"),
+                           row.number, alias, before, size + 1));
+  if (changes.empty() && before == kFirst) {
     return AliasNotFound(model, alias);
   }
-  return result;
+  return CutPage(std::move(changes), size, query, &AliasChange::sequence);
 }
 
 }  // namespace mercer::server

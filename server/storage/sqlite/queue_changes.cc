@@ -1,15 +1,14 @@
-#include "server/storage/sqlite/queue_changes.h"
-
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status/status_macros.h"
 #include "server/storage/job_transitions.h"
 #include "server/storage/refusals.h"
-#include "server/storage/sqlite/job_changes.h"
+#include "server/storage/sqlite/jobs.h"
 #include "server/storage/sqlite/tables.h"
 
 // The numbers of JobState stand in the SQL texts: 1 QUEUED, 2 RUNNING, 3 CANCELLING, 4 VERIFYING.
@@ -46,37 +45,26 @@ constexpr char kReady[] = "jobs INDEXED BY jobs_ready WHERE state = 1 AND not_be
 constexpr char kReadyButTrainings[] =
     "jobs INDEXED BY jobs_ready_others WHERE state = 1 AND not_before = 0 AND kind > 1";
 
-absl::StatusOr<int64_t> Count(Statement& select) {
-  MERCER_ASSIGN_OR_RETURN(const bool found, select.Step());
-  return found ? select.Int64(0) : 0;
-}
-
 // Jobs whose time has come, and those whose time is a mistake.
 absl::Status MakeDelayedJobsReady(Connection& connection, absl::Time now) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement update,
-      connection.Prepare("UPDATE jobs INDEXED BY jobs_delayed SET not_before = 0 WHERE state = 1 "
-                         "AND not_before > 0 AND (not_before <= ? OR not_before > ?)"));
-  return update.BindTime(now).BindTime(now + kLongestDelay).Run();
+  return connection.Run(
+      "UPDATE jobs INDEXED BY jobs_delayed SET not_before = 0 WHERE state = 1 AND not_before > 0 "
+      "AND (not_before <= ? OR not_before > ?)",
+      now, now + kLongestDelay);
 }
 
 // Its id; empty: there is none.
 absl::StatusOr<std::string> FindHead(Connection& connection, const ClaimRequest& request) {
-  MERCER_ASSIGN_OR_RETURN(Statement select,
-                          connection.Prepare(SelectHead(
-                              request.jobs == ClaimedJobs::kAll ? kReady : kReadyButTrainings)));
-  select.Bind(request.memory_budget_bytes).Bind(request.largest_budget_bytes);
-  select.Bind(request.max_running_per_caller > 0 ? request.max_running_per_caller
-                                                 : std::numeric_limits<int64_t>::max());
-  MERCER_ASSIGN_OR_RETURN(const bool found, select.Step());
-  return found ? select.Bytes(0) : std::string();
+  return connection.SelectValue<std::string>(
+      SelectHead(request.jobs == ClaimedJobs::kAll ? kReady : kReadyButTrainings),
+      request.memory_budget_bytes, request.largest_budget_bytes,
+      request.max_running_per_caller > 0 ? request.max_running_per_caller
+                                         : std::numeric_limits<int64_t>::max());
 }
 
-absl::Status TakeTurn(Connection& connection, const std::string& caller) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement replace,
-      connection.Prepare("INSERT OR REPLACE INTO queue_turns(caller) VALUES (?)"));
-  return replace.Bind(caller).Run();
+absl::Status CheckLimit(std::string_view what, int64_t limit, absl::StatusOr<int64_t> current) {
+  MERCER_RETURN_IF_ERROR(current.status());
+  return *current < limit ? absl::OkStatus() : QuotaExceeded(what, limit, *current);
 }
 
 }  // namespace
@@ -87,54 +75,47 @@ int64_t NotBeforeColumn(absl::Time not_before) {
 }
 
 absl::Status CheckQuota(Connection& connection, const NewJob& job) {
-  if (job.limits.queued_jobs > 0) {
-    MERCER_ASSIGN_OR_RETURN(Statement select,
-                            connection.Prepare("SELECT COUNT(*) FROM jobs WHERE state = 1"));
-    MERCER_ASSIGN_OR_RETURN(const int64_t queued, Count(select));
-    if (queued >= job.limits.queued_jobs) {
-      return QuotaExceeded("queued_jobs", job.limits.queued_jobs, queued);
-    }
+  const QueueLimits& limits = job.limits;
+  if (limits.queued_jobs > 0) {
+    MERCER_RETURN_IF_ERROR(
+        CheckLimit("queued_jobs", limits.queued_jobs,
+                   connection.SelectValue<int64_t>("SELECT COUNT(*) FROM jobs WHERE state = 1")));
   }
-  if (job.limits.queued_jobs_per_caller > 0) {
-    MERCER_ASSIGN_OR_RETURN(
-        Statement select,
-        connection.Prepare(
-            "SELECT COUNT(*) FROM jobs INDEXED BY jobs_open WHERE state < 5 AND caller = ? AND "
-            "state = 1"));
-    select.Bind(job.caller);
-    MERCER_ASSIGN_OR_RETURN(const int64_t queued, Count(select));
-    if (queued >= job.limits.queued_jobs_per_caller) {
-      return QuotaExceeded("queued_jobs_per_caller", job.limits.queued_jobs_per_caller, queued);
-    }
+  if (limits.queued_jobs_per_caller > 0) {
+    return CheckLimit("queued_jobs_per_caller", limits.queued_jobs_per_caller,
+                      connection.SelectValue<int64_t>(
+                          "SELECT COUNT(*) FROM jobs INDEXED BY jobs_open WHERE state < 5 AND "
+                          "caller = ? AND state = 1",
+                          job.caller));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::optional<JobRecord>> ClaimNextJob(Connection& connection,
                                                       const ClaimRequest& request,
-                                                      absl::Time clock) {
+                                                      const StorageClock& clock) {
   MERCER_RETURN_IF_ERROR(MakeDelayedJobsReady(connection, request.now));
   MERCER_ASSIGN_OR_RETURN(const std::string head, FindHead(connection, request));
   if (head.empty()) {
     return std::nullopt;
   }
   MERCER_ASSIGN_OR_RETURN(const JobRecord job, ReadJobRow(connection, head));
-  const std::optional<JobTransition> change = PlanClaim(job, request, clock);
+  const std::optional<JobTransition> change = PlanClaim(job, request, clock());
   if (!change.has_value()) {
     return std::nullopt;
   }
   MERCER_RETURN_IF_ERROR(WriteTransition(connection, *change));
-  MERCER_RETURN_IF_ERROR(TakeTurn(connection, job.caller));
+  MERCER_RETURN_IF_ERROR(
+      connection.Run("INSERT OR REPLACE INTO queue_turns(caller) VALUES (?)", job.caller));
   return ReadJob(connection, head);
 }
 
 absl::StatusOr<absl::Time> FindNextReadyTime(Connection& connection) {
   MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      connection.Prepare("SELECT MIN(not_before) FROM jobs INDEXED BY jobs_delayed WHERE state = 1 "
-                         "AND not_before > 0"));
-  MERCER_ASSIGN_OR_RETURN(const bool found, select.Step());
-  return found && !select.IsNull(0) ? select.Time(0) : absl::InfiniteFuture();
+      const absl::Time first,
+      connection.SelectValue<absl::Time>("SELECT MIN(not_before) FROM jobs INDEXED BY jobs_delayed "
+                                         "WHERE state = 1 AND not_before > 0"));
+  return first == absl::InfinitePast() ? absl::InfiniteFuture() : first;
 }
 
 }  // namespace mercer::server

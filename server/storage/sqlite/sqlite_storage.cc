@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -17,22 +18,239 @@
 #include "server/storage/sqlite/database/row_checksums.h"
 #include "server/storage/sqlite/database/snapshot.h"
 #include "server/storage/sqlite/database/write_queue.h"
-#include "server/storage/sqlite/job_changes.h"
-#include "server/storage/sqlite/sqlite_dataset_store.h"
-#include "server/storage/sqlite/sqlite_event_log.h"
-#include "server/storage/sqlite/sqlite_job_store.h"
-#include "server/storage/sqlite/sqlite_model_store.h"
+#include "server/storage/sqlite/dataset_rows.h"
+#include "server/storage/sqlite/jobs.h"
+#include "server/storage/sqlite/models.h"
+#include "server/storage/sqlite/tables.h"
 
 namespace mercer::server {
 namespace {
 
+// What the stores do stands in functions on a connection (job_changes.h and others); here is which one they run on.
+class Database {
+ public:
+  Database(Connection* connection, std::unique_ptr<ReaderPool> readers, int max_batch)
+      : readers_(std::move(readers)), writer_(connection, max_batch) {}
+
+  // Answers change(connection, arguments...), which runs on the connection that writes.
+  template <typename T, typename Function, typename... Arguments>
+  void Change(Done<T> done, Function change, Arguments... arguments) {
+    SubmitChange(writer_, std::move(done), change, std::move(arguments)...);
+  }
+  // read(connection, arguments...) with one that only reads.
+  template <typename Function, typename... Arguments>
+  auto Read(Function read, const Arguments&... arguments) {
+    const ReaderPool::Loan reader = readers_->Borrow();
+    return read(*reader, arguments...);
+  }
+
+ private:
+  const std::unique_ptr<ReaderPool> readers_;
+  WriteQueue writer_;
+};
+
+class SqliteDatasetStore final : public DatasetStore {
+ public:
+  explicit SqliteDatasetStore(Database* database) : database_(database) {}
+
+  void CreateDataset(DatasetRecord dataset, Done<DatasetRecord> done) override {
+    database_->Change(std::move(done), InsertDataset, std::move(dataset));
+  }
+  void UpdateDataset(std::string id, Labels labels, OwnerCheck check,
+                     Done<DatasetRecord> done) override {
+    database_->Change(std::move(done), ChangeDatasetLabels, std::move(id), std::move(labels),
+                      std::move(check));
+  }
+  void DeleteDataset(std::string id, OwnerCheck check, Done<DatasetRecord> done) override {
+    database_->Change(std::move(done), RemoveDataset, std::move(id), std::move(check));
+  }
+  void HideDataset(std::string id, OwnerCheck check, Done<DatasetRecord> done) override {
+    database_->Change(std::move(done), MarkHidden, std::move(id), std::move(check));
+  }
+  absl::StatusOr<std::vector<std::string>> UnusedHiddenDatasets() override {
+    return database_->Read(FindUnusedHiddenDatasets);
+  }
+  void DeleteHiddenDataset(std::string id, Done<DatasetRecord> done) override {
+    database_->Change(std::move(done), RemoveHiddenDataset, std::move(id));
+  }
+  absl::StatusOr<DatasetRecord> GetDataset(const std::string& id) override {
+    return database_->Read(ReadDataset, id);
+  }
+  absl::StatusOr<std::optional<DatasetRecord>> FindByKey(const std::string& key) override {
+    return database_->Read(FindDatasetByKey, key);
+  }
+  absl::StatusOr<Page<DatasetRecord>> ListDatasets(const PageRequest& page,
+                                                   const ListQuery& query) override {
+    return database_->Read(ReadDatasetPage, page, query);
+  }
+  absl::StatusOr<int64_t> StoredBytes(const BlobDigest& except) override {
+    return database_->Read(CountStoredBytes, except);
+  }
+
+ private:
+  Database* const database_;
+};
+
+class SqliteJobStore final : public JobStore {
+ public:
+  // `clock` outlives what is submitted to the database.
+  SqliteJobStore(Database* database, const StorageClock* clock)
+      : database_(database), clock_(*clock) {}
+
+  void CreateJob(NewJob job, Done<CreatedJob> done) override {
+    database_->Change(std::move(done), InsertJob, std::move(job));
+  }
+  absl::StatusOr<std::optional<JobRecord>> FindRequest(const std::string& caller,
+                                                       const std::string& request_id,
+                                                       const std::string& request_digest) override {
+    return database_->Read(FindRequestedJob, caller, request_id, request_digest);
+  }
+  void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override {
+    database_->Change(std::move(done), ClaimNextJob, std::move(request), std::cref(clock_));
+  }
+  absl::StatusOr<absl::Time> NextReadyTime() override { return database_->Read(FindNextReadyTime); }
+  void RenewLease(Lease lease, absl::Duration duration, Done<RenewedLease> done) override {
+    database_->Change(std::move(done), ExtendLease, std::move(lease), duration, std::cref(clock_));
+  }
+  absl::StatusOr<std::vector<HeldJob>> HeldJobs() override {
+    return database_->Read(FindHeldJobs, clock_);
+  }
+  void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
+                      Done<EventRecord> done) override {
+    database_->Change(std::move(done), MarkVerifying, std::move(lease), std::move(event), now);
+  }
+  void SaveCheckpoint(Lease lease, NewCheckpoint checkpoint,
+                      Done<std::optional<BlobDigest>> done) override {
+    database_->Change(std::move(done), ReplaceCheckpoint, std::move(lease), std::move(checkpoint));
+  }
+  void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
+    database_->Change(std::move(done), FinishAttempt, std::move(end), std::cref(clock_));
+  }
+  void CancelJob(CancelRequest request, Done<EndedAttempt> done) override {
+    database_->Change(std::move(done), MarkCancelled, std::move(request));
+  }
+  void StopJob(StopRequest request, Done<EndedAttempt> done) override {
+    database_->Change(std::move(done), MarkStopping, std::move(request));
+  }
+  void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) override {
+    database_->Change(std::move(done), RemoveFinishedJobs, which);
+  }
+  void UpdateJob(std::string id, Labels labels, OwnerCheck check, Done<JobRecord> done) override {
+    database_->Change(std::move(done), ChangeJobLabels, std::move(id), std::move(labels),
+                      std::move(check));
+  }
+  void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) override {
+    database_->Change(std::move(done), RemoveJob, std::move(id), std::move(check));
+  }
+  absl::StatusOr<JobRecord> GetJob(const std::string& id) override {
+    return database_->Read(ReadJob, id);
+  }
+  absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
+                                           const PageRequest& page) override {
+    return database_->Read(ReadJobPage, filter, page);
+  }
+  absl::StatusOr<std::vector<AttemptRecord>> ListAttempts(const std::string& job_id) override {
+    return database_->Read(ReadAttempts, job_id);
+  }
+  absl::StatusOr<std::optional<CheckpointRecord>> GetCheckpoint(
+      const std::string& job_id) override {
+    return database_->Read(ReadCheckpoint, job_id);
+  }
+  absl::StatusOr<std::map<JobState, int64_t>> CountJobs() override {
+    return database_->Read(CountStates);
+  }
+
+ private:
+  Database* const database_;
+  const StorageClock& clock_;
+};
+
+class SqliteEventLog final : public EventLog {
+ public:
+  explicit SqliteEventLog(Database* database) : database_(database) {}
+
+  void Append(Lease lease, std::vector<EventDraft> events, absl::Time now,
+              Done<std::vector<EventRecord>> done) override {
+    database_->Change(std::move(done), AppendLeased, std::move(lease), std::move(events), now);
+  }
+  absl::StatusOr<std::vector<EventRecord>> Read(const std::string& job_id, int64_t after_sequence,
+                                                int limit) override {
+    return database_->Read(ReadEvents, job_id, after_sequence, limit);
+  }
+
+ private:
+  Database* const database_;
+};
+
+class SqliteModelStore final : public ModelStore {
+ public:
+  explicit SqliteModelStore(Database* database) : database_(database) {}
+
+  void DeleteModel(std::string name, int64_t version, absl::Time now, OwnerCheck check,
+                   Done<DeletedVersions> done) override {
+    database_->Change(std::move(done), DeleteVersions, std::move(name), version, now,
+                      std::move(check));
+  }
+  absl::StatusOr<ModelRecord> GetModel(const std::string& name) override {
+    return database_->Read(ReadModel, name);
+  }
+  absl::StatusOr<VersionRecord> GetVersion(const std::string& name, int64_t version) override {
+    return database_->Read(ReadVersion, name, version);
+  }
+  absl::StatusOr<Page<ModelRecord>> ListModels(const PageRequest& page,
+                                               const ListQuery& query) override {
+    return database_->Read(ReadModelPage, page, query);
+  }
+  absl::StatusOr<Page<VersionRecord>> ListVersions(const std::string& name, const PageRequest& page,
+                                                   const VersionFilter& filter) override {
+    return database_->Read(ReadVersionPage, name, page, filter);
+  }
+  void UpdateModel(ModelUpdate update, Done<ModelRecord> done) override {
+    database_->Change(std::move(done), ChangeModel, std::move(update));
+  }
+  void UpdateVersion(VersionUpdate update, Done<VersionRecord> done) override {
+    database_->Change(std::move(done), ChangeVersion, std::move(update));
+  }
+  void SetRetention(RetentionChange change, Done<DeletedVersions> done) override {
+    database_->Change(std::move(done), ChangeRetention, std::move(change));
+  }
+  void MoveAlias(AliasMove move, Done<AliasRecord> done) override {
+    database_->Change(std::move(done), ApplyMove, std::move(move));
+  }
+  absl::StatusOr<std::optional<AliasRecord>> FindMove(const std::string& caller,
+                                                      const std::string& request_id,
+                                                      const std::string& request_digest) override {
+    return database_->Read(FindAliasMove, caller, request_id, request_digest);
+  }
+  absl::StatusOr<AliasRecord> GetAlias(const std::string& model,
+                                       const std::string& alias) override {
+    return GetAliasAt(model, alias, absl::InfiniteFuture());
+  }
+  absl::StatusOr<AliasRecord> GetAliasAt(const std::string& model, const std::string& alias,
+                                         absl::Time time) override {
+    return database_->Read(ReadAliasAt, model, alias, time);
+  }
+  absl::StatusOr<Page<AliasRecord>> ListAliases(const std::string& model,
+                                                const PageRequest& page) override {
+    return database_->Read(ReadAliasPage, model, page);
+  }
+  absl::StatusOr<Page<AliasChange>> ListAliasChanges(const std::string& model,
+                                                     const std::string& alias,
+                                                     const PageRequest& page) override {
+    return database_->Read(ReadChangePage, model, alias, page);
+  }
+
+ private:
+  Database* const database_;
+};
+
 absl::Status CheckDatabase(Connection& connection) {
-  MERCER_ASSIGN_OR_RETURN(Statement check, connection.Prepare("PRAGMA quick_check(1)"));
-  MERCER_ASSIGN_OR_RETURN(const bool found, check.Step());
-  const std::string answer = found ? check.Bytes(0) : "no answer";
+  MERCER_ASSIGN_OR_RETURN(const std::optional<std::string> answer,
+                          connection.SelectFirst<std::string>("PRAGMA quick_check(1)"));
   if (answer != "ok") {
-    return WithReason(absl::DataLossError(absl::StrCat("database: damaged: ", answer)),
-                      "DATABASE_DAMAGED");
+    return WithReason(
+        absl::DataLossError(absl::StrCat("database: damaged: ", answer.value_or("no answer"))),
+        "DATABASE_DAMAGED");
   }
   return absl::OkStatus();
 }
@@ -45,8 +263,7 @@ class SqliteStorage final : public Storage {
         clock_(options.clock),
         lock_(std::move(lock)),
         connection_(std::move(connection)),
-        readers_(std::move(readers)),
-        writer_(connection_.get(), options.max_batch) {}
+        database_(connection_.get(), std::move(readers), options.max_batch) {}
 
   DatasetStore& datasets() override { return datasets_; }
   JobStore& jobs() override { return jobs_; }
@@ -54,21 +271,10 @@ class SqliteStorage final : public Storage {
   ModelStore& models() override { return models_; }
 
   absl::StatusOr<bool> IsBlobReferenced(const BlobDigest& blob) override {
-    const ReaderPool::Loan reader = readers_->Borrow();
-    MERCER_ASSIGN_OR_RETURN(
-        Statement select,
-        (*reader).Prepare(
-            "SELECT EXISTS (SELECT 1 FROM datasets WHERE blob = ?1) OR EXISTS (SELECT 1 FROM "
-            "checkpoints "
-            "WHERE blob = ?1) OR EXISTS (SELECT 1 FROM versions WHERE model_blob = ?1) OR "
-            "EXISTS (SELECT 1 FROM versions WHERE witness_blob = ?1)"));
-    MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(blob).Step());
-    return found && select.Int64(0) != 0;
+    return database_.Read(IsReferenced, blob);
   }
-
   absl::StatusOr<std::vector<BlobDigest>> ReferencedBlobs() override {
-    const ReaderPool::Loan reader = readers_->Borrow();
-    return ReadReferencedBlobs(*reader);
+    return database_.Read(ReadReferencedBlobs);
   }
 
   int64_t SnapshotBytes() override {
@@ -96,12 +302,11 @@ class SqliteStorage final : public Storage {
   // the lock still exist.
   std::unique_ptr<FolderLock> lock_;
   std::unique_ptr<Connection> connection_;
-  std::unique_ptr<ReaderPool> readers_;
-  WriteQueue writer_;
-  SqliteDatasetStore datasets_{&writer_, readers_.get()};
-  SqliteJobStore jobs_{&writer_, readers_.get(), &clock_};
-  SqliteEventLog events_{&writer_, readers_.get()};
-  SqliteModelStore models_{&writer_, readers_.get()};
+  Database database_;
+  SqliteDatasetStore datasets_{&database_};
+  SqliteJobStore jobs_{&database_, &clock_};
+  SqliteEventLog events_{&database_};
+  SqliteModelStore models_{&database_};
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "server/storage/sqlite/tables.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status/status_macros.h"
@@ -7,60 +9,6 @@
 
 namespace mercer::server {
 namespace {
-
-std::string_view InsertLabelSql(LabelTable table) {
-  switch (table) {
-    case LabelTable::kDatasets:
-      return "INSERT INTO dataset_labels(owner, key, value) VALUES (?, ?, ?)";
-    case LabelTable::kJobs:
-      return "INSERT INTO job_labels(owner, key, value) VALUES (?, ?, ?)";
-    case LabelTable::kModels:
-      return "INSERT INTO model_labels(owner, key, value) VALUES (?, ?, ?)";
-    case LabelTable::kVersions:
-      return "INSERT INTO version_labels(owner, key, value) VALUES (?, ?, ?)";
-  }
-  return "";
-}
-
-std::string_view DeleteLabelsSql(LabelTable table) {
-  switch (table) {
-    case LabelTable::kDatasets:
-      return "DELETE FROM dataset_labels WHERE owner = ?";
-    case LabelTable::kJobs:
-      return "DELETE FROM job_labels WHERE owner = ?";
-    case LabelTable::kModels:
-      return "DELETE FROM model_labels WHERE owner = ?";
-    case LabelTable::kVersions:
-      return "DELETE FROM version_labels WHERE owner = ?";
-  }
-  return "";
-}
-
-std::string_view SelectLabelsSql(LabelTable table) {
-  switch (table) {
-    case LabelTable::kDatasets:
-      return "SELECT key, value FROM checked_dataset_labels WHERE owner = ?";
-    case LabelTable::kJobs:
-      return "SELECT key, value FROM checked_job_labels WHERE owner = ?";
-    case LabelTable::kModels:
-      return "SELECT key, value FROM checked_model_labels WHERE owner = ?";
-    case LabelTable::kVersions:
-      return "SELECT key, value FROM checked_version_labels WHERE owner = ?";
-  }
-  return "";
-}
-
-absl::Status InsertEvent(Connection& connection, int64_t job_number, const EventRecord& event) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement insert, connection.Prepare("INSERT INTO events(job, sequence, attempt, iteration, "
-                                           "time, payload) VALUES (?, ?, ?, ?, ?, ?)"));
-  insert.Bind(job_number)
-      .Bind(event.sequence)
-      .Bind(event.attempt)
-      .Bind(event.iteration)
-      .BindTime(event.time);
-  return insert.BindBlob(event.payload).Run();
-}
 
 // The columns that JobOfRow expects, but for the request, which comes last, and the table that they come from.
 constexpr char kJobColumns[] =
@@ -78,89 +26,72 @@ constexpr char kJobAlone[] = "'' FROM checked_jobs AS jobs ";
 // Without labels and data sets.
 JobRecord JobOfRow(const Statement& row) {
   JobRecord job;
-  job.number = row.Int64(0);
-  job.id = row.Bytes(1);
-  job.state = static_cast<JobState>(row.Int64(2));
-  job.priority = static_cast<int32_t>(row.Int64(3));
-  job.attempt = static_cast<int32_t>(row.Int64(4));
-  job.epoch = row.Int64(5);
-  job.lease_worker = row.Bytes(6);
-  job.lease_until = row.Time(7);
-  job.request = row.Bytes(30);
-  job.request_id = row.Bytes(8);
-  job.learner = row.Bytes(9);
-  job.model_name = row.Bytes(10);
-  job.model_version = row.Int64(11);
-  job.memory_bytes = row.Int64(12);
-  if (!row.IsNull(13)) {
-    job.error = StoredError{static_cast<int>(row.Int64(13)), row.Bytes(14), row.Bytes(15)};
+  std::optional<int> error;
+  StoredError why;
+  EventRecord last;
+  absl::Time not_before;
+  row.Read(job.number, job.id, job.state, job.priority, job.attempt, job.epoch, job.lease_worker,
+           job.lease_until, job.request_id, job.learner, job.model_name, job.model_version,
+           job.memory_bytes, error, why.message, why.details, job.create_time, job.start_time,
+           job.end_time, last.sequence, last.attempt, last.iteration, last.time, last.payload,
+           job.caller, job.stop_requested, not_before, job.trace_id, job.kind, job.result,
+           job.request);
+  if (error.has_value()) {
+    why.code = *error;
+    job.error = std::move(why);
   }
-  job.create_time = row.Time(16);
-  job.start_time = row.Time(17);
-  job.end_time = row.Time(18);
-  if (row.Int64(19) > 0) {
-    job.last_event = EventRecord{row.Int64(19), static_cast<int32_t>(row.Int64(20)), row.Int64(21),
-                                 row.Time(22), row.Bytes(23)};
+  if (last.sequence > 0) {
+    job.last_event = std::move(last);
   }
-  job.caller = row.Bytes(24);
-  job.stop_requested = row.Int64(25) != 0;
-  if (row.Int64(26) > 0) {
-    job.not_before = row.Time(26);
+  if (not_before > absl::UnixEpoch()) {
+    job.not_before = not_before;
   }
-  job.trace_id = row.Bytes(27);
-  job.kind = static_cast<JobKind>(row.Int64(28));
-  job.result = row.Bytes(29);
   return job;
 }
 
-// Adds labels and data sets.
-absl::Status CompleteJob(Connection& connection, JobRecord& job) {
-  MERCER_ASSIGN_OR_RETURN(job.labels, ReadLabels(connection, LabelTable::kJobs, job.number));
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      connection.Prepare(
-          "SELECT dataset_id FROM checked_job_datasets WHERE job = ? ORDER BY position"));
-  select.Bind(job.number);
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) {
-      return absl::OkStatus();
-    }
-    job.dataset_ids.push_back(select.Bytes(0));
-  }
+// A job with labels and data sets, of the row that `where` names.
+template <typename Key>
+absl::StatusOr<std::optional<JobRecord>> FindWholeJob(Connection& connection, const char* where,
+                                                      const Key& key) {
+  const auto read = [&](const Statement& row) -> absl::StatusOr<JobRecord> {
+    JobRecord job = JobOfRow(row);
+    MERCER_ASSIGN_OR_RETURN(job.labels, ReadLabels(connection, kJobLabels, job.number));
+    MERCER_ASSIGN_OR_RETURN(
+        job.dataset_ids,
+        connection.SelectAll<std::string>(
+            "SELECT dataset_id FROM checked_job_datasets WHERE job = ? ORDER BY position",
+            job.number));
+    return job;
+  };
+  return connection.SelectFirst(read, absl::StrCat(kJobColumns, kWholeJob, where), key);
 }
 
 }  // namespace
 
-absl::Status InsertLabels(Connection& connection, LabelTable table, int64_t owner,
+absl::Status InsertLabels(Connection& connection, const char* table, int64_t owner,
                           const Labels& labels) {
+  const std::string insert =
+      absl::StrCat("INSERT INTO ", table, "(owner, key, value) VALUES (?, ?, ?)");
   for (const auto& [key, value] : labels) {
-    MERCER_ASSIGN_OR_RETURN(Statement insert, connection.Prepare(InsertLabelSql(table)));
-    MERCER_RETURN_IF_ERROR(insert.Bind(owner).Bind(key).Bind(value).Run());
+    MERCER_RETURN_IF_ERROR(connection.Run(insert, owner, key, value));
   }
   return absl::OkStatus();
 }
 
-absl::Status ReplaceLabels(Connection& connection, LabelTable table, int64_t owner,
+absl::Status ReplaceLabels(Connection& connection, const char* table, int64_t owner,
                            const Labels& labels) {
-  {
-    MERCER_ASSIGN_OR_RETURN(Statement remove, connection.Prepare(DeleteLabelsSql(table)));
-    MERCER_RETURN_IF_ERROR(remove.Bind(owner).Run());
-  }
+  MERCER_RETURN_IF_ERROR(
+      connection.Run(absl::StrCat("DELETE FROM ", table, " WHERE owner = ?"), owner));
   return InsertLabels(connection, table, owner, labels);
 }
 
-absl::StatusOr<Labels> ReadLabels(Connection& connection, LabelTable table, int64_t owner) {
-  MERCER_ASSIGN_OR_RETURN(Statement select, connection.Prepare(SelectLabelsSql(table)));
-  select.Bind(owner);
-  Labels labels;
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) {
-      return labels;
-    }
-    labels.emplace(select.Bytes(0), select.Bytes(1));
-  }
+absl::StatusOr<Labels> ReadLabels(Connection& connection, const char* table, int64_t owner) {
+  using Label = std::pair<std::string, std::string>;
+  MERCER_ASSIGN_OR_RETURN(
+      const std::vector<Label> labels,
+      connection.SelectAll<Label>(
+          absl::StrCat("SELECT key, value FROM checked_", table, " WHERE owner = ?"), owner));
+  return Labels(labels.begin(), labels.end());
 }
 
 absl::Status AppendEvents(Connection& connection, int64_t job_number,
@@ -169,46 +100,87 @@ absl::Status AppendEvents(Connection& connection, int64_t job_number,
     return absl::OkStatus();
   }
   for (const EventRecord& event : events) {
-    MERCER_RETURN_IF_ERROR(InsertEvent(connection, job_number, event));
+    MERCER_RETURN_IF_ERROR(connection.Run(
+        "INSERT INTO events(job, sequence, attempt, iteration, time, payload) VALUES (?, ?, ?, ?, "
+        "?, ?)",
+        job_number, event.sequence, event.attempt, event.iteration, event.time,
+        Blob{event.payload}));
   }
   const EventRecord& last = events.back();
-  MERCER_ASSIGN_OR_RETURN(
-      Statement update,
-      connection.Prepare("UPDATE jobs SET last_sequence = ?, last_attempt = ?, last_iteration = ?, "
-                         "last_time = ?, last_payload = ? WHERE number = ?"));
-  update.Bind(last.sequence).Bind(last.attempt).Bind(last.iteration).BindTime(last.time);
-  return update.BindBlob(last.payload).Bind(job_number).Run();
+  return connection.Run(
+      "UPDATE jobs SET last_sequence = ?, last_attempt = ?, last_iteration = ?, last_time = ?, "
+      "last_payload = ? WHERE number = ?",
+      last.sequence, last.attempt, last.iteration, last.time, Blob{last.payload}, job_number);
 }
 
 absl::StatusOr<JobRecord> ReadJobRow(Connection& connection, const std::string& id) {
-  MERCER_ASSIGN_OR_RETURN(Statement select,
-                          connection.Prepare(absl::StrCat(kJobColumns, kJobAlone, "WHERE id = ?")));
-  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(id).Step());
-  return found ? JobOfRow(select) : JobRecord();
+  MERCER_ASSIGN_OR_RETURN(
+      std::optional<JobRecord> job,
+      connection.SelectFirst(JobOfRow, absl::StrCat(kJobColumns, kJobAlone, "WHERE id = ?"), id));
+  return std::move(job).value_or(JobRecord());
 }
 
 absl::StatusOr<JobRecord> ReadJob(Connection& connection, const std::string& id) {
-  MERCER_ASSIGN_OR_RETURN(Statement select,
-                          connection.Prepare(absl::StrCat(kJobColumns, kWholeJob, "WHERE id = ?")));
-  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(id).Step());
-  if (!found) {
-    return JobNotFound(id);
-  }
-  JobRecord job = JobOfRow(select);
-  MERCER_RETURN_IF_ERROR(CompleteJob(connection, job));
-  return job;
+  MERCER_ASSIGN_OR_RETURN(std::optional<JobRecord> job,
+                          FindWholeJob(connection, "WHERE id = ?", id));
+  return job.has_value() ? absl::StatusOr<JobRecord>(*std::move(job)) : JobNotFound(id);
 }
 
 absl::StatusOr<std::optional<JobRecord>> ReadJobByNumber(Connection& connection, int64_t number) {
-  MERCER_ASSIGN_OR_RETURN(Statement select, connection.Prepare(absl::StrCat(
-                                                kJobColumns, kWholeJob, "WHERE jobs.number = ?")));
-  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(number).Step());
-  if (!found) {
-    return std::nullopt;
-  }
-  JobRecord job = JobOfRow(select);
-  MERCER_RETURN_IF_ERROR(CompleteJob(connection, job));
-  return job;
+  return FindWholeJob(connection, "WHERE jobs.number = ?", number);
+}
+
+absl::StatusOr<std::vector<AttemptRecord>> ReadAttempts(Connection& connection,
+                                                        const std::string& job_id) {
+  const auto read = [](const Statement& row) {
+    AttemptRecord attempt;
+    row.Read(attempt.attempt, attempt.host, attempt.worker, attempt.start_time, attempt.end_time,
+             attempt.reason);
+    return attempt;
+  };
+  return connection.SelectAll(read,
+                              "SELECT attempt, host, worker, start_time, end_time, reason FROM "
+                              "checked_attempts WHERE job = "
+                              "(SELECT number FROM jobs WHERE id = ?) ORDER BY attempt",
+                              job_id);
+}
+
+absl::StatusOr<std::optional<CheckpointRecord>> ReadCheckpoint(Connection& connection,
+                                                               const std::string& job_id) {
+  const auto read = [](const Statement& row) {
+    CheckpointRecord checkpoint;
+    row.Read(checkpoint.attempt, checkpoint.iteration, checkpoint.code_version, checkpoint.blob,
+             checkpoint.create_time);
+    return checkpoint;
+  };
+  return connection.SelectFirst(
+      read,
+      "SELECT attempt, iteration, code_version, blob, create_time FROM checked_checkpoints WHERE "
+      "job = (SELECT number FROM jobs WHERE id = ?)",
+      job_id);
+}
+
+absl::StatusOr<std::map<JobState, int64_t>> CountStates(Connection& connection) {
+  using Count = std::pair<JobState, int64_t>;
+  MERCER_ASSIGN_OR_RETURN(
+      const std::vector<Count> counts,
+      connection.SelectAll<Count>("SELECT state, COUNT(*) FROM jobs GROUP BY state"));
+  return std::map<JobState, int64_t>(counts.begin(), counts.end());
+}
+
+absl::StatusOr<std::vector<EventRecord>> ReadEvents(Connection& connection,
+                                                    const std::string& job_id,
+                                                    int64_t after_sequence, int limit) {
+  const auto read = [](const Statement& row) {
+    EventRecord event;
+    row.Read(event.sequence, event.attempt, event.iteration, event.time, event.payload);
+    return event;
+  };
+  return connection.SelectAll(
+      read,
+      "SELECT sequence, attempt, iteration, time, payload FROM checked_events WHERE job = (SELECT "
+      "number FROM jobs WHERE id = ?) AND sequence > ? ORDER BY sequence LIMIT ?",
+      job_id, after_sequence, limit);
 }
 
 }  // namespace mercer::server

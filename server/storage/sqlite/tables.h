@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,14 +16,36 @@
 
 namespace mercer::server {
 
-enum class LabelTable : uint8_t { kDatasets, kJobs, kModels, kVersions };
+template <typename Record>
+struct Numbered {
+  int64_t number = 0;  // of its row
+  Record record;
 
-absl::Status InsertLabels(Connection& connection, LabelTable table, int64_t owner,
+  explicit operator Record() && { return std::move(record); }
+};
+
+// Of labels; the row of `owner` is one of another table.
+inline constexpr char kDatasetLabels[] = "dataset_labels";
+inline constexpr char kJobLabels[] = "job_labels";
+inline constexpr char kModelLabels[] = "model_labels";
+inline constexpr char kVersionLabels[] = "version_labels";
+
+absl::Status InsertLabels(Connection& connection, const char* table, int64_t owner,
                           const Labels& labels);
 // In the place of those that are there.
-absl::Status ReplaceLabels(Connection& connection, LabelTable table, int64_t owner,
+absl::Status ReplaceLabels(Connection& connection, const char* table, int64_t owner,
                            const Labels& labels);
-absl::StatusOr<Labels> ReadLabels(Connection& connection, LabelTable table, int64_t owner);
+absl::StatusOr<Labels> ReadLabels(Connection& connection, const char* table, int64_t owner);
+
+// As the methods of JobStore and EventLog.
+absl::StatusOr<std::vector<AttemptRecord>> ReadAttempts(Connection& connection,
+                                                        const std::string& job_id);
+absl::StatusOr<std::optional<CheckpointRecord>> ReadCheckpoint(Connection& connection,
+                                                               const std::string& job_id);
+absl::StatusOr<std::map<JobState, int64_t>> CountStates(Connection& connection);
+absl::StatusOr<std::vector<EventRecord>> ReadEvents(Connection& connection,
+                                                    const std::string& job_id,
+                                                    int64_t after_sequence, int limit);
 
 // Appends to the job's log; the last one is kept in the job's row. They follow on those that are there.
 absl::Status AppendEvents(Connection& connection, int64_t job_number,

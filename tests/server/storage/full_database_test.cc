@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include <gtest/gtest.h>
 
@@ -14,10 +15,25 @@
 #include "server/storage/sqlite/database/reader_pool.h"
 #include "server/storage/sqlite/database/row_checksums.h"
 #include "server/storage/sqlite/database/write_queue.h"
-#include "server/storage/sqlite/sqlite_dataset_store.h"
+#include "server/storage/sqlite/dataset_rows.h"
 
 namespace mercer::server {
 namespace {
+
+template <typename... Arguments>
+absl::Status Change(WriteQueue& queue,
+                    absl::StatusOr<DatasetRecord> (*change)(Connection&, const Arguments&...),
+                    const Arguments&... arguments) {
+  absl::Status status;
+  absl::Notification ready;
+  const auto done = [&](const absl::StatusOr<DatasetRecord>& answer) {
+    status = answer.status();
+    ready.Notify();
+  };
+  SubmitChange<DatasetRecord>(queue, done, change, arguments...);
+  ready.WaitForNotification();
+  return status;
+}
 
 TEST(FullDatabaseTest, KeepsWhatItAnsweredAndRecovers) {
   const std::filesystem::path folder =
@@ -51,31 +67,28 @@ TEST(FullDatabaseTest, KeepsWhatItAnsweredAndRecovers) {
   int stored = 0;
   {
     WriteQueue queue(connection->get(), 16);
-    SqliteDatasetStore store(&queue, readers->get());
-    DatasetStore& datasets = store;
     absl::Status status;
-    while ((status = datasets.CreateDataset(make(stored)).status()).ok()) {
+    while ((status = Change(queue, InsertDataset, make(stored))).ok()) {
       ASSERT_LT(++stored, 1000);
     }
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
     EXPECT_EQ(GetReason(status), "DISK_FULL");
     ASSERT_GT(stored, 2);
-    EXPECT_EQ(GetReason(datasets.CreateDataset(make(stored)).status()), "DISK_FULL");
+    EXPECT_EQ(GetReason(Change(queue, InsertDataset, make(stored))), "DISK_FULL");
+    const ReaderPool::Loan reader = (*readers)->Borrow();
     for (int i = 0; i < stored; ++i) {
-      EXPECT_TRUE(datasets.GetDataset(absl::StrCat("d", i)).ok()) << i;
+      EXPECT_TRUE(ReadDataset(*reader, absl::StrCat("d", i)).ok()) << i;
     }
-    EXPECT_TRUE(absl::IsNotFound(datasets.GetDataset(absl::StrCat("d", stored)).status()));
+    EXPECT_TRUE(absl::IsNotFound(ReadDataset(*reader, absl::StrCat("d", stored)).status()));
     // A deletion needs no page, and its pages serve the next data set.
-    EXPECT_TRUE(datasets.DeleteDataset("d0").ok());
-    EXPECT_TRUE(datasets.CreateDataset(make(stored)).ok());
-    EXPECT_EQ(GetReason(datasets.CreateDataset(make(stored + 1)).status()), "DISK_FULL");
+    EXPECT_TRUE(Change(queue, RemoveDataset, std::string("d0"), OwnerCheck()).ok());
+    EXPECT_TRUE(Change(queue, InsertDataset, make(stored)).ok());
+    EXPECT_EQ(GetReason(Change(queue, InsertDataset, make(stored + 1))), "DISK_FULL");
   }
   limit_pages(pages + 1000);
   {
     WriteQueue queue(connection->get(), 16);
-    SqliteDatasetStore store(&queue, readers->get());
-    DatasetStore& datasets = store;
-    EXPECT_TRUE(datasets.CreateDataset(make(stored + 1)).ok()) << "there is room again";
+    EXPECT_TRUE(Change(queue, InsertDataset, make(stored + 1)).ok()) << "there is room again";
   }
   readers->reset();
   connection->reset();

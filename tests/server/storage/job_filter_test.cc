@@ -14,7 +14,7 @@
 #include "core/base/numeric/random.h"
 #include "server/storage/sqlite/database/connection.h"
 #include "server/storage/sqlite/database/migrations.h"
-#include "server/storage/sqlite/job_list.h"
+#include "server/storage/sqlite/jobs.h"
 
 namespace mercer::server {
 namespace {

@@ -1,5 +1,3 @@
-#include "server/storage/sqlite/job_list.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -16,6 +14,7 @@
 #include "server/storage/sqlite/database/connection.h"
 #include "server/storage/sqlite/database/migrations.h"
 #include "server/storage/sqlite/database/row_checksums.h"
+#include "server/storage/sqlite/jobs.h"
 
 namespace mercer::server {
 namespace {
@@ -65,6 +64,7 @@ TEST(JobListTest, AnswersDoNotDependOnWhatIsRare) {
   const auto one_of = [&random](int count) { return static_cast<int>(random.Uniform() * count); };
   for (int round = 0; round < 300; ++round) {
     JobFilter filter;
+    filter.query.rows_at_once = kStoredJobs;
     for (int i = one_of(4); i > 0; --i) {
       filter.states.push_back(static_cast<JobState>(1 + one_of(7)));
     }
@@ -83,10 +83,10 @@ TEST(JobListTest, AnswersDoNotDependOnWhatIsRare) {
         expected.push_back(n);
       }
     }
-    const auto found = SelectJobNumbers(connection, filter, before, limit);
+    const auto found = FindJobs(connection, filter, absl::StrCat(before), limit);
     ASSERT_TRUE(found.ok()) << found.status();
-    EXPECT_EQ(*found, expected) << "round " << round << ", " << filter.states.size() << " states, "
-                                << filter.labels.size() << " labels";
+    EXPECT_EQ(found->numbers, expected) << "round " << round << ", " << filter.states.size()
+                                        << " states, " << filter.labels.size() << " labels";
   }
   opened->reset();
   std::filesystem::remove_all(folder);

@@ -83,35 +83,38 @@ void Statement::Check(int code) {
   }
 }
 
-Statement& Statement::Bind(int64_t value) {
+void Statement::BindInteger(int64_t value) {
   Check(sqlite3_bind_int64(statement_, next_parameter_++, value));
-  return *this;
 }
 
-Statement& Statement::Bind(std::string_view text) {
+void Statement::BindText(std::string_view text) {
   // A null pointer would bind NULL.
   const char* data = text.data() != nullptr ? text.data() : "";
   Check(sqlite3_bind_text64(statement_, next_parameter_++, data, text.size(), SQLITE_TRANSIENT,
                             SQLITE_UTF8));
-  return *this;
 }
 
-Statement& Statement::BindBlob(std::string_view bytes) {
-  const char* data = bytes.data() != nullptr ? bytes.data() : "";
-  Check(sqlite3_bind_blob64(statement_, next_parameter_++, data, bytes.size(), SQLITE_TRANSIENT));
-  return *this;
+void Statement::BindOther(Blob blob) {
+  const char* data = blob.bytes.data() != nullptr ? blob.bytes.data() : "";
+  Check(sqlite3_bind_blob64(statement_, next_parameter_++, data, blob.bytes.size(),
+                            SQLITE_TRANSIENT));
 }
 
-Statement& Statement::BindNull() {
-  Check(sqlite3_bind_null(statement_, next_parameter_++));
-  return *this;
+void Statement::BindNull() { Check(sqlite3_bind_null(statement_, next_parameter_++)); }
+
+void Statement::BindOther(TextOrNull value) {
+  value.text.empty() ? BindNull() : BindText(value.text);
 }
 
-Statement& Statement::BindTime(absl::Time time) {
-  if (time == absl::InfinitePast() || time == absl::InfiniteFuture()) {
-    return BindNull();
+void Statement::BindOther(absl::Time time) {
+  const bool infinite = time == absl::InfinitePast() || time == absl::InfiniteFuture();
+  infinite ? BindNull() : BindInteger(absl::ToUnixMicros(time));
+}
+
+void Statement::BindOther(const SqlValues& values) {
+  for (const SqlValue& value : values) {
+    std::visit([this](const auto& one) { Bind(one); }, value);
   }
-  return Bind(absl::ToUnixMicros(time));
 }
 
 absl::StatusOr<bool> Statement::Step() {
@@ -193,16 +196,22 @@ void Connection::CheckpointOnClose(bool on) {
   sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, on ? 0 : 1, nullptr);
 }
 
+absl::StatusOr<Connection::OwnedStatement> Connection::Compile(std::string_view sql,
+                                                               unsigned flags) const {
+  sqlite3_stmt* compiled = nullptr;
+  const int code = sqlite3_prepare_v3(database_, sql.data(), static_cast<int>(sql.size()), flags,
+                                      &compiled, nullptr);
+  if (code != SQLITE_OK) {
+    return SqliteError(database_, code, absl::StrCat("preparing '", std::string(sql), "'"));
+  }
+  return OwnedStatement(compiled);
+}
+
 absl::StatusOr<Statement> Connection::Prepare(std::string_view sql) {
   auto found = statements_.find(sql);
   if (found == statements_.end()) {
-    sqlite3_stmt* prepared = nullptr;
-    const int code = sqlite3_prepare_v3(database_, sql.data(), static_cast<int>(sql.size()),
-                                        SQLITE_PREPARE_PERSISTENT, &prepared, nullptr);
-    if (code != SQLITE_OK) {
-      return SqliteError(database_, code, absl::StrCat("preparing '", std::string(sql), "'"));
-    }
-    found = statements_.emplace(std::string(sql), prepared).first;
+    MERCER_ASSIGN_OR_RETURN(OwnedStatement compiled, Compile(sql, SQLITE_PREPARE_PERSISTENT));
+    found = statements_.emplace(std::string(sql), std::move(compiled)).first;
   }
   if (sqlite3_stmt_busy(found->second.get()) != 0) {
     return absl::InternalError(
@@ -212,13 +221,8 @@ absl::StatusOr<Statement> Connection::Prepare(std::string_view sql) {
 }
 
 absl::StatusOr<Statement> Connection::PrepareOnce(std::string_view sql) {
-  sqlite3_stmt* prepared = nullptr;
-  const int code = sqlite3_prepare_v3(database_, sql.data(), static_cast<int>(sql.size()), 0,
-                                      &prepared, nullptr);
-  if (code != SQLITE_OK) {
-    return SqliteError(database_, code, absl::StrCat("preparing '", std::string(sql), "'"));
-  }
-  return Statement(database_, prepared, Statement::Kept::kNowhere);
+  MERCER_ASSIGN_OR_RETURN(OwnedStatement compiled, Compile(sql, 0));
+  return Statement(database_, compiled.release(), Statement::Kept::kNowhere);
 }
 
 absl::Status Connection::Execute(const std::string& script) {

@@ -106,51 +106,23 @@ constexpr RowRule kRules[] = {
      "its counter is behind its rows: numbers could be used again"},
 };
 
-absl::Status CheckIntegrity(Connection& connection, const FindingSink& sink) {
-  MERCER_ASSIGN_OR_RETURN(Statement check, connection.Prepare("PRAGMA integrity_check(100)"));
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, check.Step());
-    if (!more) {
-      return absl::OkStatus();
-    }
-    const std::string answer = check.Bytes(0);
-    if (answer != "ok") {
-      sink({Severity::kError, "DATABASE_DAMAGED", "database", answer, kRestoreBackup});
-    }
-  }
-}
-
-absl::Status CheckForeignKeys(Connection& connection, const FindingSink& sink) {
-  MERCER_ASSIGN_OR_RETURN(Statement check, connection.Prepare("PRAGMA foreign_key_check"));
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, check.Step());
-    if (!more) {
-      return absl::OkStatus();
-    }
-    sink({Severity::kError, "FOREIGN_KEY_BROKEN", absl::StrCat("table ", check.Bytes(0)),
-          absl::StrCat("a row names one in ", check.Bytes(2), " that does not exist"),
-          kAskForHelp});
-  }
-}
-
-absl::Status CheckRule(Connection& connection, const RowRule& rule, const FindingSink& sink) {
-  MERCER_ASSIGN_OR_RETURN(Statement select, connection.Prepare(rule.sql));
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) {
-      return absl::OkStatus();
-    }
-    sink({Severity::kError, rule.reason, absl::StrCat(rule.kind, " ", select.Bytes(0)),
-          rule.meaning, kAskForHelp});
-  }
-}
-
 }  // namespace
 
 absl::Status CheckDatabaseFile(Connection& connection, const FindingSink& sink) {
   MERCER_RETURN_IF_ERROR(CheckSchemaVersion(connection));
-  MERCER_RETURN_IF_ERROR(CheckIntegrity(connection, sink));
-  MERCER_RETURN_IF_ERROR(CheckForeignKeys(connection, sink));
+  const auto tell_damage = [&](const Statement& row) {
+    if (row.Bytes(0) != "ok") {
+      sink({Severity::kError, "DATABASE_DAMAGED", "database", row.Bytes(0), kRestoreBackup});
+    }
+    return absl::OkStatus();
+  };
+  MERCER_RETURN_IF_ERROR(connection.ForEachRow(tell_damage, "PRAGMA integrity_check(100)"));
+  const auto tell_reference = [&](const Statement& row) {
+    sink({Severity::kError, "FOREIGN_KEY_BROKEN", absl::StrCat("table ", row.Bytes(0)),
+          absl::StrCat("a row names one in ", row.Bytes(2), " that does not exist"), kAskForHelp});
+    return absl::OkStatus();
+  };
+  MERCER_RETURN_IF_ERROR(connection.ForEachRow(tell_reference, "PRAGMA foreign_key_check"));
   MERCER_ASSIGN_OR_RETURN(const int64_t version, ReadSchemaVersion(connection));
   if (version < CurrentSchemaVersion()) {
     sink({Severity::kNote, "SCHEMA_OLDER", "database",
@@ -171,7 +143,12 @@ absl::Status CheckDatabaseRows(Connection& connection, const FindingSink& sink) 
   MERCER_ASSIGN_OR_RETURN(const int64_t version, ReadSchemaVersion(connection));
   for (const RowRule& rule : kRules) {
     if (rule.since <= version && version < rule.before) {
-      MERCER_RETURN_IF_ERROR(CheckRule(connection, rule, sink));
+      const auto tell = [&](const Statement& row) {
+        sink({Severity::kError, rule.reason, absl::StrCat(rule.kind, " ", row.Bytes(0)),
+              rule.meaning, kAskForHelp});
+        return absl::OkStatus();
+      };
+      MERCER_RETURN_IF_ERROR(connection.ForEachRow(tell, rule.sql));
     }
   }
   return absl::OkStatus();

@@ -301,9 +301,8 @@ absl::Status ApplyStep(Connection& connection, int64_t version, absl::Time now) 
     status = RefreshChecksums(connection, damaged);
   }
   if (status.ok()) {
-    absl::StatusOr<Statement> insert =
-        connection.Prepare("INSERT INTO schema_versions(version, applied_time) VALUES (?, ?)");
-    status = insert.ok() ? insert->Bind(version + 1).BindTime(now).Run() : insert.status();
+    status = connection.Run("INSERT INTO schema_versions(version, applied_time) VALUES (?, ?)",
+                            version + 1, now);
   }
   if (status.ok()) {
     status = connection.Execute("COMMIT");
@@ -319,21 +318,13 @@ absl::Status ApplyStep(Connection& connection, int64_t version, absl::Time now) 
 int64_t CurrentSchemaVersion() { return static_cast<int64_t>(Steps().size()); }
 
 absl::StatusOr<int64_t> ReadSchemaVersion(Connection& connection) {
-  {
-    MERCER_ASSIGN_OR_RETURN(
-        Statement tables,
-        connection.Prepare(
-            "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'schema_versions'"));
-    MERCER_ASSIGN_OR_RETURN(const bool there, tables.Step());
-    if (!there) {
-      return 0;
-    }
-  }
   MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      connection.Prepare("SELECT COALESCE(MAX(version), 0) FROM schema_versions"));
-  MERCER_ASSIGN_OR_RETURN(const bool found, select.Step());
-  return found ? select.Int64(0) : 0;
+      const bool there,
+      connection.SelectValue<bool>(
+          "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'schema_versions'"));
+  return there ? connection.SelectValue<int64_t>(
+                     "SELECT COALESCE(MAX(version), 0) FROM schema_versions")
+               : 0;
 }
 
 absl::Status CheckSchemaVersion(Connection& connection) {

@@ -8,12 +8,10 @@
 
 namespace mercer::server {
 
-ReaderPool::Loan::~Loan() {
+void ReaderPool::GiveBack::operator()(Connection* connection) const {
   const ScopedAllocations scope(Allocations::kNeeded);
-  if (connection_ != nullptr) {
-    absl::MutexLock lock(&pool_->mutex_);
-    pool_->free_.push_back(std::move(connection_));
-  }
+  absl::MutexLock lock(&pool->mutex_);
+  pool->free_.emplace_back(connection);
 }
 
 absl::StatusOr<std::unique_ptr<ReaderPool>> ReaderPool::Open(const std::string& path,
@@ -31,9 +29,9 @@ absl::StatusOr<std::unique_ptr<ReaderPool>> ReaderPool::Open(const std::string& 
 ReaderPool::Loan ReaderPool::Borrow() {
   absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(this, &ReaderPool::HasFree));
-  std::unique_ptr<Connection> connection = std::move(free_.back());
+  Loan loan(free_.back().release(), GiveBack{this});
   free_.pop_back();
-  return Loan(this, std::move(connection));
+  return loan;
 }
 
 }  // namespace mercer::server

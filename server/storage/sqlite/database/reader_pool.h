@@ -16,21 +16,12 @@ namespace mercer::server {
 // Thread-safe. All loans must be back before it is destroyed.
 class ReaderPool {
  public:
-  // A connection on loan.
-  class Loan {
-   public:
-    Loan(ReaderPool* pool, std::unique_ptr<Connection> connection)
-        : pool_(pool), connection_(std::move(connection)) {}
-    ~Loan();
-    Loan(Loan&&) = default;
-    Loan& operator=(Loan&&) = delete;
-
-    Connection& operator*() const { return *connection_; }
-
-   private:
-    ReaderPool* pool_;
-    std::unique_ptr<Connection> connection_;
+  struct GiveBack {
+    ReaderPool* pool;
+    void operator()(Connection* connection) const;
   };
+  // A connection on loan.
+  using Loan = std::unique_ptr<Connection, GiveBack>;
 
   static absl::StatusOr<std::unique_ptr<ReaderPool>> Open(const std::string& path,
                                                           int num_connections);

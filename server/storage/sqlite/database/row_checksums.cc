@@ -101,23 +101,19 @@ struct Columns {
 };
 
 absl::StatusOr<Columns> ColumnsOf(Connection& connection, const std::string& table) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      connection.Prepare("SELECT name, pk FROM pragma_table_info(?, 'main') ORDER BY cid"));
-  select.Bind(table);
   Columns columns;
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) {
-      return columns;
+  const auto add = [&](const Statement& row) {
+    if (row.Bytes(0) != kColumn) {
+      columns.all.push_back(row.Bytes(0));
     }
-    if (select.Bytes(0) != kColumn) {
-      columns.all.push_back(select.Bytes(0));
+    if (row.Int64(1) > 0) {
+      columns.keys.push_back(row.Bytes(0));
     }
-    if (select.Int64(1) > 0) {
-      columns.keys.push_back(select.Bytes(0));
-    }
-  }
+    return absl::OkStatus();
+  };
+  MERCER_RETURN_IF_ERROR(connection.ForEachRow(
+      add, "SELECT name, pk FROM pragma_table_info(?, 'main') ORDER BY cid", table));
+  return columns;
 }
 
 std::string CheckSql(const std::string& table, const Columns& columns, const char* prefix) {
@@ -154,18 +150,9 @@ absl::Status AddChecksumFunctions(sqlite3* database) {
 }
 
 absl::StatusOr<std::vector<std::string>> ChecksummedTables(Connection& connection) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      connection.Prepare("SELECT m.name FROM main.sqlite_schema AS m, pragma_table_info(m.name, "
-                         "'main') AS c WHERE m.type = 'table' AND c.name = 'checksum' ORDER BY 1"));
-  std::vector<std::string> tables;
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) {
-      return tables;
-    }
-    tables.push_back(select.Bytes(0));
-  }
+  return connection.SelectAll<std::string>(
+      "SELECT m.name FROM main.sqlite_schema AS m, pragma_table_info(m.name, 'main') AS c WHERE "
+      "m.type = 'table' AND c.name = 'checksum' ORDER BY 1");
 }
 
 absl::Status RefreshChecksums(Connection& connection, const std::vector<RowName>& damaged) {
@@ -176,11 +163,10 @@ absl::Status RefreshChecksums(Connection& connection, const std::vector<RowName>
             "UPDATE ", table, " SET checksum = ", checksum, " WHERE checksum IS NOT ", checksum)));
         for (const RowName& name : damaged) {
           if (name.table == table) {
-            MERCER_ASSIGN_OR_RETURN(
-                Statement spoil,
-                connection.Prepare(absl::StrCat("UPDATE ", table, " SET checksum = checksum + 1",
-                                                " WHERE ", columns.Name(""), " = ?")));
-            MERCER_RETURN_IF_ERROR(spoil.Bind(name.row).Run());
+            MERCER_RETURN_IF_ERROR(
+                connection.Run(absl::StrCat("UPDATE ", table, " SET checksum = checksum + 1 WHERE ",
+                                            columns.Name(""), " = ?"),
+                               name.row));
           }
         }
         return absl::OkStatus();
@@ -216,20 +202,15 @@ absl::Status AddChecksumTriggers(Connection& connection) {
 absl::Status FindDamagedRows(
     Connection& connection,
     absl::FunctionRef<void(const std::string& table, const std::string& row)> sink) {
-  return ForTables(
-      connection, [&](const std::string& table, const Columns& columns) -> absl::Status {
-        MERCER_ASSIGN_OR_RETURN(Statement select,
-                                connection.Prepare(absl::StrCat(
-                                    "SELECT ", columns.Name(""), " FROM main.", table,
-                                    " WHERE checksum IS NOT ", ChecksumSql(table, columns, ""))));
-        while (true) {
-          MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-          if (!more) {
-            return absl::OkStatus();
-          }
-          sink(table, select.Bytes(0));
-        }
-      });
+  return ForTables(connection, [&](const std::string& table, const Columns& columns) {
+    return connection.ForEachRow(
+        [&](const Statement& row) {
+          sink(table, row.Bytes(0));
+          return absl::OkStatus();
+        },
+        absl::StrCat("SELECT ", columns.Name(""), " FROM main.", table, " WHERE checksum IS NOT ",
+                     ChecksumSql(table, columns, "")));
+  });
 }
 
 }  // namespace mercer::server

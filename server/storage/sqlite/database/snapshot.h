@@ -15,6 +15,8 @@ namespace mercer::server {
 // Every blob that a row names, sorted, each once.
 absl::StatusOr<std::vector<BlobDigest>> ReadReferencedBlobs(Connection& connection);
 
+absl::StatusOr<bool> IsReferenced(Connection& connection, const BlobDigest& blob);
+
 // Copies the database of `source` to the new file `path`; answers the blobs that the copy names. Writers go on. Errors:
 // kCancelled (`is_cancelled`, asked again and again), kResourceExhausted (reason DISK_FULL).
 absl::StatusOr<std::vector<BlobDigest>> CopyDatabase(Connection& source, const std::string& path,

@@ -65,14 +65,13 @@ class WriteQueue {
   std::thread thread_;
 };
 
-// Submits a change that has a result.
-template <typename T>
-void SubmitChange(WriteQueue& queue, absl::AnyInvocable<absl::StatusOr<T>(Connection&)> change,
-                  Done<T> done) {
+// Submits a change that has a result: change(connection, arguments...).
+template <typename T, typename Function, typename... Arguments>
+void SubmitChange(WriteQueue& queue, Done<T> done, Function change, Arguments... arguments) {
   auto result = std::make_shared<std::optional<T>>();
   queue.Submit(
-      [result, change = std::move(change)](Connection& connection) mutable {
-        absl::StatusOr<T> value = change(connection);
+      [result, change, ... arguments = std::move(arguments)](Connection& connection) {
+        absl::StatusOr<T> value = change(connection, arguments...);
         if (value.ok()) {
           result->emplace(*std::move(value));
         }

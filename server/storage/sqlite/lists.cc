@@ -1,0 +1,246 @@
+#include "server/storage/sqlite/lists.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status/errors.h"
+
+namespace mercer::server {
+namespace {
+
+using Kind = FieldSql::Kind;
+
+// Behind every name: names are of lower-case letters, digits, '-' and '_'.
+constexpr char kBehindNames[] = "~";
+
+// An expression that is 0 or 1 for every row.
+struct Condition {
+  std::string sql;
+  SqlValues values;  // of its parameters, in order
+};
+
+int Depth(const FilterNode& node) {
+  int deepest = 0;
+  for (const FilterNode& child : node.children) {
+    deepest = std::max(deepest, Depth(child));
+  }
+  return deepest + 1;
+}
+
+void AddPresence(const FieldSql& field, const FilterNode& node, Condition& condition) {
+  const std::string sql(field.sql);
+  switch (field.kind) {
+    case Kind::kText:
+    case Kind::kNumber:
+      absl::StrAppend(&condition.sql, "(IFNULL(", sql, ", '') <> '')");
+      return;
+    case Kind::kNames:
+      absl::StrAppend(&condition.sql, "(EXISTS (SELECT 1 FROM ", sql, "))");
+      return;
+    case Kind::kLabels:
+      absl::StrAppend(&condition.sql, "(EXISTS (SELECT 1 FROM ", sql, " AND key = ?))");
+      condition.values.emplace_back(node.key);
+      return;
+    case Kind::kVersion:
+      absl::StrAppend(&condition.sql, "(", std::string(field.part), " > 0)");
+      return;
+  }
+}
+
+// `=` or an order of the column; of other fields `=` alone. NULL is absent.
+void AddEquality(const FieldSql& field, const FilterNode& node, Condition& condition) {
+  const std::string sql(field.sql);
+  const std::string part(field.part);
+  switch (field.kind) {
+    case Kind::kText:
+    case Kind::kNumber: {
+      const Comparison comparison =
+          node.comparison == Comparison::kNotEqual ? Comparison::kEqual : node.comparison;
+      absl::StrAppend(&condition.sql, "IFNULL(", sql, " ", std::string(SymbolOf(comparison)),
+                      " ?, 0)");
+      break;
+    }
+    case Kind::kNames:
+      absl::StrAppend(&condition.sql, "(EXISTS (SELECT 1 FROM ", sql, " AND ", part, " = ?))");
+      break;
+    case Kind::kLabels:
+      absl::StrAppend(&condition.sql, "(EXISTS (SELECT 1 FROM ", sql,
+                      " AND key = ? AND value = ?))");
+      condition.values.emplace_back(node.key);
+      break;
+    case Kind::kVersion:  // 0 stands for any version, and for none yet
+      absl::StrAppend(&condition.sql, "(", sql, " = ? AND ", part, " = IFNULL(NULLIF(?, 0), ", part,
+                      "))");
+      condition.values.emplace_back(node.value.text);
+      break;
+  }
+  if (field.kind == Kind::kNumber || field.kind == Kind::kVersion) {
+    condition.values.emplace_back(node.value.number);
+  } else {
+    condition.values.emplace_back(node.value.text);
+  }
+}
+
+absl::Status AddComparison(const FilterNode& node, absl::Span<const FieldSql> fields,
+                           Condition& condition) {
+  const auto* const field = std::find_if(
+      fields.begin(), fields.end(), [&](const FieldSql& sql) { return sql.field == node.field; });
+  if (field == fields.end()) {
+    return absl::InternalError(absl::StrCat("database: no column for the field ", node.field));
+  }
+  if (node.comparison == Comparison::kPresent) {
+    AddPresence(*field, node, condition);
+    return absl::OkStatus();
+  }
+  condition.sql += node.comparison == Comparison::kNotEqual ? "(NOT " : "(";
+  AddEquality(*field, node, condition);
+  condition.sql += ")";
+  return absl::OkStatus();
+}
+
+absl::Status AddNode(const FilterNode& node, absl::Span<const FieldSql> fields,
+                     Condition& condition) {
+  if (node.kind == FilterNode::Kind::kComparison) {
+    return AddComparison(node, fields, condition);
+  }
+  if (node.kind == FilterNode::Kind::kNot) {
+    condition.sql += "NOT ";
+    return AddNode(node.children.front(), fields, condition);
+  }
+  // The deepest child comes first: what stands before a nested one waits on the stack of SQLite's parser, which has room for 100.
+  std::vector<std::pair<int, const FilterNode*>> children;
+  for (const FilterNode& child : node.children) {
+    children.emplace_back(-Depth(child), &child);
+  }
+  std::stable_sort(children.begin(), children.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  const bool all = node.kind == FilterNode::Kind::kAll;
+  std::string_view before = "(";
+  for (const auto& [depth, child] : children) {
+    condition.sql += before;
+    MERCER_RETURN_IF_ERROR(AddNode(*child, fields, condition));
+    before = all ? " AND " : " OR ";
+  }
+  condition.sql += !children.empty() ? ")" : all ? "(1)" : "(0)";
+  return absl::OkStatus();
+}
+
+absl::Status AddNumberStart(std::string_view after, bool descending, SqlValues& start) {
+  int64_t number = descending ? std::numeric_limits<int64_t>::max() : 0;
+  if (!after.empty() && !absl::SimpleAtoi(absl::string_view(after.data(), after.size()), &number)) {
+    return WithReason(absl::InvalidArgumentError("page_token: no number"), "BAD_PAGE_TOKEN");
+  }
+  start.emplace_back(number);
+  return absl::OkStatus();
+}
+
+// What the walk begins behind: the parameters of Behind. `after` empty: with the first row.
+absl::StatusOr<SqlValues> StartOf(const ListWalk& walk, std::string_view after) {
+  SqlValues start;
+  const bool pair = !walk.key.second.empty();
+  const size_t slash = pair ? std::min(after.rfind('/'), after.size()) : after.size();
+  const std::string_view first = after.substr(0, slash);
+  if (!walk.key.is_name) {
+    MERCER_RETURN_IF_ERROR(AddNumberStart(first, walk.descending, start));
+  } else {
+    start.emplace_back(std::string(first.empty() && walk.descending ? kBehindNames : first));
+  }
+  if (pair) {
+    start.push_back(start.front());
+    MERCER_RETURN_IF_ERROR(
+        AddNumberStart(after.substr(std::min(slash + 1, after.size())), walk.descending, start));
+  }
+  return start;
+}
+
+std::string KeyText(const ListKey& key) {
+  const std::string first(key.first);
+  return key.second.empty() ? first : absl::StrCat(first, " || '/' || ", std::string(key.second));
+}
+
+std::string Behind(const ListWalk& walk) {
+  const std::string first(walk.key.first);
+  const std::string second(walk.key.second);
+  const char* const behind = walk.descending ? " < ?" : " > ?";
+  return second.empty() ? absl::StrCat(first, behind)
+                        : absl::StrCat(first, walk.descending ? " <= ?" : " >= ?", " AND (", first,
+                                       behind, " OR ", second, behind, ")");
+}
+
+std::string OrderOf(const ListWalk& walk) {
+  const char* const order = walk.descending ? " DESC" : "";
+  return walk.key.second.empty() ? absl::StrCat(" ORDER BY 2", order)
+                                 : absl::StrCat(" ORDER BY ", std::string(walk.key.first), order,
+                                                ", ", std::string(walk.key.second), order);
+}
+
+}  // namespace
+
+FilterNode FieldIs(std::string_view field, FilterValue value) {
+  FilterNode node;
+  node.field = std::string(field);
+  node.value = std::move(value);
+  return node;
+}
+
+FilterNode WholeFilter(const ListQuery& query, const Labels& labels) {
+  FilterNode all;
+  all.kind = FilterNode::Kind::kAll;
+  if (query.filter.has_value()) {
+    all.children.push_back(*query.filter);
+  }
+  for (const auto& [key, value] : labels) {
+    all.children.push_back(FieldIs("labels", {value}));
+    all.children.back().key = key;
+  }
+  return all;
+}
+
+std::string DescribeLabels(const Labels& labels) {
+  std::string description;
+  for (const auto& [key, value] : labels) {
+    absl::StrAppend(&description, "|", key.size(), ":", key, "=", value.size(), ":", value);
+  }
+  return description;
+}
+
+absl::StatusOr<FoundRows> FindRows(Connection& connection, const ListWalk& walk,
+                                   const FilterNode& filter, absl::Span<const FieldSql> fields,
+                                   std::string_view after, int limit, int max_rows) {
+  Condition condition;
+  MERCER_RETURN_IF_ERROR(AddNode(filter, fields, condition));
+  MERCER_ASSIGN_OR_RETURN(const SqlValues start, StartOf(walk, after));
+  std::string sql;
+  for (const auto& [from, values] : walk.parts) {
+    absl::StrAppend(&sql, sql.empty() ? "" : " UNION ALL ", "SELECT ", std::string(walk.number),
+                    ", ", KeyText(walk.key), ", ", std::string(walk.shown), " AND ", condition.sql,
+                    " FROM ", from, Behind(walk));
+  }
+  MERCER_ASSIGN_OR_RETURN(Statement select,
+                          connection.PrepareOnce(absl::StrCat(sql, OrderOf(walk))));
+  for (const auto& [from, values] : walk.parts) {
+    select.Bind(condition.values).Bind(values).Bind(start);
+  }
+  FoundRows found;
+  std::string last;
+  for (int rows = 0;; ++rows) {
+    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more) {
+      return found;
+    }
+    const bool passes = select.Int64(2) != 0;
+    if (rows == max_rows || (passes && static_cast<int>(found.numbers.size()) == limit)) {
+      found.next = std::move(last);
+      return found;
+    }
+    if (passes) {
+      found.numbers.push_back(select.Int64(0));
+    }
+    last = select.Bytes(1);
+  }
+}
+
+}  // namespace mercer::server
