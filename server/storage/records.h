@@ -80,6 +80,7 @@ struct DatasetRecord {
   std::string upload_key = {};
   bool hidden =
       false;  // to be deleted when no job needs it any more; until then nothing new may use it
+  int64_t number = 0;  // of its row, when it was read; here and below
 };
 
 // An event as given to a store; the store adds sequence and attempt.
@@ -182,6 +183,7 @@ struct ModelRecord {
   absl::Time update_time;            // of the newest change
   int64_t revision = 1;              // counts changes of labels, display_name and description
   std::vector<AliasRecord> aliases;  // by name
+  int64_t number = 0;
 };
 
 // "{revision}": changes with labels, display_name and description, and never comes back.
@@ -204,6 +206,7 @@ struct VersionRecord {
   int64_t revision = 1;              // counts changes of labels and description
   std::vector<std::string> aliases;  // that point to it, sorted
   std::string owner;                 // of the model
+  int64_t number = 0;
 };
 
 // "{version}-{revision}": changes with labels and description, and differs between versions.

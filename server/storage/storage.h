@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 
 #include "server/storage/dataset_store.h"
-#include "server/storage/event_log.h"
 #include "server/storage/job_store.h"
 #include "server/storage/model_store.h"
 

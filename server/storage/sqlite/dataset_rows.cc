@@ -23,19 +23,16 @@ constexpr FieldSql kDatasetFields[] = {
     {"labels", FieldSql::Kind::kLabels, "dataset_labels AS l WHERE l.owner = datasets.number"},
 };
 
-using NumberedDataset = Numbered<DatasetRecord>;
-
 // That of the row that `where` names.
 template <typename Key>
-absl::StatusOr<std::optional<NumberedDataset>> FindDataset(Connection& connection,
-                                                           std::string_view where, const Key& key) {
-  const auto read = [&](const Statement& row) -> absl::StatusOr<NumberedDataset> {
-    NumberedDataset dataset;
-    DatasetRecord& record = dataset.record;
-    row.Read(dataset.number, record.id, record.display_name, record.blob, record.size_bytes,
-             record.rows, record.info, record.create_time, record.hidden, record.owner,
-             record.request_key, record.upload_key);
-    MERCER_ASSIGN_OR_RETURN(record.labels, ReadLabels(connection, kDatasetLabels, dataset.number));
+absl::StatusOr<std::optional<DatasetRecord>> FindDataset(Connection& connection,
+                                                         std::string_view where, const Key& key) {
+  const auto read = [&](const Statement& row) -> absl::StatusOr<DatasetRecord> {
+    DatasetRecord dataset;
+    row.Read(dataset.number, dataset.id, dataset.display_name, dataset.blob, dataset.size_bytes,
+             dataset.rows, dataset.info, dataset.create_time, dataset.hidden, dataset.owner,
+             dataset.request_key, dataset.upload_key);
+    MERCER_ASSIGN_OR_RETURN(dataset.labels, ReadLabels(connection, kDatasetLabels, dataset.number));
     return dataset;
   };
   return connection.SelectFirst(
@@ -47,19 +44,11 @@ absl::StatusOr<std::optional<NumberedDataset>> FindDataset(Connection& connectio
       key);
 }
 
-// Errors: kNotFound, those of `check`.
-absl::StatusOr<NumberedDataset> RequireDataset(Connection& connection, const std::string& id,
-                                               const OwnerCheck& check = nullptr) {
-  MERCER_ASSIGN_OR_RETURN(std::optional<NumberedDataset> dataset,
-                          FindDataset(connection, "id = ?", id));
-  if (!dataset.has_value()) {
-    return DatasetNotFound(id);
-  }
-  MERCER_RETURN_IF_ERROR(CheckOwner(check, dataset->record.owner));
-  return *std::move(dataset);
-}
-
 }  // namespace
+
+absl::StatusOr<DatasetRecord> ReadDataset(Connection& connection, const std::string& id) {
+  return FoundOr(FindDataset(connection, "id = ?", id), DatasetNotFound(id));
+}
 
 absl::StatusOr<DatasetRecord> InsertDataset(Connection& connection, const DatasetRecord& dataset) {
   for (const std::string& key : {dataset.request_key, dataset.upload_key}) {
@@ -90,19 +79,20 @@ absl::StatusOr<DatasetRecord> InsertDataset(Connection& connection, const Datase
 
 absl::StatusOr<DatasetRecord> ChangeDatasetLabels(Connection& connection, const std::string& id,
                                                   const Labels& labels, const OwnerCheck& check) {
-  MERCER_ASSIGN_OR_RETURN(NumberedDataset dataset, RequireDataset(connection, id));
-  if (dataset.record.hidden) {
+  MERCER_ASSIGN_OR_RETURN(DatasetRecord dataset, ReadDataset(connection, id));
+  if (dataset.hidden) {
     return DatasetNotFound(id);
   }
-  MERCER_RETURN_IF_ERROR(CheckOwner(check, dataset.record.owner));
+  MERCER_RETURN_IF_ERROR(CheckOwner(check, dataset.owner));
   MERCER_RETURN_IF_ERROR(ReplaceLabels(connection, kDatasetLabels, dataset.number, labels));
-  dataset.record.labels = labels;
-  return std::move(dataset.record);
+  dataset.labels = labels;
+  return dataset;
 }
 
 absl::StatusOr<DatasetRecord> RemoveDataset(Connection& connection, const std::string& id,
                                             const OwnerCheck& check) {
-  MERCER_ASSIGN_OR_RETURN(NumberedDataset dataset, RequireDataset(connection, id, check));
+  MERCER_ASSIGN_OR_RETURN(DatasetRecord dataset, ReadDataset(connection, id));
+  MERCER_RETURN_IF_ERROR(CheckOwner(check, dataset.owner));
   // States 1 to 4 are those that are not final. CROSS JOIN: by the jobs of this data set, not by all that have not ended. The
   // newest first: those that have not ended are among them.
   MERCER_ASSIGN_OR_RETURN(
@@ -115,21 +105,22 @@ absl::StatusOr<DatasetRecord> RemoveDataset(Connection& connection, const std::s
     return DatasetInUse(id, *user);
   }
   MERCER_RETURN_IF_ERROR(connection.Run("DELETE FROM datasets WHERE number = ?", dataset.number));
-  return std::move(dataset.record);
+  return dataset;
 }
 
 absl::StatusOr<DatasetRecord> RemoveHiddenDataset(Connection& connection, const std::string& id) {
-  MERCER_ASSIGN_OR_RETURN(const NumberedDataset dataset, RequireDataset(connection, id));
-  return dataset.record.hidden ? RemoveDataset(connection, id, nullptr) : DatasetNotFound(id);
+  MERCER_ASSIGN_OR_RETURN(const DatasetRecord dataset, ReadDataset(connection, id));
+  return dataset.hidden ? RemoveDataset(connection, id, nullptr) : DatasetNotFound(id);
 }
 
 absl::StatusOr<DatasetRecord> MarkHidden(Connection& connection, const std::string& id,
                                          const OwnerCheck& check) {
-  MERCER_ASSIGN_OR_RETURN(NumberedDataset dataset, RequireDataset(connection, id, check));
+  MERCER_ASSIGN_OR_RETURN(DatasetRecord dataset, ReadDataset(connection, id));
+  MERCER_RETURN_IF_ERROR(CheckOwner(check, dataset.owner));
   MERCER_RETURN_IF_ERROR(
       connection.Run("UPDATE datasets SET hidden = 1 WHERE number = ?", dataset.number));
-  dataset.record.hidden = true;
-  return std::move(dataset.record);
+  dataset.hidden = true;
+  return dataset;
 }
 
 absl::StatusOr<std::vector<std::string>> FindUnusedHiddenDatasets(Connection& connection) {
@@ -139,21 +130,12 @@ absl::StatusOr<std::vector<std::string>> FindUnusedHiddenDatasets(Connection& co
       "ORDER BY job DESC) ORDER BY number");
 }
 
-absl::StatusOr<DatasetRecord> ReadDataset(Connection& connection, const std::string& id) {
-  MERCER_ASSIGN_OR_RETURN(NumberedDataset dataset, RequireDataset(connection, id));
-  return std::move(dataset.record);
-}
-
 absl::StatusOr<std::optional<DatasetRecord>> FindDatasetByKey(Connection& connection,
                                                               const std::string& key) {
-  for (const char* where : {"request_key = ? AND hidden = 0", "upload_key = ? AND hidden = 0"}) {
-    MERCER_ASSIGN_OR_RETURN(std::optional<NumberedDataset> dataset,
-                            FindDataset(connection, where, key));
-    if (dataset.has_value()) {
-      return std::move(dataset->record);
-    }
-  }
-  return std::nullopt;
+  MERCER_ASSIGN_OR_RETURN(std::optional<DatasetRecord> dataset,
+                          FindDataset(connection, "request_key = ? AND hidden = 0", key));
+  return dataset.has_value() ? std::move(dataset)
+                             : FindDataset(connection, "upload_key = ? AND hidden = 0", key);
 }
 
 absl::StatusOr<Page<DatasetRecord>> ReadDatasetPage(Connection& connection, const PageRequest& page,

@@ -30,57 +30,38 @@ int Depth(const FilterNode& node) {
   return deepest + 1;
 }
 
-void AddPresence(const FieldSql& field, const FilterNode& node, Condition& condition) {
-  const std::string sql(field.sql);
-  switch (field.kind) {
-    case Kind::kText:
-    case Kind::kNumber:
-      absl::StrAppend(&condition.sql, "(IFNULL(", sql, ", '') <> '')");
-      return;
-    case Kind::kNames:
-      absl::StrAppend(&condition.sql, "(EXISTS (SELECT 1 FROM ", sql, "))");
-      return;
-    case Kind::kLabels:
-      absl::StrAppend(&condition.sql, "(EXISTS (SELECT 1 FROM ", sql, " AND key = ?))");
-      condition.values.emplace_back(node.key);
-      return;
-    case Kind::kVersion:
-      absl::StrAppend(&condition.sql, "(", std::string(field.part), " > 0)");
-      return;
-  }
-}
-
-// `=` or an order of the column; of other fields `=` alone. NULL is absent.
-void AddEquality(const FieldSql& field, const FilterNode& node, Condition& condition) {
+// The comparison but for NOT. NULL is absent.
+void AddCondition(const FieldSql& field, const FilterNode& node, Condition& condition) {
   const std::string sql(field.sql);
   const std::string part(field.part);
-  switch (field.kind) {
-    case Kind::kText:
-    case Kind::kNumber: {
-      const Comparison comparison =
-          node.comparison == Comparison::kNotEqual ? Comparison::kEqual : node.comparison;
-      absl::StrAppend(&condition.sql, "IFNULL(", sql, " ", std::string(SymbolOf(comparison)),
-                      " ?, 0)");
-      break;
-    }
-    case Kind::kNames:
-      absl::StrAppend(&condition.sql, "(EXISTS (SELECT 1 FROM ", sql, " AND ", part, " = ?))");
-      break;
-    case Kind::kLabels:
-      absl::StrAppend(&condition.sql, "(EXISTS (SELECT 1 FROM ", sql,
-                      " AND key = ? AND value = ?))");
-      condition.values.emplace_back(node.key);
-      break;
-    case Kind::kVersion:  // 0 stands for any version, and for none yet
-      absl::StrAppend(&condition.sql, "(", sql, " = ? AND ", part, " = IFNULL(NULLIF(?, 0), ", part,
-                      "))");
-      condition.values.emplace_back(node.value.text);
-      break;
-  }
-  if (field.kind == Kind::kNumber || field.kind == Kind::kVersion) {
-    condition.values.emplace_back(node.value.number);
+  const bool present = node.comparison == Comparison::kPresent;
+  const auto bind = [&](SqlValue value) { condition.values.push_back(std::move(value)); };
+  const auto add = [&](const absl::AlphaNum& condition_sql) {
+    absl::StrAppend(&condition.sql, "(", condition_sql, ")");
+  };
+  if (field.kind == Kind::kLabels) {
+    bind(node.key);
+    add(absl::StrCat("EXISTS (SELECT 1 FROM ", sql, " AND key = ?", present ? "" : " AND value = ?",
+                     ")"));
+  } else if (field.kind == Kind::kNames) {
+    add(absl::StrCat("EXISTS (SELECT 1 FROM ", sql,
+                     present ? "" : absl::StrCat(" AND ", part, " = ?"), ")"));
+  } else if (field.kind == Kind::kVersion && present) {
+    add(absl::StrCat(part, " > 0"));
+  } else if (field.kind == Kind::kVersion) {  // 0 stands for any version, and for none yet
+    bind(node.value.text);
+    add(absl::StrCat(sql, " = ? AND ", part, " = IFNULL(NULLIF(?, 0), ", part, ")"));
+  } else if (present) {
+    add(absl::StrCat("IFNULL(", sql, ", '') <> ''"));
   } else {
-    condition.values.emplace_back(node.value.text);
+    const bool negated = node.comparison == Comparison::kNotEqual;
+    const std::string_view sign = SymbolOf(negated ? Comparison::kEqual : node.comparison);
+    add(absl::StrCat("IFNULL(", sql, " ", std::string(sign), " ?, 0)"));
+  }
+  if (!present && (field.kind == Kind::kNumber || field.kind == Kind::kVersion)) {
+    bind(node.value.number);
+  } else if (!present) {
+    bind(node.value.text);
   }
 }
 
@@ -91,12 +72,8 @@ absl::Status AddComparison(const FilterNode& node, absl::Span<const FieldSql> fi
   if (field == fields.end()) {
     return absl::InternalError(absl::StrCat("database: no column for the field ", node.field));
   }
-  if (node.comparison == Comparison::kPresent) {
-    AddPresence(*field, node, condition);
-    return absl::OkStatus();
-  }
   condition.sql += node.comparison == Comparison::kNotEqual ? "(NOT " : "(";
-  AddEquality(*field, node, condition);
+  AddCondition(*field, node, condition);
   condition.sql += ")";
   return absl::OkStatus();
 }

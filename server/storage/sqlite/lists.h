@@ -73,8 +73,8 @@ absl::StatusOr<FoundRows> FindRows(Connection& connection, const ListWalk& walk,
                                    const FilterNode& filter, absl::Span<const FieldSql> fields,
                                    std::string_view after, int limit, int max_rows);
 
-// One page of the list that `query` names. find(after, limit) answers FoundRows, read(number) what holds the record of a row,
-// or nothing when it was deleted since.
+// One page of the list that `query` names. find(after, limit) answers FoundRows, read(number) the record of a row,
+// or none when it was deleted since.
 template <typename Record, typename Find, typename Read>
 absl::StatusOr<Page<Record>> ReadPage(const PageRequest& request, const std::string& query,
                                       const Find& find, const Read& read) {
@@ -86,9 +86,9 @@ absl::StatusOr<Page<Record>> ReadPage(const PageRequest& request, const std::str
     page.next_token = MakePageToken(query, found.next);
   }
   for (const int64_t number : found.numbers) {
-    MERCER_ASSIGN_OR_RETURN(auto row, read(number));
-    if (row.has_value()) {
-      page.items.push_back(Record(*std::move(row)));
+    MERCER_ASSIGN_OR_RETURN(std::optional<Record> record, read(number));
+    if (record.has_value()) {
+      page.items.push_back(*std::move(record));
     }
   }
   return page;

@@ -34,13 +34,10 @@ absl::StatusOr<std::vector<AliasRecord>> SelectAliases(Connection& connection, i
                                                        const std::string& after, int64_t limit);
 
 // With labels and aliases. Errors: kNotFound; `version` 0: the newest.
-absl::StatusOr<Numbered<ModelRecord>> FindModel(Connection& connection, const std::string& name);
-absl::StatusOr<Numbered<VersionRecord>> FindVersion(Connection& connection,
-                                                    const std::string& model, int64_t version);
-
-absl::StatusOr<ModelRecord> ReadModel(Connection& connection, const std::string& name);
-absl::StatusOr<VersionRecord> ReadVersion(Connection& connection, const std::string& model,
+absl::StatusOr<ModelRecord> FindModel(Connection& connection, const std::string& name);
+absl::StatusOr<VersionRecord> FindVersion(Connection& connection, const std::string& model,
                                           int64_t version);
+
 absl::StatusOr<Page<ModelRecord>> ReadModelPage(Connection& connection, const PageRequest& page,
                                                 const ListQuery& query);
 absl::StatusOr<Page<VersionRecord>> ReadVersionPage(Connection& connection, const std::string& name,

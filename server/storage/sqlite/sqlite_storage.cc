@@ -192,10 +192,10 @@ class SqliteModelStore final : public ModelStore {
                       std::move(check));
   }
   absl::StatusOr<ModelRecord> GetModel(const std::string& name) override {
-    return database_->Read(ReadModel, name);
+    return database_->Read(FindModel, name);
   }
   absl::StatusOr<VersionRecord> GetVersion(const std::string& name, int64_t version) override {
-    return database_->Read(ReadVersion, name, version);
+    return database_->Read(FindVersion, name, version);
   }
   absl::StatusOr<Page<ModelRecord>> ListModels(const PageRequest& page,
                                                const ListQuery& query) override {

@@ -121,9 +121,7 @@ absl::StatusOr<JobRecord> ReadJobRow(Connection& connection, const std::string& 
 }
 
 absl::StatusOr<JobRecord> ReadJob(Connection& connection, const std::string& id) {
-  MERCER_ASSIGN_OR_RETURN(std::optional<JobRecord> job,
-                          FindWholeJob(connection, "WHERE id = ?", id));
-  return job.has_value() ? absl::StatusOr<JobRecord>(*std::move(job)) : JobNotFound(id);
+  return FoundOr(FindWholeJob(connection, "WHERE id = ?", id), JobNotFound(id));
 }
 
 absl::StatusOr<std::optional<JobRecord>> ReadJobByNumber(Connection& connection, int64_t number) {

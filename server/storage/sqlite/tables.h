@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,14 +14,6 @@
 #include "server/storage/sqlite/database/connection.h"
 
 namespace mercer::server {
-
-template <typename Record>
-struct Numbered {
-  int64_t number = 0;  // of its row
-  Record record;
-
-  explicit operator Record() && { return std::move(record); }
-};
 
 // Of labels; the row of `owner` is one of another table.
 inline constexpr char kDatasetLabels[] = "dataset_labels";

@@ -179,8 +179,7 @@ absl::StatusOr<DeletedVersions> ChangeRetention(Connection& connection,
 }
 
 absl::StatusOr<ModelRecord> ChangeModel(Connection& connection, const ModelUpdate& update) {
-  MERCER_ASSIGN_OR_RETURN(const Numbered<ModelRecord> found, FindModel(connection, update.model));
-  const ModelRecord& model = found.record;
+  MERCER_ASSIGN_OR_RETURN(const ModelRecord model, FindModel(connection, update.model));
   MERCER_RETURN_IF_ERROR(CheckOwner(update.check, model.owner));
   MERCER_ASSIGN_OR_RETURN(
       const bool changes,
@@ -190,19 +189,18 @@ absl::StatusOr<ModelRecord> ChangeModel(Connection& connection, const ModelUpdat
     return model;
   }
   MERCER_RETURN_IF_ERROR(
-      ReplaceLabels(connection, kModelLabels, found.number, update.labels.value_or(model.labels)));
+      ReplaceLabels(connection, kModelLabels, model.number, update.labels.value_or(model.labels)));
   MERCER_RETURN_IF_ERROR(
       connection.Run("UPDATE models SET display_name = ?, description = ?, revision = revision + "
                      "1, update_time = ? WHERE number = ?",
                      update.display_name.value_or(model.display_name),
-                     update.description.value_or(model.description), update.now, found.number));
-  return ReadModel(connection, update.model);
+                     update.description.value_or(model.description), update.now, model.number));
+  return FindModel(connection, update.model);
 }
 
 absl::StatusOr<VersionRecord> ChangeVersion(Connection& connection, const VersionUpdate& update) {
-  MERCER_ASSIGN_OR_RETURN(const Numbered<VersionRecord> found,
+  MERCER_ASSIGN_OR_RETURN(const VersionRecord version,
                           FindVersion(connection, update.model, update.version));
-  const VersionRecord& version = found.record;
   MERCER_RETURN_IF_ERROR(CheckOwner(update.check, version.owner));
   MERCER_ASSIGN_OR_RETURN(
       const bool changes,
@@ -212,14 +210,14 @@ absl::StatusOr<VersionRecord> ChangeVersion(Connection& connection, const Versio
   if (!changes) {
     return version;
   }
-  MERCER_RETURN_IF_ERROR(ReplaceLabels(connection, kVersionLabels, found.number,
+  MERCER_RETURN_IF_ERROR(ReplaceLabels(connection, kVersionLabels, version.number,
                                        update.labels.value_or(version.labels)));
   MERCER_RETURN_IF_ERROR(connection.Run(
       "UPDATE versions SET description = ?, revision = revision + 1 WHERE number = ?",
-      update.description.value_or(version.description), found.number));
+      update.description.value_or(version.description), version.number));
   MERCER_RETURN_IF_ERROR(
       connection.Run("UPDATE models SET update_time = ? WHERE name = ?", update.now, update.model));
-  return ReadVersion(connection, update.model, update.version);
+  return FindVersion(connection, update.model, update.version);
 }
 
 }  // namespace mercer::server

@@ -14,19 +14,17 @@ namespace {
 
 // Of one that has versions, with labels and aliases, of the row that `where` names.
 template <typename Key>
-absl::StatusOr<std::optional<Numbered<ModelRecord>>> SelectModel(Connection& connection,
-                                                                 std::string_view where,
-                                                                 const Key& key) {
-  const auto read = [&](const Statement& row) -> absl::StatusOr<Numbered<ModelRecord>> {
-    Numbered<ModelRecord> found;
-    ModelRecord& model = found.record;
-    row.Read(found.number, model.name, model.description, model.create_time, model.update_time,
+absl::StatusOr<std::optional<ModelRecord>> SelectModel(Connection& connection,
+                                                       std::string_view where, const Key& key) {
+  const auto read = [&](const Statement& row) -> absl::StatusOr<ModelRecord> {
+    ModelRecord model;
+    row.Read(model.number, model.name, model.description, model.create_time, model.update_time,
              model.newest_version, model.num_versions, model.keep_newest, model.owner,
              model.display_name, model.revision);
-    MERCER_ASSIGN_OR_RETURN(model.labels, ReadLabels(connection, kModelLabels, found.number));
-    MERCER_ASSIGN_OR_RETURN(model.aliases, SelectAliases(connection, found.number, model.name, "",
+    MERCER_ASSIGN_OR_RETURN(model.labels, ReadLabels(connection, kModelLabels, model.number));
+    MERCER_ASSIGN_OR_RETURN(model.aliases, SelectAliases(connection, model.number, model.name, "",
                                                          std::numeric_limits<int64_t>::max()));
-    return found;
+    return model;
   };
   // The newest version and the count after it come from one look at the versions' index.
   return connection.SelectFirst(
@@ -41,24 +39,23 @@ absl::StatusOr<std::optional<Numbered<ModelRecord>>> SelectModel(Connection& con
 
 // With labels and aliases, of the first row that `where` names.
 template <typename... Keys>
-absl::StatusOr<std::optional<Numbered<VersionRecord>>> SelectVersion(Connection& connection,
-                                                                     std::string_view where,
-                                                                     const Keys&... keys) {
-  const auto read = [&](const Statement& row) -> absl::StatusOr<Numbered<VersionRecord>> {
-    Numbered<VersionRecord> found;
-    VersionRecord& version = found.record;
+absl::StatusOr<std::optional<VersionRecord>> SelectVersion(Connection& connection,
+                                                           std::string_view where,
+                                                           const Keys&... keys) {
+  const auto read = [&](const Statement& row) -> absl::StatusOr<VersionRecord> {
+    VersionRecord version;
     int64_t model = 0;
-    row.Read(found.number, version.model, version.version, version.job_id, version.learner,
+    row.Read(version.number, version.model, version.version, version.job_id, version.learner,
              version.model_blob, version.model_bytes, version.witness_blob, version.witness_bytes,
              version.summary, version.create_time, version.description, version.revision, model,
              version.owner);
-    MERCER_ASSIGN_OR_RETURN(version.labels, ReadLabels(connection, kVersionLabels, found.number));
+    MERCER_ASSIGN_OR_RETURN(version.labels, ReadLabels(connection, kVersionLabels, version.number));
     MERCER_ASSIGN_OR_RETURN(
         version.aliases,
         connection.SelectAll<std::string>(
             "SELECT alias FROM checked_aliases WHERE model = ? AND version = ? ORDER BY 1", model,
             version.version));
-    return found;
+    return version;
   };
   return connection.SelectFirst(
       read,
@@ -137,12 +134,10 @@ absl::StatusOr<std::optional<ModelRow>> FindModelRow(Connection& connection,
 
 absl::StatusOr<ModelRow> RequireModelRow(Connection& connection, const std::string& name,
                                          const OwnerCheck& check, int64_t version) {
-  MERCER_ASSIGN_OR_RETURN(std::optional<ModelRow> model, FindModelRow(connection, name));
-  if (!model.has_value()) {
-    return ModelNotFound(name, version);
-  }
-  MERCER_RETURN_IF_ERROR(CheckOwner(check, model->owner));
-  return *std::move(model);
+  MERCER_ASSIGN_OR_RETURN(ModelRow model,
+                          FoundOr(FindModelRow(connection, name), ModelNotFound(name, version)));
+  MERCER_RETURN_IF_ERROR(CheckOwner(check, model.owner));
+  return model;
 }
 
 absl::StatusOr<std::vector<AliasRecord>> SelectAliases(Connection& connection, int64_t number,
@@ -161,37 +156,17 @@ absl::StatusOr<std::vector<AliasRecord>> SelectAliases(Connection& connection, i
       number, after, limit);
 }
 
-absl::StatusOr<Numbered<ModelRecord>> FindModel(Connection& connection, const std::string& name) {
-  MERCER_ASSIGN_OR_RETURN(std::optional<Numbered<ModelRecord>> found,
-                          SelectModel(connection, "name = ?", name));
-  if (!found.has_value()) {
-    return ModelNotFound(name, 0);
-  }
-  return *std::move(found);
+absl::StatusOr<ModelRecord> FindModel(Connection& connection, const std::string& name) {
+  return FoundOr(SelectModel(connection, "name = ?", name), ModelNotFound(name, 0));
 }
 
-absl::StatusOr<Numbered<VersionRecord>> FindVersion(Connection& connection,
-                                                    const std::string& model, int64_t version) {
-  MERCER_ASSIGN_OR_RETURN(
-      std::optional<Numbered<VersionRecord>> found,
+absl::StatusOr<VersionRecord> FindVersion(Connection& connection, const std::string& model,
+                                          int64_t version) {
+  return FoundOr(
       SelectVersion(connection,
                     "name = ?1 AND (?2 = 0 OR version = ?2) ORDER BY version DESC LIMIT 1", model,
-                    version));
-  if (!found.has_value()) {
-    return ModelNotFound(model, version);
-  }
-  return *std::move(found);
-}
-
-absl::StatusOr<ModelRecord> ReadModel(Connection& connection, const std::string& name) {
-  MERCER_ASSIGN_OR_RETURN(Numbered<ModelRecord> found, FindModel(connection, name));
-  return std::move(found.record);
-}
-
-absl::StatusOr<VersionRecord> ReadVersion(Connection& connection, const std::string& model,
-                                          int64_t version) {
-  MERCER_ASSIGN_OR_RETURN(Numbered<VersionRecord> found, FindVersion(connection, model, version));
-  return std::move(found.record);
+                    version),
+      ModelNotFound(model, version));
 }
 
 absl::StatusOr<Page<ModelRecord>> ReadModelPage(Connection& connection, const PageRequest& page,

@@ -150,6 +150,13 @@ Columns ReadColumns(const Statement& row) {
   return columns;
 }
 
+// What was selected, or `none` when there is no row.
+template <typename Record>
+absl::StatusOr<Record> FoundOr(absl::StatusOr<std::optional<Record>> found, absl::Status none) {
+  MERCER_RETURN_IF_ERROR(found.status());
+  return found->has_value() ? absl::StatusOr<Record>(**std::move(found)) : std::move(none);
+}
+
 // Used by one thread at a time.
 class Connection {
  public:

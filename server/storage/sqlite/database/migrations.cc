@@ -287,30 +287,17 @@ const std::vector<const char*>& Steps() {
   return steps;
 }
 
-absl::Status ApplyStep(Connection& connection, int64_t version, absl::Time now) {
-  MERCER_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
+absl::Status RunStep(Connection& connection, int64_t version, absl::Time now) {
   std::vector<RowName> damaged;
-  absl::Status status =
+  MERCER_RETURN_IF_ERROR(
       FindDamagedRows(connection, [&](const std::string& table, const std::string& row) {
         damaged.push_back({table, row});
-      });
-  if (status.ok()) {
-    status = connection.Execute(Steps()[static_cast<size_t>(version)]);
-  }
-  if (status.ok()) {
-    status = RefreshChecksums(connection, damaged);
-  }
-  if (status.ok()) {
-    status = connection.Run("INSERT INTO schema_versions(version, applied_time) VALUES (?, ?)",
-                            version + 1, now);
-  }
-  if (status.ok()) {
-    status = connection.Execute("COMMIT");
-  }
-  if (!status.ok() && connection.in_transaction()) {
-    connection.Execute("ROLLBACK").IgnoreError();  // the first error says more
-  }
-  return status;
+      }));
+  MERCER_RETURN_IF_ERROR(connection.Execute(Steps()[static_cast<size_t>(version)]));
+  MERCER_RETURN_IF_ERROR(RefreshChecksums(connection, damaged));
+  MERCER_RETURN_IF_ERROR(connection.Run(
+      "INSERT INTO schema_versions(version, applied_time) VALUES (?, ?)", version + 1, now));
+  return connection.Execute("COMMIT");
 }
 
 }  // namespace
@@ -356,7 +343,14 @@ absl::Status MigrateDatabaseTo(Connection& connection, int64_t target, absl::Tim
                          "applied_time INTEGER NOT NULL)"));
   MERCER_ASSIGN_OR_RETURN(int64_t version, ReadSchemaVersion(connection));
   for (; version < target; ++version) {
-    MERCER_RETURN_IF_ERROR(ApplyStep(connection, version, now));
+    MERCER_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
+    const absl::Status status = RunStep(connection, version, now);
+    if (!status.ok()) {
+      if (connection.in_transaction()) {
+        connection.Execute("ROLLBACK").IgnoreError();  // the first error says more
+      }
+      return status;
+    }
   }
   return absl::OkStatus();
 }
