@@ -26,7 +26,7 @@
 namespace mercer::server {
 namespace {
 
-// What the stores do stands in functions on a connection (job_changes.h and others); here is which one they run on.
+// What the stores do stands in functions on a connection (jobs.h, models.h, dataset_rows.h); here is which one they run on.
 class Database {
  public:
   Database(Connection* connection, std::unique_ptr<ReaderPool> readers, int max_batch)
