@@ -14,63 +14,16 @@ constexpr absl::Duration kAskAgain = absl::Milliseconds(100);
 
 }  // namespace
 
-class Budget::State {
- public:
-  std::optional<BudgetLimit> Take(int64_t amount, const std::string& key,
-                                  const BudgetLimits& limits) ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    if (limits.all >= 0 && amount > limits.all - taken_) {
-      return BudgetLimit::kAll;
-    }
-    if (limits.of_key >= 0 && amount > limits.of_key - OfKey(key)) {
-      return BudgetLimit::kOfKey;
-    }
-    if (!key.empty()) {
-      taken_by_[key] += amount;  // first, as it may find no memory
-    }
-    taken_ += amount;
-    return std::nullopt;
-  }
-
-  // False: not within kAskAgain.
-  bool WaitFor(int64_t amount, int64_t limit) ABSL_LOCKS_EXCLUDED(mutex_) {
-    const auto fits = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return taken_ == 0 || amount <= limit - taken_;
-    };
-    absl::MutexLock lock(&mutex_);
-    const bool is_taken = mutex_.AwaitWithTimeout(absl::Condition(&fits), kAskAgain);
-    taken_ += is_taken ? amount : 0;
-    return is_taken;
-  }
-
-  void GiveBack(int64_t amount, const std::string& key) ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    taken_ -= amount;
-    const auto found = taken_by_.find(key);
-    if (found != taken_by_.end() && (found->second -= amount) == 0) {
-      taken_by_.erase(found);
-    }
-  }
-
-  int64_t taken() const ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    return taken_;
-  }
-  int64_t taken(const std::string& key) const ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    return OfKey(key);
-  }
-
- private:
-  int64_t OfKey(const std::string& key) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const auto found = taken_by_.find(key);
-    return found == taken_by_.end() ? 0 : found->second;
-  }
-
-  mutable absl::Mutex mutex_;
-  int64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
+struct Budget::State {
+  absl::Mutex mutex;
+  int64_t taken ABSL_GUARDED_BY(mutex) = 0;
   // Of keys that have something now: those who have gone leave nothing behind.
-  HashMap<std::string, int64_t> taken_by_ ABSL_GUARDED_BY(mutex_);
+  HashMap<std::string, int64_t> taken_by ABSL_GUARDED_BY(mutex);
+
+  int64_t OfKey(const std::string& key) const ABSL_SHARED_LOCKS_REQUIRED(mutex) {
+    const auto found = taken_by.find(key);
+    return found == taken_by.end() ? 0 : found->second;
+  }
 };
 
 Budget::Share::Share(std::shared_ptr<State> state, std::string key)
@@ -90,14 +43,29 @@ std::optional<BudgetLimit> Budget::Share::Grow(int64_t amount, const BudgetLimit
   if (state_ == nullptr) {
     return std::nullopt;
   }
-  const std::optional<BudgetLimit> exceeded = state_->Take(amount, key_, limits);
-  amount_ += exceeded.has_value() ? 0 : amount;
-  return exceeded;
+  absl::MutexLock lock(&state_->mutex);
+  if (limits.all >= 0 && amount > limits.all - state_->taken) {
+    return BudgetLimit::kAll;
+  }
+  if (limits.of_key >= 0 && amount > limits.of_key - state_->OfKey(key_)) {
+    return BudgetLimit::kOfKey;
+  }
+  if (!key_.empty()) {
+    state_->taken_by[key_] += amount;  // first, as it may find no memory
+  }
+  state_->taken += amount;
+  amount_ += amount;
+  return std::nullopt;
 }
 
 void Budget::Share::Release() {
   if (state_ != nullptr) {
-    state_->GiveBack(amount_, key_);
+    absl::MutexLock lock(&state_->mutex);
+    state_->taken -= amount_;
+    const auto found = state_->taken_by.find(key_);
+    if (found != state_->taken_by.end() && (found->second -= amount_) == 0) {
+      state_->taken_by.erase(found);
+    }
   }
   state_.reset();
   amount_ = 0;
@@ -116,16 +84,29 @@ std::optional<Budget::Share> Budget::TryToTake(int64_t amount, int64_t limit) co
 absl::StatusOr<Budget::Share> Budget::Take(int64_t amount, int64_t limit,
                                            const std::function<bool()>& is_cancelled) const {
   Share share = NewShare();
-  do {
-    if (is_cancelled()) {
-      return absl::CancelledError("the client has gone");
+  State& state = *state_;
+  const auto fits = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state.mutex) {
+    return state.taken == 0 || amount <= limit - state.taken;
+  };
+  while (!is_cancelled()) {
+    absl::MutexLock lock(&state.mutex);
+    if (state.mutex.AwaitWithTimeout(absl::Condition(&fits), kAskAgain)) {
+      state.taken += amount;
+      share.amount_ = amount;
+      return share;
     }
-  } while (!state_->WaitFor(amount, limit));
-  share.amount_ = amount;
-  return share;
+  }
+  return absl::CancelledError("the client has gone");
 }
 
-int64_t Budget::taken() const { return state_->taken(); }
-int64_t Budget::taken(const std::string& key) const { return state_->taken(key); }
+int64_t Budget::taken() const {
+  absl::MutexLock lock(&state_->mutex);
+  return state_->taken;
+}
+
+int64_t Budget::taken(const std::string& key) const {
+  absl::MutexLock lock(&state_->mutex);
+  return state_->OfKey(key);
+}
 
 }  // namespace mercer::server

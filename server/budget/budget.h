@@ -23,7 +23,7 @@ enum class BudgetLimit : uint8_t { kAll, kOfKey };
 // Thread-safe. A copy is the same budget, and so are its shares, which may outlive it.
 class Budget {
  private:
-  class State;
+  struct State;
 
  public:
   // Not thread-safe.
