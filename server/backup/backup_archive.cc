@@ -14,6 +14,12 @@ namespace {
 
 constexpr size_t kFixedParts = 2;  // before the blobs
 
+// The content of a file, which stays mapped as long as any of it is there.
+absl::Cord ContentOf(std::unique_ptr<MappedFile> file) {
+  const absl::string_view bytes(file->contents().data(), file->contents().size());
+  return absl::MakeCordFromExternal(bytes, [kept = std::move(file)] {});
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<BackupArchive>> BackupArchive::Begin(
@@ -25,7 +31,7 @@ absl::StatusOr<std::unique_ptr<BackupArchive>> BackupArchive::Begin(
 
 BackupArchive::~BackupArchive() {
   const ScopedAllocations scope(Allocations::kNeeded);
-  file_.reset();
+  part_.Clear();
   sources_.files->Remove(sources_.database_copy)
       .IgnoreError();  // the next start removes it otherwise
 }
@@ -54,83 +60,51 @@ absl::Status BackupArchive::TakeSnapshot(const std::function<bool()>& is_cancell
 absl::StatusOr<std::string> BackupArchive::Next(size_t max_bytes) {
   std::string piece;
   while (piece.size() < max_bytes) {
-    if (sent_ == PartBytes()) {
+    if (part_.empty()) {
       if (ended_) {
         break;
       }
       MERCER_RETURN_IF_ERROR(OpenNextPart());
     }
-    const std::string_view rest = Rest().substr(0, max_bytes - piece.size());
+    const absl::string_view chunk = *part_.chunk_begin();
+    const std::string_view rest(chunk.data(), std::min(chunk.size(), max_bytes - piece.size()));
     if (!digested_) {
       hash_.Update(rest);
     }
     piece.append(rest);
-    sent_ += rest.size();
+    part_.RemovePrefix(rest.size());
   }
   return piece;
-}
-
-std::string_view BackupArchive::Content() const {
-  return file_ != nullptr ? file_->contents() : std::string_view(text_);
-}
-
-size_t BackupArchive::PartBytes() const {
-  return before_.size() + Content().size() + after_.size();
-}
-
-std::string_view BackupArchive::Rest() const {
-  size_t skip = sent_;
-  for (const std::string_view piece : {std::string_view(before_), Content()}) {
-    if (skip < piece.size()) {
-      return piece.substr(skip);
-    }
-    skip -= piece.size();
-  }
-  return std::string_view(after_).substr(skip);
 }
 
 absl::Status BackupArchive::OpenNextPart() {
   const size_t part = next_part_++;
   const size_t digest_part = kFixedParts + blobs_.size();
   if (part == 0) {
-    SetPart(kBackupManifest, EncodeManifest(manifest_));
+    SetPart(kBackupManifest, absl::Cord(EncodeManifest(manifest_)));
   } else if (part == 1) {
     MERCER_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> file,
                             sources_.files->Map(sources_.database_copy));
-    SetPart(kBackupDatabase, std::move(file));
+    SetPart(kBackupDatabase, ContentOf(std::move(file)));
   } else if (part < digest_part) {
     const std::string& digest = blobs_[part - kFixedParts].digest();
     MERCER_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> file, sources_.blobs->Read(digest));
-    SetPart(BackupBlobName(digest), std::move(file));
+    SetPart(BackupBlobName(digest), ContentOf(std::move(file)));
   } else if (part == digest_part) {
     digested_ = true;
-    SetPart(kBackupDigest, hash_.FinishHex() + "\n");
+    SetPart(kBackupDigest, absl::Cord(hash_.FinishHex() + "\n"));
   } else {
-    before_ = TarEnd();
-    text_.clear();
-    after_.clear();
-    sent_ = 0;
+    part_ = TarEnd();
     ended_ = true;
   }
   return absl::OkStatus();
 }
 
-void BackupArchive::SetPart(const std::string& name, std::string content) {
+void BackupArchive::SetPart(const std::string& name, absl::Cord content) {
   const auto size = static_cast<int64_t>(content.size());
-  before_ = TarHeader(name, size, manifest_.time);
-  file_.reset();
-  text_ = std::move(content);
-  after_ = TarPadding(size);
-  sent_ = 0;
-}
-
-void BackupArchive::SetPart(const std::string& name, std::unique_ptr<MappedFile> file) {
-  const auto size = static_cast<int64_t>(file->contents().size());
-  before_ = TarHeader(name, size, manifest_.time);
-  file_ = std::move(file);
-  text_.clear();
-  after_ = TarPadding(size);
-  sent_ = 0;
+  part_ = TarHeader(name, size, manifest_.time);
+  part_.Append(std::move(content));
+  part_.Append(TarPadding(size));
 }
 
 }  // namespace mercer::server

@@ -12,11 +12,11 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/cord.h"
 #include "absl/time/time.h"
 
 #include "server/backup/backup_format.h"
@@ -58,12 +58,7 @@ class BackupArchive {
   absl::Status TakeSnapshot(const std::function<bool()>& is_cancelled);
   // Makes the next file of the archive, or its end, the one that Next() reads from.
   absl::Status OpenNextPart();
-  void SetPart(const std::string& name, std::string content);
-  void SetPart(const std::string& name, std::unique_ptr<MappedFile> file);
-  std::string_view Content() const;
-  size_t PartBytes() const;
-  // The next bytes of the part that lie together; empty when all were sent.
-  std::string_view Rest() const;
+  void SetPart(const std::string& name, absl::Cord content);
 
   const BackupSources sources_;
   std::vector<PinnedBlob> blobs_;
@@ -73,11 +68,7 @@ class BackupArchive {
   // What comes next: the manifest, the database, the blobs from 2 on, the digest, and the end.
   size_t next_part_ = 0;
   bool ended_ = false;
-  std::string before_;                // bytes before the content: a header
-  std::unique_ptr<MappedFile> file_;  // the content, or
-  std::string text_;                  // the content, when it is made here
-  std::string after_;                 // bytes after it: zeros
-  size_t sent_ = 0;                   // of the three together
+  absl::Cord part_;  // what is left of the present one, with its header and the zeros behind it
 };
 
 }  // namespace mercer::server
