@@ -7,30 +7,22 @@
 
 namespace mercer::server {
 
-struct Sha256::State {
-  struct Free {
-    void operator()(EVP_MD_CTX* pointer) const { EVP_MD_CTX_free(pointer); }
-  };
-  std::unique_ptr<EVP_MD_CTX, Free> context{EVP_MD_CTX_new()};
-};
+void Sha256::Free::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
 
 // It fails for want of memory alone.
-Sha256::Sha256() : state_(std::make_unique<State>()) {
-  if (state_->context == nullptr ||
-      EVP_DigestInit_ex(state_->context.get(), EVP_sha256(), nullptr) != 1) {
+Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
+  if (context_ == nullptr || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) {
     throw std::bad_alloc();
   }
 }
 
-Sha256::~Sha256() = default;
-
 void Sha256::Update(std::string_view bytes) {
-  EVP_DigestUpdate(state_->context.get(), bytes.data(), bytes.size());
+  EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size());
 }
 
 Sha256Bytes Sha256::Finish() {
   Sha256Bytes digest;
-  EVP_DigestFinal_ex(state_->context.get(), digest.data(), nullptr);
+  EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr);
   return digest;
 }
 

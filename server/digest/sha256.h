@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+struct evp_md_ctx_st;  // of OpenSSL
+
 namespace mercer::server {
 
 using Sha256Bytes = std::array<uint8_t, 32>;
@@ -15,9 +17,6 @@ using Sha256Bytes = std::array<uint8_t, 32>;
 class Sha256 {
  public:
   Sha256();
-  ~Sha256();
-  Sha256(const Sha256&) = delete;
-  Sha256& operator=(const Sha256&) = delete;
 
   void Update(std::string_view bytes);
   // Ends the computation.
@@ -25,8 +24,10 @@ class Sha256 {
   std::string FinishHex();
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  struct Free {
+    void operator()(evp_md_ctx_st* context) const;
+  };
+  std::unique_ptr<evp_md_ctx_st, Free> context_;
 };
 
 // 64 lower-case digits.
