@@ -1,6 +1,4 @@
-#include "server/maintenance/blob_check.h"
-
-#include <algorithm>
+#include <array>
 #include <memory>
 #include <set>
 #include <utility>
@@ -17,72 +15,51 @@
 #include "server/backup/backup_format.h"
 #include "server/blobs/pin_table.h"
 #include "server/digest/sha256.h"
+#include "server/maintenance/checks.h"
 
 namespace mercer::server {
 namespace {
 
-// What a row takes a blob for; the numbers stand in the SQL text.
-enum class BlobKind : uint8_t { kDataset = 1, kCheckpoint = 2, kModel = 3, kWitness = 4 };
+// What a row takes a blob for.
+struct BlobKind {
+  const char* subject;
+  const char* action;  // when it is lost
+  absl::Status (*open)(const std::string& path, std::string_view bytes);
+};
+
+// Their numbers stand in the SQL text.
+constexpr std::array<BlobKind, 4> kKinds = {{
+    {"data set ",
+     "upload the same data again, or put the file back from a backup; --repair marks the data set",
+     [](const std::string& path, std::string_view) { return OpenDataset(path).status(); }},
+    // Its form is the learner's; one that cannot be read starts again.
+    {"checkpoint of job ", "nothing: the job starts again; --repair forgets the checkpoint",
+     [](const std::string&, std::string_view) { return absl::OkStatus(); }},
+    {"model ", "put the file back from a backup, or train again; --repair marks the version",
+     [](const std::string&, std::string_view bytes) { return LoadModel(bytes).status(); }},
+    {"witness of model ",
+     "the model predicts, but cannot be verified: put the file back from a backup; --repair marks "
+     "the version",
+     [](const std::string&, std::string_view bytes) { return LoadWitness(bytes).status(); }},
+}};
 
 constexpr char kSelectUses[] =
-    "SELECT blob, 1, id, size_bytes FROM datasets UNION ALL "
-    "SELECT blob, 2, jobs.id, -1 FROM checkpoints JOIN jobs ON jobs.number = job UNION ALL "
-    "SELECT model_blob, 3, models.name || '/versions/' || version, model_bytes FROM versions JOIN "
+    "SELECT blob, 0, id, size_bytes FROM datasets UNION ALL "
+    "SELECT blob, 1, jobs.id, -1 FROM checkpoints JOIN jobs ON jobs.number = job UNION ALL "
+    "SELECT model_blob, 2, models.name || '/versions/' || version, model_bytes FROM versions JOIN "
     "models ON models.number = model UNION ALL "
-    "SELECT witness_blob, 4, models.name || '/versions/' || version, witness_bytes FROM versions "
+    "SELECT witness_blob, 3, models.name || '/versions/' || version, witness_bytes FROM versions "
     "JOIN models ON models.number = model WHERE witness_blob <> '' ORDER BY 1, 2, 3";
 
 // One row that names a blob.
 struct BlobUse {
   std::string digest;
-  BlobKind kind = BlobKind::kDataset;
+  const BlobKind* kind = nullptr;
   std::string name;
   int64_t bytes = -1;  // as the row says; -1: it does not
+
+  std::string subject() const { return absl::StrCat(kind->subject, name); }
 };
-
-std::string SubjectOf(const BlobUse& use) {
-  switch (use.kind) {
-    case BlobKind::kDataset:
-      return absl::StrCat("data set ", use.name);
-    case BlobKind::kCheckpoint:
-      return absl::StrCat("checkpoint of job ", use.name);
-    case BlobKind::kModel:
-      return absl::StrCat("model ", use.name);
-    case BlobKind::kWitness:
-      return absl::StrCat("witness of model ", use.name);
-  }
-  return use.name;
-}
-
-std::string ActionOf(BlobKind kind) {
-  switch (kind) {
-    case BlobKind::kDataset:
-      return "upload the same data again, or put the file back from a backup; --repair marks the "
-             "data set";
-    case BlobKind::kCheckpoint:
-      return "nothing: the job starts again; --repair forgets the checkpoint";
-    case BlobKind::kModel:
-      return "put the file back from a backup, or train again; --repair marks the version";
-    case BlobKind::kWitness:
-      return "the model predicts, but cannot be verified: put the file back from a backup; "
-             "--repair marks the version";
-  }
-  return "";
-}
-
-absl::Status OpenAs(BlobKind kind, const std::string& path, std::string_view bytes) {
-  switch (kind) {
-    case BlobKind::kDataset:
-      return OpenDataset(path).status();
-    case BlobKind::kModel:
-      return LoadModel(bytes).status();
-    case BlobKind::kWitness:
-      return LoadWitness(bytes).status();
-    case BlobKind::kCheckpoint:
-      return absl::OkStatus();  // its form is the learner's; one that cannot be read starts again
-  }
-  return absl::OkStatus();
-}
 
 class BlobCheck {
  public:
@@ -153,24 +130,18 @@ class BlobCheck {
 
   // Rows that name the same blob follow each other, so each file is read once.
   absl::Status CheckUses(Connection& connection) {
-    MERCER_ASSIGN_OR_RETURN(Statement select, connection.Prepare(kSelectUses));
     std::vector<BlobUse> uses;
-    while (true) {
-      MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-      BlobUse use;
-      if (more) {
-        use = {select.Bytes(0), static_cast<BlobKind>(select.Int64(1)), select.Bytes(2),
-               select.Int64(3)};
+    const auto look = [&](const Statement& row) {
+      absl::Status checked;
+      if (!uses.empty() && row.Bytes(0) != uses.front().digest) {
+        checked = CheckBlob(std::exchange(uses, {}));
       }
-      if (!uses.empty() && (!more || use.digest != uses.front().digest)) {
-        MERCER_RETURN_IF_ERROR(CheckBlob(uses));
-        uses.clear();
-      }
-      if (!more) {
-        return absl::OkStatus();
-      }
-      uses.push_back(std::move(use));
-    }
+      uses.push_back({row.Bytes(0), &kKinds.at(static_cast<size_t>(row.Int64(1))), row.Bytes(2),
+                      row.Int64(3)});
+      return checked;
+    };
+    MERCER_RETURN_IF_ERROR(ForEachRow(connection, kSelectUses, look));
+    return uses.empty() ? absl::OkStatus() : CheckBlob(uses);
   }
 
   absl::Status CheckBlob(const std::vector<BlobUse>& uses) {
@@ -198,14 +169,14 @@ class BlobCheck {
 
   void CheckUse(const BlobUse& use, std::string_view bytes) {
     if (use.bytes >= 0 && use.bytes != static_cast<int64_t>(bytes.size())) {
-      sink_({Severity::kError, "BLOB_SIZE", SubjectOf(use),
+      sink_({Severity::kError, "BLOB_SIZE", use.subject(),
              absl::StrCat("its row says ", use.bytes, " bytes, its file has ", bytes.size()),
              "report it"});
     }
     const absl::Status opened = RunSafely(
-        "opening a stored file", [&] { return OpenAs(use.kind, PathOf(use.digest), bytes); });
+        "opening a stored file", [&] { return use.kind->open(PathOf(use.digest), bytes); });
     if (!opened.ok()) {
-      sink_({Severity::kError, "BLOB_UNREADABLE", SubjectOf(use),
+      sink_({Severity::kError, "BLOB_UNREADABLE", use.subject(),
              absl::StrCat("its file is as it was written, but cannot be read: ",
                           std::string(opened.message())),
              "report it"});
@@ -216,7 +187,7 @@ class BlobCheck {
             const std::string& meaning) {
     report_.lost.push_back(uses.front().digest);
     for (const BlobUse& use : uses) {
-      sink_({Severity::kError, reason, SubjectOf(use), meaning, ActionOf(use.kind)});
+      sink_({Severity::kError, reason, use.subject(), meaning, use.kind->action});
     }
   }
 

@@ -12,8 +12,7 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/maintenance/blob_check.h"
-#include "server/maintenance/payload_check.h"
+#include "server/maintenance/checks.h"
 #include "server/maintenance/restore.h"
 #include "server/storage/sqlite/database/connection.h"
 #include "server/storage/sqlite/database/database_check.h"

@@ -1,11 +1,10 @@
-#include "server/maintenance/payload_check.h"
-
 #include <string>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status/status_macros.h"
 #include "server/jobs/record/job_event.h"
+#include "server/maintenance/checks.h"
 #include "server/storage/sqlite/database/migrations.h"
 #include "server/translation/dataset_translator.h"
 #include "server/translation/job_translator.h"
@@ -34,24 +33,14 @@ void CompareStates(const ToldState& state, const FindingSink& sink) {
 }
 
 absl::Status CheckEvents(Connection& connection, const FindingSink& sink) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      connection.Prepare("SELECT jobs.id, jobs.state, events.sequence, events.attempt, "
-                         "events.iteration, events.time, events.payload FROM events JOIN jobs ON "
-                         "jobs.number = events.job ORDER BY events.job, events.sequence"));
   ToldState state;
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) {
+  const auto look = [&](const Statement& row) {
+    if (row.Bytes(0) != state.job) {
       CompareStates(state, sink);
-      return absl::OkStatus();
+      state = {row.Bytes(0), row.Int64(1), 0};
     }
-    if (select.Bytes(0) != state.job) {
-      CompareStates(state, sink);
-      state = {select.Bytes(0), select.Int64(1), 0};
-    }
-    const EventRecord record{select.Int64(2), static_cast<int32_t>(select.Int64(3)),
-                             select.Int64(4), select.Time(5), select.Bytes(6)};
+    const EventRecord record{row.Int64(2), static_cast<int32_t>(row.Int64(3)), row.Int64(4),
+                             row.Time(5), row.Bytes(6)};
     const absl::StatusOr<JobEvent> event = DecodeJobEvent(record);
     if (!event.ok()) {
       Report(sink, "EVENT_DAMAGED", absl::StrCat("job ", state.job, " event ", record.sequence),
@@ -59,80 +48,85 @@ absl::Status CheckEvents(Connection& connection, const FindingSink& sink) {
     } else if (event->kind == JobEventKind::kState) {
       state.told = static_cast<int64_t>(event->state);
     }
-  }
+    return absl::OkStatus();
+  };
+  MERCER_RETURN_IF_ERROR(ForEachRow(
+      connection,
+      "SELECT jobs.id, jobs.state, events.sequence, events.attempt, events.iteration, events.time, "
+      "events.payload FROM events JOIN jobs ON jobs.number = events.job ORDER BY events.job, "
+      "events.sequence",
+      look));
+  CompareStates(state, sink);
+  return absl::OkStatus();
 }
 
-absl::Status CheckRequests(Connection& connection, const FindingSink& sink) {
-  MERCER_ASSIGN_OR_RETURN(const int64_t version, ReadSchemaVersion(connection));
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      connection.Prepare(version < kSchemaWithKinds
-                             ? "SELECT jobs.id, request, 1, NULL FROM job_requests JOIN jobs ON "
-                               "jobs.number = job_requests.job"
-                             : "SELECT jobs.id, request, kind, result FROM job_requests JOIN jobs "
-                               "ON jobs.number = job_requests.job"));
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) {
-      return absl::OkStatus();
-    }
-    JobRecord job;
-    job.request = select.Bytes(1);
-    job.kind = static_cast<JobKind>(select.Int64(2));
-    job.result = select.Bytes(3);
-    const absl::Status read = WriteJob(job, {}).status();
-    if (!read.ok()) {
-      Report(sink, "STORED_REQUEST_DAMAGED", absl::StrCat("job ", select.Bytes(0)), read,
-             "a job that has not ended will fail: submit it again");
-    }
-  }
+// Messages of one kind.
+struct Payloads {
+  const char* sql;  // the first column says whose it is
+  absl::Status (*read)(const Statement& row);
+  const char* reason;  // when it cannot be read
+  const char* action;
+};
+
+absl::Status ReadRequest(const Statement& row) {
+  JobRecord job;
+  job.request = row.Bytes(1);
+  job.kind = static_cast<JobKind>(row.Int64(2));
+  job.result = row.Bytes(3);
+  return WriteJob(job, {}).status();
 }
 
-absl::Status CheckDatasets(Connection& connection, const FindingSink& sink) {
-  MERCER_ASSIGN_OR_RETURN(Statement select, connection.Prepare("SELECT id, info FROM datasets"));
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) {
-      return absl::OkStatus();
-    }
-    const absl::Status read = DecodeDatasetInfo(select.Bytes(1)).status();
-    if (!read.ok()) {
-      Report(sink, "STORED_INFO_DAMAGED", absl::StrCat("data set ", select.Bytes(0)), read,
-             "delete the data set and upload it again");
-    }
-  }
-}
+absl::Status ReadInfo(const Statement& row) { return DecodeDatasetInfo(row.Bytes(1)).status(); }
 
-absl::Status CheckSummaries(Connection& connection, const FindingSink& sink) {
-  MERCER_ASSIGN_OR_RETURN(Statement select,
-                          connection.Prepare("SELECT models.name, version, job_id, summary FROM "
-                                             "versions JOIN models ON models.number = model"));
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) {
-      return absl::OkStatus();
-    }
-    VersionRecord record;
-    record.model = select.Bytes(0);
-    record.version = select.Int64(1);
-    record.job_id = select.Bytes(2);
-    record.summary = select.Bytes(3);
-    const absl::Status read = WriteVersion(record).status();
-    if (!read.ok()) {
-      Report(sink, "STORED_SUMMARY_DAMAGED",
-             absl::StrCat("model ", record.model, " version ", record.version), read,
-             "export the model if it still predicts, then delete the version");
-    }
-  }
+absl::Status ReadSummary(const Statement& row) {
+  VersionRecord record;
+  record.model = row.Bytes(1);
+  record.version = row.Int64(2);
+  record.job_id = row.Bytes(3);
+  record.summary = row.Bytes(4);
+  return WriteVersion(record).status();
 }
 
 }  // namespace
 
+absl::Status ForEachRow(Connection& connection, std::string_view sql,
+                        absl::FunctionRef<absl::Status(const Statement& row)> look) {
+  MERCER_ASSIGN_OR_RETURN(Statement select, connection.Prepare(sql));
+  while (true) {
+    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more) {
+      return absl::OkStatus();
+    }
+    MERCER_RETURN_IF_ERROR(look(select));
+  }
+}
+
 absl::Status CheckPayloads(Connection& connection, const FindingSink& sink) {
   MERCER_RETURN_IF_ERROR(CheckEvents(connection, sink));
-  MERCER_RETURN_IF_ERROR(CheckRequests(connection, sink));
-  MERCER_RETURN_IF_ERROR(CheckDatasets(connection, sink));
-  return CheckSummaries(connection, sink);
+  MERCER_ASSIGN_OR_RETURN(const int64_t version, ReadSchemaVersion(connection));
+  const Payloads kinds[] = {
+      {version < kSchemaWithKinds ? "SELECT 'job ' || jobs.id, request, 1, NULL FROM job_requests "
+                                    "JOIN jobs ON jobs.number = job_requests.job"
+                                  : "SELECT 'job ' || jobs.id, request, kind, result FROM "
+                                    "job_requests JOIN jobs ON jobs.number = job_requests.job",
+       &ReadRequest, "STORED_REQUEST_DAMAGED",
+       "a job that has not ended will fail: submit it again"},
+      {"SELECT 'data set ' || id, info FROM datasets", &ReadInfo, "STORED_INFO_DAMAGED",
+       "delete the data set and upload it again"},
+      {"SELECT 'model ' || models.name || ' version ' || version, models.name, version, job_id, "
+       "summary FROM versions JOIN models ON models.number = model",
+       &ReadSummary, "STORED_SUMMARY_DAMAGED",
+       "export the model if it still predicts, then delete the version"},
+  };
+  for (const Payloads& kind : kinds) {
+    MERCER_RETURN_IF_ERROR(ForEachRow(connection, kind.sql, [&](const Statement& row) {
+      if (const absl::Status read = kind.read(row); !read.ok()) {
+        Report(sink, kind.reason, row.Bytes(0), read, kind.action);
+      }
+      return absl::OkStatus();
+    }));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace mercer::server

@@ -8,7 +8,7 @@
 #include "absl/time/clock.h"
 #include <gtest/gtest.h>
 
-#include "server/maintenance/payload_check.h"
+#include "server/maintenance/checks.h"
 #include "server/storage/sqlite/database/connection.h"
 #include "server/storage/sqlite/database/migrations.h"
 #include "tests/support/server/stored_schemas.h"
