@@ -1,6 +1,5 @@
 #include "server/jobs/upkeep/crash_notes.h"
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -18,23 +17,6 @@ constexpr size_t kMaxBytes = size_t{1} << 20;
 
 absl::Status SystemError(const std::string& what, const std::string& path) {
   return absl::InternalError(absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(errno)));
-}
-
-absl::StatusOr<std::string> ReadAll(int descriptor, const std::string& path) {
-  std::string text;
-  std::array<char, 4096> buffer{};
-  while (text.size() < kMaxBytes) {
-    const ssize_t size =
-        pread(descriptor, buffer.data(), buffer.size(), static_cast<off_t>(text.size()));
-    if (size < 0) {
-      return SystemError("read", path);
-    }
-    if (size == 0) {
-      break;
-    }
-    text.append(buffer.data(), static_cast<size_t>(size));
-  }
-  return text;
 }
 
 std::vector<CrashedAttempt> Parse(const std::string& text) {
@@ -58,12 +40,15 @@ absl::StatusOr<std::unique_ptr<CrashNotes>> CrashNotes::Open(const std::string& 
   if (descriptor < 0) {
     return SystemError("open", path);
   }
-  absl::StatusOr<std::string> text = ReadAll(descriptor, path);
-  if (!text.ok()) {
+  std::string text(kMaxBytes, '\0');
+  const ssize_t size = pread(descriptor, text.data(), text.size(), 0);
+  if (size < 0) {
+    const absl::Status error = SystemError("read", path);
     close(descriptor);
-    return text.status();
+    return error;
   }
-  return std::unique_ptr<CrashNotes>(new CrashNotes(descriptor, Parse(*text)));
+  text.resize(static_cast<size_t>(size));
+  return std::unique_ptr<CrashNotes>(new CrashNotes(descriptor, Parse(text)));
 }
 
 CrashNotes::~CrashNotes() { close(descriptor_); }

@@ -1,16 +1,54 @@
 #include "server/jobs/upkeep/storage_keeper.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <spdlog/logger.h>
 
 #include "core/base/process/background.h"
 #include "core/base/process/run_safely.h"
-#include "server/jobs/record/clock.h"
+#include "core/base/status/status_macros.h"
 #include "server/jobs/upkeep/blob_collector.h"
 
 namespace mercer::server {
+
+JobRetention::JobRetention(JobRetentionDependencies dependencies, absl::Duration keep)
+    : dependencies_(std::move(dependencies)),
+      start_(dependencies_.clock->Now()),
+      start_monotonic_(dependencies_.clock->Monotonic()),
+      keep_(keep) {}
+
+absl::Time JobRetention::Now() const {
+  const absl::Duration passed = dependencies_.clock->Monotonic() - start_monotonic_;
+  return std::min(dependencies_.clock->Now(), start_ + passed);
+}
+
+absl::StatusOr<int64_t> JobRetention::DeleteOldJobs(const std::function<bool()>& is_stopped) {
+  const absl::Duration keep = keep_;
+  if (keep <= absl::ZeroDuration()) {
+    return 0;
+  }
+  FinishedJobs which;
+  which.ended_before = Now() - keep;
+  int64_t deleted = 0;
+  while (!is_stopped || !is_stopped()) {
+    MERCER_ASSIGN_OR_RETURN(const DeletedJobs batch,
+                            dependencies_.storage->jobs().DeleteFinishedJobs(which));
+    if (batch.ids.empty()) {
+      break;
+    }
+    deleted += static_cast<int64_t>(batch.ids.size());
+    // What fails is found by the next collection.
+    DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, batch.released_blobs)
+        .IgnoreError();
+  }
+  if (deleted > 0 && dependencies_.log != nullptr) {
+    dependencies_.log->info("deleted jobs={} that ended more than {} ago", deleted,
+                            absl::FormatDuration(keep));
+  }
+  return deleted;
+}
 
 StorageKeeper::StorageKeeper(StorageKeeperOptions options)
     : options_(std::move(options)), thread_([this] { Run(); }) {}
@@ -23,25 +61,25 @@ StorageKeeper::~StorageKeeper() {
 void StorageKeeper::Run() {
   EnterBackground();
   const auto now = [] { return RealClock().Monotonic(); };
-  absl::Duration next_collection = now() + options_.collect_interval;
-  absl::Duration next_look = now();
-  absl::Duration next_deletion = now();
-  while (true) {
-    if (now() >= next_look) {
-      KeepReserve();
-      next_look = now() + options_.reserve_interval;
-    }
-    if (now() >= next_collection) {
-      Collect();
-      next_collection = now() + options_.collect_interval;
-    }
-    if (now() >= next_deletion) {
-      DeleteOldJobs();
-      next_deletion = now() + options_.retention_interval;
-    }
-    const absl::Duration pause = std::min({next_look, next_collection, next_deletion}) - now();
-    if (rest_.For(std::max(pause, absl::ZeroDuration()))) {
-      return;
+  struct Work {
+    void (StorageKeeper::*run)();
+    absl::Duration interval;
+    absl::Duration next;
+  };
+  std::array<Work, 3> works = {{
+      {&StorageKeeper::KeepReserve, options_.reserve_interval, now()},
+      {&StorageKeeper::Collect, options_.collect_interval, now() + options_.collect_interval},
+      {&StorageKeeper::DeleteOldJobs, options_.retention_interval, now()},
+  }};
+  absl::Duration next = now();
+  while (!rest_.For(std::max(next - now(), absl::ZeroDuration()))) {
+    next = absl::InfiniteDuration();
+    for (Work& work : works) {
+      if (now() >= work.next) {
+        (this->*work.run)();
+        work.next = now() + work.interval;
+      }
+      next = std::min(next, work.next);
     }
   }
 }
@@ -56,35 +94,32 @@ void StorageKeeper::Collect() {
   } else if (options_.log != nullptr && *deleted > 0) {
     options_.log->info("collected files={} that nothing names", *deleted);
   }
-  if (options_.on_collected) {
-    options_.on_collected(deleted);
-  }
 }
 
 void StorageKeeper::DeleteOldJobs() {
   if (options_.retention == nullptr) {
     return;
   }
-  const absl::Status deleted = RunSafely("deleting old jobs", [this] {
-    return options_.retention->DeleteOldJobs([this] { return rest_.For(absl::ZeroDuration()); })
-        .status();
-  });
-  if (options_.log != nullptr && !deleted.ok() && !old_jobs_stay_) {
-    options_.log->warn("old jobs stay for now: {}", deleted.ToString());
-  }
-  old_jobs_stay_ = !deleted.ok();
+  WarnOnce(old_jobs_stay_, "old jobs stay for now", RunSafely("deleting old jobs", [this] {
+             return options_.retention
+                 ->DeleteOldJobs([this] { return rest_.For(absl::ZeroDuration()); })
+                 .status();
+           }));
 }
 
 void StorageKeeper::KeepReserve() {
   if (options_.reserve == nullptr) {
     return;
   }
-  const absl::Status kept =
-      RunSafely("keeping the reserve", [this] { return options_.reserve->Refill(); });
-  if (options_.log != nullptr && !kept.ok() && !reserve_lacks_) {
-    options_.log->warn("no reserve for deletions on a full disk: {}", kept.ToString());
+  WarnOnce(reserve_lacks_, "no reserve for deletions on a full disk",
+           RunSafely("keeping the reserve", [this] { return options_.reserve->Refill(); }));
+}
+
+void StorageKeeper::WarnOnce(bool& told, const char* what, const absl::Status& status) const {
+  if (options_.log != nullptr && !status.ok() && !told) {
+    options_.log->warn("{}: {}", what, status.ToString());
   }
-  reserve_lacks_ = !kept.ok();
+  told = !status.ok();
 }
 
 }  // namespace mercer::server

@@ -1,6 +1,4 @@
 // Which jobs are forgotten, by which clock.
-#include "server/jobs/upkeep/job_retention.h"
-
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -10,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "server/jobs/record/job_event.h"
+#include "server/jobs/upkeep/storage_keeper.h"
 #include "tests/server/jobs/fake_clock.h"
 #include "tests/support/server/test_storage.h"
 
