@@ -9,7 +9,6 @@
 #include "core/base/status/status_macros.h"
 #include "mercer/v1/job.pb.h"
 #include "server/jobs/job_manager.h"
-#include "server/jobs/record/call_label.h"
 #include "server/rpc/rpc.h"
 #include "server/translation/job_translator.h"
 #include "server/translation/recipe_translator.h"

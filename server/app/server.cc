@@ -231,8 +231,7 @@ class Server::Impl {
   }
 
   void ApplyLimits(const ServerOptions& options) {
-    const JobManagerOptions jobs = JobOptions(options);
-    jobs_->SetLimits({jobs.max_lost_attempts, jobs.queue_limits, jobs.max_running_jobs_per_caller});
+    jobs_->SetLimits(JobOptions(options));
     SetUploadLimits(options);
     environment_.max_calls_per_caller = options.access.max_calls_per_caller;
     disk_->SetMinFreeBytes(options.min_free_disk_bytes);

@@ -1,7 +1,5 @@
-#include "server/jobs/job_admission.h"
-
+// From a request to the row that it becomes in the queue. What looks at rows ends with kCancelled soon after its context is.
 #include <algorithm>
-#include <optional>
 #include <random>
 #include <utility>
 
@@ -13,12 +11,17 @@
 #include "core/training/recipe/recipe_checks.h"
 #include "server/digest/sha256.h"
 #include "server/jobs/data/training_data.h"
-#include "server/jobs/record/job_errors.h"
+#include "server/jobs/job_manager.h"
+#include "server/jobs/model_verification.h"
 #include "server/jobs/record/job_event.h"
-#include "server/storage/refusals.h"
 
 namespace mercer::server {
+namespace {
 
+// Missing values are looked for in a single data set of no more; in a larger one the job finds them.
+constexpr size_t kMostCheckedBytes = size_t{1} << 30;
+
+// What can be checked without data. Errors: kInvalidArgument.
 absl::StatusOr<const LearnerEntry*> ValidatePlan(const LearnerLookup& find_learner,
                                                  const JobPlan& plan) {
   const LearnerEntry* entry = find_learner(plan.recipe.learner);
@@ -31,18 +34,55 @@ absl::StatusOr<const LearnerEntry*> ValidatePlan(const LearnerLookup& find_learn
   return entry;
 }
 
-namespace {
+// What the request of the submission means.
+absl::StatusOr<std::shared_ptr<const JobPlan>> PlanOf(const JobPlanner& planner,
+                                                      const JobSubmission& submission) {
+  if (submission.plan != nullptr) {
+    return submission.plan;
+  }
+  MERCER_ASSIGN_OR_RETURN(JobPlan plan, planner.Plan(submission.request));
+  return std::make_shared<const JobPlan>(std::move(plan));
+}
 
 // What is known of the data before any row of it is joined.
-absl::StatusOr<std::shared_ptr<const Dataset>> OpenShape(const AttemptEnvironment& environment,
-                                                         const JobPlan& plan) {
-  MERCER_ASSIGN_OR_RETURN(const OpenedData data, OpenData(*environment.datasets, plan.dataset_ids));
-  for (size_t i = 0; i < data.records.size(); ++i) {
-    if (data.records[i].hidden) {
-      return DatasetNotFound(plan.dataset_ids[i]);
-    }
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenShapeOf(DatasetCache& datasets,
+                                                           const JobPlan& plan) {
+  std::vector<NamedContent> contents;
+  for (const std::string& id : plan.dataset_ids) {
+    MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> rows, IfVisible(datasets.Open(id)));
+    contents.push_back({id, "", std::move(rows)});
   }
-  return ShapeOfContents(data.contents);
+  return ShapeOfContents(contents);
+}
+
+// A training that is asked for.
+struct AskedTraining {
+  CompleteRequest complete;
+  const LearnerEntry* entry = nullptr;
+  std::shared_ptr<const Dataset> shape;  // of its rows
+  int64_t memory_bytes = 0;              // that it takes at most
+
+  const TrainingRecipe& recipe() const { return complete.plan.recipe; }
+};
+
+// `plan` is that of `request`. Errors: those of ValidatePlan, of the data and of JobPlanner.
+absl::StatusOr<AskedTraining> LookAt(const AttemptEnvironment& environment,
+                                     const std::string& request, const JobPlan& plan,
+                                     const RunContext& context) {
+  const JobManagerDependencies& dependencies = environment.dependencies;
+  AskedTraining asked;
+  MERCER_RETURN_IF_ERROR(ValidatePlan(dependencies.find_learner, plan).status());
+  MERCER_ASSIGN_OR_RETURN(asked.shape, OpenShapeOf(*environment.datasets, plan));
+  MERCER_ASSIGN_OR_RETURN(asked.complete,
+                          dependencies.planner->Complete(request, plan, *asked.shape, context));
+  MERCER_ASSIGN_OR_RETURN(asked.entry,
+                          ValidatePlan(dependencies.find_learner, asked.complete.plan));
+  MERCER_ASSIGN_OR_RETURN(
+      const ScratchChoice choice,
+      environment.scratch->Choose(*asked.entry, asked.recipe(), *asked.shape,
+                                  environment.options.memory_budget_bytes, context));
+  asked.memory_bytes = choice.memory_bytes;
+  return asked;
 }
 
 size_t BytesOfValues(const Dataset& dataset) {
@@ -55,6 +95,17 @@ size_t BytesOfValues(const Dataset& dataset) {
   return bytes.value();
 }
 
+// Refuses what the training would fail on for its data. Errors: those of CheckRows, CheckNamedColumns and CheckMissingValues.
+absl::Status CheckData(const AskedTraining& asked, const RunContext& context) {
+  MERCER_RETURN_IF_ERROR(CheckNamedColumns(asked.recipe(), *asked.shape));
+  MERCER_RETURN_IF_ERROR(CheckRows(*asked.entry, asked.recipe(), *asked.shape, context).status());
+  const bool has_values = asked.complete.plan.dataset_ids.size() == 1;
+  if (has_values && BytesOfValues(*asked.shape) <= kMostCheckedBytes) {
+    MERCER_RETURN_IF_ERROR(CheckMissingValues(asked.recipe(), *asked.shape, context));
+  }
+  return context.CheckCancelled();
+}
+
 // Whether there is a server that has the memory. Errors: kResourceExhausted (JOB_TOO_LARGE).
 absl::Status CheckFits(const JobManagerOptions& options, int64_t bytes) {
   const int64_t largest =
@@ -64,118 +115,76 @@ absl::Status CheckFits(const JobManagerOptions& options, int64_t bytes) {
 
 }  // namespace
 
-absl::StatusOr<CompleteRequest> MakeComplete(const AttemptEnvironment& environment,
-                                             std::string_view request, const JobPlan& plan,
-                                             const RunContext& context) {
-  MERCER_RETURN_IF_ERROR(ValidatePlan(environment.dependencies.find_learner, plan).status());
-  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape, OpenShape(environment, plan));
-  return environment.dependencies.planner->Complete(request, plan, *shape, context);
+absl::Status JobTooLarge(int64_t estimate_bytes, int64_t budget_bytes) {
+  return WithReason(
+      absl::ResourceExhaustedError(absl::StrCat(
+          "the job needs up to ", estimate_bytes,
+          " bytes of memory, more than the server's budget of ", budget_bytes, " bytes")),
+      "JOB_TOO_LARGE",
+      {{"estimate_bytes", absl::StrCat(estimate_bytes)},
+       {"budget_bytes", absl::StrCat(budget_bytes)}});
 }
 
-absl::StatusOr<const JobPlan*> PlanOf(const AttemptEnvironment& environment,
-                                      const JobSubmission& submission,
-                                      std::optional<JobPlan>& asked) {
-  if (submission.plan != nullptr) {
-    return submission.plan.get();
-  }
-  MERCER_ASSIGN_OR_RETURN(asked, environment.dependencies.planner->Plan(submission.request));
-  return &*asked;
+absl::StatusOr<CreatedJob> JobManager::Submit(const JobSubmission& submission,
+                                              const CancellationToken& cancellation) {
+  const JobManagerDependencies& dependencies = environment_.dependencies;
+  // A request that is wrong in itself is refused also when it repeats one.
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const JobPlan> plan,
+                          PlanOf(*dependencies.planner, submission));
+  MERCER_RETURN_IF_ERROR(ValidatePlan(dependencies.find_learner, *plan).status());
+  return SubmitOnce(submission, [&]() -> absl::StatusOr<NewJob> {
+    const RunContext context(cancellation, 1, nullptr);
+    MERCER_ASSIGN_OR_RETURN(AskedTraining asked,
+                            LookAt(environment_, submission.request, *plan, context));
+    MERCER_RETURN_IF_ERROR(CheckFits(environment_.options, asked.memory_bytes));
+    MERCER_RETURN_IF_ERROR(CheckData(asked, context));
+    NewJob job;
+    job.id = MakeJobId();
+    job.request = asked.complete.request;
+    job.learner = asked.recipe().learner;
+    job.dataset_ids = asked.complete.plan.dataset_ids;
+    job.model_name =
+        submission.model_name.empty() ? absl::StrCat("model-", job.id) : submission.model_name;
+    job.memory_bytes = asked.memory_bytes;
+    environment_.plans->Keep(job.id, std::move(asked.complete));  // before a worker may claim it
+    return job;
+  });
 }
 
-absl::Status CheckJobData(const AttemptEnvironment& environment, const JobPlan& plan,
-                          const RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry,
-                          ValidatePlan(environment.dependencies.find_learner, plan));
-  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape, OpenShape(environment, plan));
-  MERCER_RETURN_IF_ERROR(CheckNamedColumns(plan.recipe, *shape));
-  MERCER_RETURN_IF_ERROR(CheckRows(*entry, plan.recipe, *shape, context).status());
-  const bool has_values = plan.dataset_ids.size() == 1;
-  if (has_values && BytesOfValues(*shape) <= kMostCheckedBytes) {
-    MERCER_RETURN_IF_ERROR(CheckMissingValues(plan.recipe, *shape, context));
-  }
-  return context.CheckCancelled();
+absl::StatusOr<CreatedJob> JobManager::SubmitOther(const JobSubmission& submission,
+                                                   JobAdmitter admit) {
+  return SubmitOnce(submission, [&]() -> absl::StatusOr<NewJob> {
+    MERCER_ASSIGN_OR_RETURN(AdmittedJob admitted, admit());
+    MERCER_RETURN_IF_ERROR(CheckFits(environment_.options, admitted.memory_bytes));
+    NewJob job;
+    job.id = MakeJobId();
+    job.request = std::move(admitted.request);
+    job.dataset_ids = std::move(admitted.dataset_ids);
+    job.memory_bytes = admitted.memory_bytes;
+    return job;
+  });
 }
 
-absl::StatusOr<JobEstimate> EstimateJob(const AttemptEnvironment& environment, const JobPlan& plan,
-                                        const RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry,
-                          ValidatePlan(environment.dependencies.find_learner, plan));
-  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape, OpenShape(environment, plan));
+absl::StatusOr<JobCost> JobManager::Estimate(const JobSubmission& submission,
+                                             const CancellationToken& cancellation) {
+  const RunContext context(cancellation, 1, nullptr);
+  const JobManagerOptions& options = environment_.options;
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const JobPlan> plan,
+                          PlanOf(*environment_.dependencies.planner, submission));
+  MERCER_ASSIGN_OR_RETURN(AskedTraining asked,
+                          LookAt(environment_, submission.request, *plan, context));
+  MERCER_RETURN_IF_ERROR(CheckData(asked, context));
+  const RunningConditions conditions{rates_.Get(), asked.complete.plan.num_threads,
+                                     static_cast<size_t>(options.cache_bytes)};
   MERCER_ASSIGN_OR_RETURN(
-      const ScratchChoice choice,
-      environment.scratch->Choose(*entry, plan.recipe, *shape,
-                                  environment.options.memory_budget_bytes, context));
-  return JobEstimate{choice.memory_bytes};
+      const double seconds,
+      EstimateRecipeSeconds(*asked.entry, asked.recipe(), *asked.shape, conditions, context));
+  return JobCost{asked.memory_bytes, absl::Seconds(seconds), options.memory_budget_bytes,
+                 std::move(asked.complete.request)};
 }
 
-absl::StatusOr<absl::Duration> EstimateJobTime(const AttemptEnvironment& environment,
-                                               const JobPlan& plan,
-                                               const RunningConditions& conditions,
-                                               const RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry,
-                          ValidatePlan(environment.dependencies.find_learner, plan));
-  MERCER_ASSIGN_OR_RETURN(const OpenedData data, OpenData(*environment.datasets, plan.dataset_ids));
-  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape,
-                          ShapeOfContents(data.contents));
-  MERCER_ASSIGN_OR_RETURN(const double seconds,
-                          EstimateRecipeSeconds(*entry, plan.recipe, *shape, conditions, context));
-  return absl::Seconds(seconds);
-}
-
-absl::StatusOr<NewJob> AdmitTraining(const AttemptEnvironment& environment,
-                                     const JobSubmission& submission, const JobPlan& plan,
-                                     const RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(CompleteRequest complete,
-                          MakeComplete(environment, submission.request, plan, context));
-  MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate,
-                          EstimateJob(environment, complete.plan, context));
-  MERCER_RETURN_IF_ERROR(CheckFits(environment.options, estimate.memory_bytes));
-  MERCER_RETURN_IF_ERROR(CheckJobData(environment, complete.plan, context));
-  NewJob job;
-  job.id = MakeJobId();
-  job.request = complete.request;
-  job.learner = complete.plan.recipe.learner;
-  job.dataset_ids = complete.plan.dataset_ids;
-  job.model_name =
-      submission.model_name.empty() ? absl::StrCat("model-", job.id) : submission.model_name;
-  job.memory_bytes = estimate.memory_bytes;
-  environment.plans->Keep(job.id, std::move(complete));  // before a worker may claim it
-  return job;
-}
-
-absl::StatusOr<NewJob> AdmitOther(const AttemptEnvironment& environment, JobAdmitter admit) {
-  MERCER_ASSIGN_OR_RETURN(AdmittedJob admitted, admit());
-  MERCER_RETURN_IF_ERROR(CheckFits(environment.options, admitted.memory_bytes));
-  NewJob job;
-  job.id = MakeJobId();
-  job.request = std::move(admitted.request);
-  job.dataset_ids = std::move(admitted.dataset_ids);
-  job.memory_bytes = admitted.memory_bytes;
-  return job;
-}
-
-absl::StatusOr<JobCost> EstimateCost(const AttemptEnvironment& environment, MachineRates& rates,
-                                     const JobSubmission& submission, const RunContext& context) {
-  std::optional<JobPlan> kept;
-  MERCER_ASSIGN_OR_RETURN(const JobPlan* asked, PlanOf(environment, submission, kept));
-  MERCER_ASSIGN_OR_RETURN(CompleteRequest complete,
-                          MakeComplete(environment, submission.request, *asked, context));
-  const JobPlan& plan = complete.plan;
-  MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate, EstimateJob(environment, plan, context));
-  MERCER_RETURN_IF_ERROR(CheckJobData(environment, plan, context));
-  const RunningConditions conditions{rates.Get(), plan.num_threads,
-                                     static_cast<size_t>(environment.options.cache_bytes)};
-  MERCER_ASSIGN_OR_RETURN(const absl::Duration time,
-                          EstimateJobTime(environment, plan, conditions, context));
-  return JobCost{estimate.memory_bytes, time, environment.options.memory_budget_bytes,
-                 std::move(complete.request)};
-}
-
-absl::StatusOr<CreatedJob> SubmitJob(const AttemptEnvironment& environment,
-                                     const JobSubmission& submission,
-                                     absl::FunctionRef<bool()> draining,
-                                     absl::FunctionRef<absl::StatusOr<NewJob>()> admit) {
-  JobStore& jobs = environment.dependencies.storage->jobs();
+absl::StatusOr<CreatedJob> JobManager::SubmitOnce(
+    const JobSubmission& submission, absl::FunctionRef<absl::StatusOr<NewJob>()> admit) {
   // Requests of other kinds may be the same bytes.
   const std::string digest =
       submission.kind == JobKind::kTraining
@@ -183,36 +192,58 @@ absl::StatusOr<CreatedJob> SubmitJob(const AttemptEnvironment& environment,
           : Sha256Hex(absl::StrCat(static_cast<int>(submission.kind), "\n", submission.request));
   if (!submission.request_id.empty()) {
     // A retry gets its job also when the data set is gone by now or the server is draining.
-    MERCER_ASSIGN_OR_RETURN(std::optional<JobRecord> earlier,
-                            jobs.FindRequest(submission.caller, submission.request_id, digest));
+    MERCER_ASSIGN_OR_RETURN(
+        std::optional<JobRecord> earlier,
+        storage().jobs().FindRequest(submission.caller, submission.request_id, digest));
     if (earlier.has_value()) {
       return CreatedJob{*std::move(earlier), false};
     }
   }
   if (draining()) {
-    return ServerDraining();
+    return WithReason(absl::UnavailableError("the server is shutting down and takes no new jobs"),
+                      "DRAINING");
   }
-  if (environment.dependencies.disk != nullptr) {
-    MERCER_RETURN_IF_ERROR(environment.dependencies.disk->CheckRoom());
+  if (environment_.dependencies.disk != nullptr) {
+    MERCER_RETURN_IF_ERROR(environment_.dependencies.disk->CheckRoom());
   }
   MERCER_ASSIGN_OR_RETURN(NewJob job, admit());
   job.kind = submission.kind;
-  job.limits = environment.options.queue_limits;
+  job.limits = environment_.options.queue_limits;
   job.caller = submission.caller;
   job.trace_id = submission.trace_id;
   job.priority = submission.priority;
   job.request_id = submission.request_id;
   job.request_digest = digest;
   job.labels = submission.labels;
-  job.now = environment.dependencies.clock->Now();
+  job.now = clock().Now();
   job.event = QueuedEvent(submission.trace_id);
   job.check = submission.check;
   const std::string id = job.id;
-  absl::StatusOr<CreatedJob> created = jobs.CreateJob(std::move(job));
+  absl::StatusOr<CreatedJob> created = storage().jobs().CreateJob(std::move(job));
   if (!created.ok() || !created->created) {
-    environment.plans->Take(id, "");
+    environment_.plans->Take(id, "");
+  }
+  if (created.ok()) {
+    signal_.Tell();
   }
   return created;
+}
+
+absl::StatusOr<std::shared_ptr<const Dataset>> JobManager::OpenDataset(
+    const std::string& id, const CancellationToken& cancellation) {
+  return IfVisible(environment_.datasets->OpenVerified(id, cancellation));
+}
+
+absl::StatusOr<std::shared_ptr<const Dataset>> JobManager::OpenShape(const std::string& id) {
+  return IfVisible(environment_.datasets->Open(id));
+}
+
+absl::StatusOr<int64_t> JobManager::VerificationBytes(const StoredModel& stored,
+                                                      const CancellationToken& cancellation) {
+  MERCER_ASSIGN_OR_RETURN(
+      const PreparedVerification prepared,
+      PrepareVerification(environment_, stored, OpenedFor::kShape, cancellation));
+  return prepared.choice.memory_bytes;
 }
 
 std::string MakeJobId() {

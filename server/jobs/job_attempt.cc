@@ -12,53 +12,83 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/jobs/record/job_errors.h"
+#include "server/jobs/job_manager.h"
+#include "server/jobs/record/job_event.h"
 #include "server/jobs/record/job_log.h"
 #include "server/jobs/record/retry_policy.h"
-#include "server/jobs/training_work.h"
 #include "server/jobs/upkeep/blob_collector.h"
 
 namespace mercer::server {
 
-JobAttempt::JobAttempt(const AttemptEnvironment* environment, JobRecord job)
+AttemptFrame::AttemptFrame(const AttemptEnvironment* environment, JobRecord job)
     : environment_(*environment),
-      dependencies_(environment->dependencies),
-      last_renewal_nanoseconds_(absl::ToInt64Nanoseconds(dependencies_.clock->Monotonic())),
+      job_(std::move(job)),
+      lease_{job_.id, job_.lease_worker, job_.epoch},
+      recorder_({&dependencies().storage->events(), dependencies().clock,
+                 [this](const absl::Status& status) {
+                   if (absl::IsAborted(status)) {
+                     Abandon();
+                   }
+                   Log("cannot write progress", status);
+                 },
+                 &dependencies().storage->jobs()},
+                lease_, environment_.options.event_interval, environment_.options.quiet_start) {
+  if (job_.stop_requested) {
+    interruption_->RequestStop();
+  }
+}
+
+void AttemptFrame::TellResumed(int64_t iteration, std::string why) {
+  JobEvent event;
+  event.kind = JobEventKind::kResumed;
+  event.state = JobState::kRunning;
+  event.message = std::move(why);
+  recorder_.WriteNow({iteration, EncodeJobEvent(event)});
+}
+
+void AttemptFrame::Log(const std::string& what, const absl::Status& status) const {
+  if (dependencies().log != nullptr) {
+    dependencies().log->warn("{} {}: {}", LogAttemptOf(job_), what, status.ToString());
+  }
+}
+
+JobAttempt::JobAttempt(const AttemptEnvironment* environment, JobRecord job)
+    : AttemptFrame(environment, std::move(job)),
+      last_renewal_nanoseconds_(absl::ToInt64Nanoseconds(dependencies().clock->Monotonic())),
       outcome_(absl::UnknownError("the attempt has not ended")),
-      end_pause_(kFirstPause),
-      frame_(environment, std::move(job)) {
-  if (dependencies_.crash_notes != nullptr) {
-    note_ = dependencies_.crash_notes->NoteOf(this->job().id, this->job().attempt);
+      end_pause_(kFirstPause) {
+  if (dependencies().crash_notes != nullptr) {
+    note_ = dependencies().crash_notes->NoteOf(this->job().id, this->job().attempt);
   }
 }
 
 absl::StatusOr<WorkOutcome> JobAttempt::Work() {
-  const auto maker = dependencies_.other_works.find(job().kind);
-  if (job().kind != JobKind::kTraining && maker == dependencies_.other_works.end()) {
+  const auto maker = dependencies().other_works.find(job().kind);
+  if (job().kind != JobKind::kTraining && maker == dependencies().other_works.end()) {
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat(
             "this version of the server has no jobs of kind ", static_cast<int>(job().kind))),
         "UNKNOWN_KIND");
   }
   // The budget may have been lowered since the job was accepted.
-  if (job().memory_bytes > environment_.options.memory_budget_bytes) {
-    environment_.plans->Take(job().id, "");
-    return JobTooLarge(job().memory_bytes, environment_.options.memory_budget_bytes);
+  if (job().memory_bytes > environment().options.memory_budget_bytes) {
+    environment().plans->Take(job().id, "");
+    return JobTooLarge(job().memory_bytes, environment().options.memory_budget_bytes);
   }
   if (job().kind == JobKind::kTraining) {
-    return TrainingWork(&frame_).Run();
+    return MakeTrainingWork(*this)->Run();
   }
-  return maker->second(frame_)->Run();
+  return maker->second(*this)->Run();
 }
 
 void JobAttempt::Run() {
   {
     const ScopedCrashNote scope(note_.has_value() ? &*note_ : nullptr);
-    const absl::Duration begin = dependencies_.clock->Monotonic();
+    const absl::Duration begin = dependencies().clock->Monotonic();
     absl::StatusOr<WorkOutcome> outcome = RunSafely(
         job().kind == JobKind::kTraining ? "the training" : "the work", [this] { return Work(); });
-    if (dependencies_.observer != nullptr) {
-      dependencies_.observer->OnWorked(job().learner, dependencies_.clock->Monotonic() - begin);
+    if (dependencies().observer != nullptr) {
+      dependencies().observer->OnWorked(job().learner, dependencies().clock->Monotonic() - begin);
     }
     const absl::MutexLock lock(&end_mutex_);
     outcome_ = std::move(outcome);
@@ -68,20 +98,20 @@ void JobAttempt::Run() {
 }
 
 void JobAttempt::RunHousekeeping() {
-  frame_.recorder().Flush();
-  const absl::Duration now = dependencies_.clock->Monotonic();
+  recorder().Flush();
+  const absl::Duration now = dependencies().clock->Monotonic();
   if (worked_.load(std::memory_order_acquire) && !ended() &&
       now >= absl::Nanoseconds(next_try_nanoseconds_.load())) {
     TryEnd();
   }
   if (now - absl::Nanoseconds(last_renewal_nanoseconds_.load()) <
-      environment_.options.lease_duration / 3) {
+      environment().options.lease_duration / 3) {
     return;
   }
   last_renewal_nanoseconds_.store(absl::ToInt64Nanoseconds(now));
-  dependencies_.storage->jobs().RenewLease(
-      frame_.lease(), environment_.options.lease_duration,
-      [interruption = frame_.interruption()](const absl::StatusOr<RenewedLease>& renewed) {
+  dependencies().storage->jobs().RenewLease(
+      lease(), environment().options.lease_duration,
+      [interruption = interruption()](const absl::StatusOr<RenewedLease>& renewed) {
         Heed(*interruption, renewed);
       });
 }
@@ -97,51 +127,37 @@ void JobAttempt::Heed(AttemptInterruption& interruption, const absl::StatusOr<Re
 }
 
 absl::StatusOr<AttemptEnd> JobAttempt::MakeErrorEnd(const absl::Status& status) const {
-  AttemptEnd end;
-  std::string why;
-  if (!absl::IsCancelled(status) && (frame_.server_failed() || IsMomentary(status))) {
-    return EndOfFailedServer({&dependencies_.storage->jobs(), dependencies_.clock->Now(),
-                              environment_.options.max_lost_attempts},
-                             job().id, status);
+  const bool cancelled = absl::IsCancelled(status);
+  if (!cancelled && (server_failed() || IsMomentary(status))) {
+    return EndOfFailedServer(dependencies().storage->jobs(), dependencies().clock->Now(),
+                             environment().options.max_lost_attempts, job().id, status);
   }
-  if (absl::IsCancelled(status) && interruption() == Interruption::kDrain) {
-    end.state = JobState::kQueued;
-    end.reason = AttemptReason::kDrained;
-    why = std::string(AttemptReasonName(end.reason));
-  } else if (absl::IsCancelled(status) && interruption() != Interruption::kNone) {
-    end.state = JobState::kCancelled;
-    end.reason = AttemptReason::kCancelled;
-  } else if (frame_.interruption()->stop_requested() && GetReason(status) == "NO_MODEL") {
-    end.state = JobState::kCancelled;
-    end.reason = AttemptReason::kCancelled;
-    end.error = EncodeError(status);
-    why = GetReason(status);
-  } else {
-    end.state = JobState::kFailed;
-    end.reason = AttemptReason::kFailed;
-    end.error = EncodeError(status);
-    why = GetReason(status);
+  if (cancelled && interruption()->kind() == Interruption::kDrain) {
+    return EndOf(JobState::kQueued, AttemptReason::kDrained, absl::OkStatus(),
+                 AttemptReasonName(AttemptReason::kDrained));
   }
-  end.events = {StateEvent(end.state, std::move(why))};
-  return end;
+  if (cancelled && interruption()->kind() != Interruption::kNone) {
+    return EndOf(JobState::kCancelled, AttemptReason::kCancelled);
+  }
+  if (interruption()->stop_requested() && GetReason(status) == "NO_MODEL") {
+    return EndOf(JobState::kCancelled, AttemptReason::kCancelled, status);
+  }
+  return EndOf(JobState::kFailed, AttemptReason::kFailed, status);
 }
 
 absl::StatusOr<AttemptEnd> JobAttempt::MakeEnd() {
-  AttemptEnd end;
+  AttemptEnd end = EndOf(JobState::kSucceeded, AttemptReason::kSucceeded);
   if (outcome_.ok()) {
-    end.state = JobState::kSucceeded;
-    end.reason = AttemptReason::kSucceeded;
     end.versions = outcome_->versions;
     end.dataset = outcome_->dataset;
     end.result = outcome_->result;
-    end.events = {StateEvent(JobState::kSucceeded)};
   } else {
     MERCER_ASSIGN_OR_RETURN(end, MakeErrorEnd(outcome_.status()));
   }
-  end.lease = frame_.lease();
-  end.now = dependencies_.clock->Now();
-  end.events.back().iteration = frame_.recorder().iteration();
-  ProgressRecorder::Waiting waiting = frame_.recorder().TakeWaiting();
+  end.lease = lease();
+  end.now = dependencies().clock->Now();
+  end.events.back().iteration = recorder().iteration();
+  ProgressRecorder::Waiting waiting = recorder().TakeWaiting();
   end_tells_verifying_ = waiting.verifying.has_value() &&
                          (end.state == JobState::kSucceeded || end.state == JobState::kFailed);
   if (end_tells_verifying_) {
@@ -158,7 +174,7 @@ bool JobAttempt::TryEnd() {
     return true;
   }
   absl::Status stored = absl::OkStatus();
-  if (interruption() != Interruption::kAbandon) {
+  if (interruption()->kind() != Interruption::kAbandon) {
     stored = RunSafely("the end of the attempt",
                        [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return StoreEnd(); });
   }
@@ -167,54 +183,42 @@ bool JobAttempt::TryEnd() {
     return true;
   }
   next_try_nanoseconds_.store(
-      absl::ToInt64Nanoseconds(dependencies_.clock->Monotonic() + end_pause_));
+      absl::ToInt64Nanoseconds(dependencies().clock->Monotonic() + end_pause_));
   end_pause_ = std::min(2 * end_pause_, kLongestPause);
   return false;
 }
 
 absl::Status JobAttempt::StoreEnd() {
-  JobStore& jobs = dependencies_.storage->jobs();
   if (!end_.has_value()) {
     MERCER_ASSIGN_OR_RETURN(end_, MakeEnd());
   }
-  absl::StatusOr<EndedAttempt> ended = jobs.EndAttempt(*end_);
-  if (GetReason(ended.status()) == "CANCEL_REQUESTED") {
-    end_->state = JobState::kCancelled;
-    end_->reason = AttemptReason::kCancelled;
-    end_->error.reset();
-    end_->versions.clear();
-    end_->dataset.reset();
-    end_->result.clear();
+  absl::StatusOr<EndedAttempt> ended =
+      EndOrCancel(dependencies().storage->jobs(), *end_, end_tells_verifying_);
+  if (end_->state == JobState::kCancelled) {
+    end_tells_verifying_ = false;
     if (outcome_.ok()) {
-      for (const PinnedBlob& blob : outcome_->blobs) {
+      for (const PinnedBlob& blob : std::exchange(outcome_->blobs, {})) {
         unused_.push_back(blob.digest());
       }
-      outcome_->blobs.clear();
     }
-    end_->not_before = absl::InfinitePast();
-    if (std::exchange(end_tells_verifying_, false)) {  // a job that is CANCELLING never becomes it
-      end_->events.erase(end_->events.end() - 2);
-    }
-    end_->events.back().payload = StateEvent(JobState::kCancelled).payload;
-    ended = jobs.EndAttempt(*end_);
   }
   if (!ended.ok()) {
-    frame_.Log("cannot store the end of the attempt", ended.status());
+    Log("cannot store the end of the attempt", ended.status());
     return ended.status();
   }
   const ScopedAllocations scope(Allocations::kNeeded);  // the end is stored: nothing tries again
   LogEnd();
   ended->released_blobs.insert(ended->released_blobs.end(), unused_.begin(), unused_.end());
   const auto deleted =
-      DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, ended->released_blobs);
+      DeleteReleasedBlobs(*dependencies().storage, *dependencies().blobs, ended->released_blobs);
   if (!deleted.ok()) {
-    frame_.Log("cannot delete the checkpoint and the versions that are not kept", deleted.status());
+    Log("cannot delete the checkpoint and the versions that are not kept", deleted.status());
   }
   return absl::OkStatus();
 }
 
 void JobAttempt::LogEnd() const {
-  spdlog::logger* const log = dependencies_.log.get();
+  spdlog::logger* const log = dependencies().log.get();
   if (log == nullptr) {
     return;
   }

@@ -19,7 +19,7 @@
 namespace mercer::server {
 
 // Run() is called once, by a worker. The other methods are thread-safe.
-class JobAttempt final {
+class JobAttempt final : public AttemptFrame {
  public:
   // `job` as it was claimed.
   JobAttempt(const AttemptEnvironment* environment, JobRecord job);
@@ -35,26 +35,19 @@ class JobAttempt final {
   bool TryEnd() ABSL_LOCKS_EXCLUDED(end_mutex_);
 
   // Ends soon, with the best model so far.
-  void Stop() { frame_.interruption()->RequestStop(); }
-  void Cancel() { Interrupt(Interruption::kCancel); }
-  void Drain() { Interrupt(Interruption::kDrain); }
-  // Ends without writing anything more.
-  void Abandon() { Interrupt(Interruption::kAbandon); }
+  void Stop() { interruption()->RequestStop(); }
+  void Cancel() { interruption()->Request(Interruption::kCancel); }
+  void Drain() { interruption()->Request(Interruption::kDrain); }
   // What the job's row says that others have asked for; kAborted: the lease is no longer its own.
-  void Heed(const absl::StatusOr<RenewedLease>& row) { Heed(*frame_.interruption(), row); }
+  void Heed(const absl::StatusOr<RenewedLease>& row) { Heed(*interruption(), row); }
   // Writes progress that was held back; extends the lease when a third of it has passed; stores an
   // end that could not be stored before.
   void RunHousekeeping();
-
-  const JobRecord& job() const { return frame_.job(); }
-  const Lease& lease() const { return frame_.lease(); }
 
  private:
   using Interruption = AttemptInterruptionKind;
 
   static void Heed(AttemptInterruption& interruption, const absl::StatusOr<RenewedLease>& row);
-  void Interrupt(Interruption interruption) { frame_.interruption()->Request(interruption); }
-  Interruption interruption() const { return frame_.interruption()->kind(); }
 
   // By the kind of the job.
   absl::StatusOr<WorkOutcome> Work();
@@ -65,8 +58,6 @@ class JobAttempt final {
   absl::Status StoreEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(end_mutex_);
   void LogEnd() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(end_mutex_);
 
-  const AttemptEnvironment& environment_;
-  const JobManagerDependencies& dependencies_;
   std::optional<CrashNote> note_;  // what the worker leaves when it takes the process down
   std::atomic<int64_t> last_renewal_nanoseconds_;  // on the monotonic clock
   std::atomic<bool> worked_{false};                // outcome_ is there
@@ -78,7 +69,6 @@ class JobAttempt final {
   bool end_tells_verifying_ ABSL_GUARDED_BY(end_mutex_) = false;     // in its last event but one
   absl::Duration end_pause_ ABSL_GUARDED_BY(end_mutex_);             // before the next try
   std::atomic<int64_t> next_try_nanoseconds_{0};                     // on the monotonic clock
-  AttemptFrame frame_;  // last: its destructor waits for callbacks
 };
 
 }  // namespace mercer::server

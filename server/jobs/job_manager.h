@@ -2,93 +2,32 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
+#include <list>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
-#include <string_view>
+#include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
 #include "core/base/process/cancellation.h"
-#include "core/base/process/live_value.h"
 #include "core/data/table/dataset.h"
-#include "server/blobs/blob_store.h"
-#include "server/blobs/disk_guard.h"
-#include "server/jobs/job_observer.h"
+#include "core/training/run/machine_rates.h"
+#include "server/jobs/attempt_environment.h"
 #include "server/jobs/job_planner.h"
-#include "server/jobs/record/clock.h"
-#include "server/jobs/upkeep/crash_notes.h"
+#include "server/jobs/queue_signal.h"
+#include "server/jobs/record/steady_sleep.h"
+#include "server/jobs/running_jobs.h"
 #include "server/storage/storage.h"
 
-namespace spdlog {
-class logger;
-}  // namespace spdlog
-
 namespace mercer::server {
-
-struct JobManagerOptions {
-  std::string host;          // recorded with attempts
-  std::string code_version;  // recorded with checkpoints and models; a checkpoint of another
-                             // version starts again
-  int num_workers = 2;       // jobs that run at the same time, >= 1
-  int64_t memory_budget_bytes = int64_t{4} << 30;  // for the estimates of all running jobs together
-  // The largest budget of all servers that share the storage; 0: there is no other. What exceeds this server's and not that one is
-  // accepted here and left to the others.
-  LiveValue<int64_t> largest_budget_bytes = int64_t{0};
-  int64_t cache_bytes = int64_t{256} << 20;  // shared by runs, for kernels and the like
-  // An existing folder for tables that are too large for memory; see job_scratch.h. Empty: all are in memory.
-  std::string scratch_folder;
-  int64_t least_scratch_bytes = int64_t{64} << 20;  // tables of no more are never written there
-  absl::Duration checkpoint_interval = absl::Seconds(5);
-  absl::Duration event_interval =
-      absl::Milliseconds(250);  // progress events of one job are at least this far apart
-  // Progress of an attempt's first moments waits for their end, or for the end of an attempt that takes no longer: see
-  // progress_recorder.h. Without progress afterwards housekeeping writes it.
-  absl::Duration quiet_start = absl::Milliseconds(20);
-  absl::Duration lease_duration = absl::Seconds(30);
-  // So many attempts of a job may be lost with the process for an unknown reason, and as many fail for
-  // reasons of the server (see retry_policy.h), without a new checkpoint; the job then fails (see
-  // orphans.h). Raise it where machines are taken away often.
-  LiveValue<int> max_lost_attempts = 10;
-  LiveValue<QueueLimits> queue_limits = QueueLimits();
-  LiveValue<int64_t> max_running_jobs_per_caller = int64_t{0};  // 0: no limit
-  // A thread renews leases and writes progress that was held back. Tests turn it off and call
-  // RunHousekeeping.
-  bool housekeeping_thread = true;
-};
-
-class AttemptFrame;  // attempt_frame.h
-class JobWork;       // job_work.h
-// The frame outlives the work.
-using JobWorkMaker = std::function<std::unique_ptr<JobWork>(AttemptFrame& frame)>;
-
-// All must outlive the manager.
-struct JobManagerDependencies {
-  Storage* storage = nullptr;
-  BlobStore* blobs = nullptr;
-  const JobPlanner* planner = nullptr;
-  LearnerLookup find_learner;
-  Clock* clock = nullptr;
-  // Of the kinds that are no trainings. With any, one worker more than num_workers takes jobs of these kinds alone, so that
-  // they do not wait for the end of trainings that have all others.
-  std::map<JobKind, JobWorkMaker> other_works = {};
-  const DiskGuard* disk = nullptr;      // may be null: jobs are taken however full the disk is
-  CrashNotes* crash_notes = nullptr;    // may be null: a crash of the process is blamed on no job
-  JobObserver* observer = nullptr;      // may be null; told of the time that attempts take
-  std::shared_ptr<spdlog::logger> log;  // may be null
-};
-
-// The limits that may change while jobs run.
-struct JobLimits {
-  int max_lost_attempts = 10;
-  QueueLimits queue;
-  int64_t max_running_jobs_per_caller = 0;
-};
 
 struct JobSubmission {
   JobKind kind = JobKind::kTraining;
@@ -113,10 +52,6 @@ struct AdmittedJob {
 // Looks at what the request names, and refuses what the work would fail on.
 using JobAdmitter = absl::FunctionRef<absl::StatusOr<AdmittedJob>()>;
 
-struct JobEstimate {
-  int64_t memory_bytes = 0;
-};
-
 // What a job would cost, without waiting for its turn.
 struct JobCost {
   int64_t memory_bytes = 0;  // upper bound
@@ -127,21 +62,29 @@ struct JobCost {
 
 struct StoredModel;  // model_verification.h
 
+// kResourceExhausted, reason JOB_TOO_LARGE.
+absl::Status JobTooLarge(int64_t estimate_bytes, int64_t budget_bytes);
+
+// 80 random bits in Crockford's alphabet, lower case: no letters that look alike.
+std::string MakeJobId();
+
+// The jobs that workers hold, of this server or of another, are looked at so often, in a round of the housekeeping: a job that another
+// process cancels or stops hears of it within a second.
+inline constexpr absl::Duration kLeaseLookInterval = absl::Milliseconds(900);
+
 // Thread-safe. Methods block on SQL and files: call them from a pool of I/O threads. Common errors:
 // those of the storage.
 class JobManager {
  public:
   JobManager(JobManagerOptions options, JobManagerDependencies dependencies);
-  // Without Drain before: as if the process had died (no state is written; the next Start
-  // recovers).
-  ~JobManager();
+  // Without Drain before: as if the process had died (no state is written; the next Recover
+  // does).
+  ~JobManager() { End(&JobAttempt::Abandon); }
   JobManager(const JobManager&) = delete;
   JobManager& operator=(const JobManager&) = delete;
 
-  // Recover and StartWorkers. Call once.
-  absl::Status Start();
-  // The two halves of Start, for a server that has something to do in between: whatever fails before StartWorkers has
-  // claimed no job. All other methods may be called after Recover; what is submitted waits for the workers.
+  // Call both once. Whatever fails before StartWorkers has claimed no job. All other methods may be called after Recover; what is
+  // submitted waits for the workers.
   // Recovers the jobs of a dead process, deletes those that its calls have waited for, and collects unreferenced blobs.
   absl::Status Recover();
   // After an error some workers may run: call Drain.
@@ -189,21 +132,99 @@ class JobManager {
 
   // Refuses new jobs, checkpoints the running ones, sends them back to the queue, stops the
   // workers. Idempotent.
-  void Drain();
-  bool draining() const;
+  void Drain() { End(&JobAttempt::Drain); }
+  bool draining() const { return signal_.stopped(); }
 
-  // From now on. Jobs that wait or run beyond a lower limit stay where they are.
-  void SetLimits(const JobLimits& limits);
+  // Takes those of the limits that may change while jobs run: of lost attempts, of the queue, and of the running jobs of a caller. Jobs
+  // that wait or run beyond a lower one stay where they are.
+  void SetLimits(const JobManagerOptions& limits);
 
-  // One round of what the housekeeping thread does about every 100 ms.
+  // One round of what the housekeeping thread does about every 100 ms: writes progress that was held back, renews leases, looks at
+  // those of others, stores ends that could not be stored, wakes the workers for jobs whose time has come, and deletes jobs that are
+  // to be forgotten and data sets that nothing needs any more. One thread at a time.
   void RunHousekeeping();
 
   // Blocks until no job runs and none that fits is queued. For tests and orderly tools.
-  void WaitUntilIdle();
+  void WaitUntilIdle() { signal_.WaitUntilIdle(); }
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  // A job that was claimed and whose attempt could not be begun.
+  struct GivenUpJob {
+    JobRecord job;
+    absl::Status why;
+  };
+
+  Storage& storage() const { return *environment_.dependencies.storage; }
+  Clock& clock() const { return *environment_.dependencies.clock; }
+  // The last one, if it is beyond those of the options, takes no trainings.
+  int num_workers() const {
+    return environment_.options.num_workers +
+           (environment_.dependencies.other_works.empty() ? 0 : 1);
+  }
+  ClaimedJobs JobsOf(int worker) const {
+    return worker < environment_.options.num_workers ? ClaimedJobs::kAll
+                                                     : ClaimedJobs::kAllButTrainings;
+  }
+
+  // The earlier job of this submission, or a new one of what `admit` answers, once the server takes jobs. Fills in what is the same
+  // for all kinds.
+  absl::StatusOr<CreatedJob> SubmitOnce(const JobSubmission& submission,
+                                        absl::FunctionRef<absl::StatusOr<NewJob>()> admit);
+
+  // Applies `end_attempt` to all running attempts and joins the threads.
+  void End(void (JobAttempt::*end_attempt)());
+  void SettleEnds();
+
+  void Work(int worker);
+  // Claims the next job; null when there is none to run now. Errors: those of the storage.
+  absl::StatusOr<AttemptPointer> Claim(int worker) ABSL_LOCKS_EXCLUDED(claim_mutex_);
+  // The worker is done with the attempt.
+  void Finish(int worker, const JobAttempt& attempt) ABSL_LOCKS_EXCLUDED(claim_mutex_);
+  // After a claim of all kinds that found no job: whether one waits, perhaps for the memory of the job beside the trainings.
+  absl::StatusOr<bool> FindWaiting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(claim_mutex_);
+  void SetHeadWaits(bool waits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(claim_mutex_);
+  AttemptPointer Begin(const JobRecord& job) ABSL_LOCKS_EXCLUDED(stop_mutex_);
+
+  void KeepHouse();
+  // Tells the attempts what their rows say, and ends those of others whose leases have expired, unless it has just done so. Answers
+  // whether it has ended any. Errors: those of the storage; the next look does what this one has not.
+  absl::StatusOr<bool> LookAtLeases();
+  // Ends it; an end that the storage refuses now waits for the housekeeping. Without it the job would count as running until its lease
+  // has expired.
+  void GiveUp(const JobRecord& job, const absl::Status& why) ABSL_LOCKS_EXCLUDED(given_up_mutex_);
+  // Whether an end was stored, or was not needed any more.
+  bool EndGivenUp() ABSL_LOCKS_EXCLUDED(given_up_mutex_);
+
+  absl::StatusOr<JobRecord> TryToForget(const std::string& job_id);
+  // Deletes the jobs that are to be forgotten and that no worker holds any more.
+  void ForgetLeft() ABSL_LOCKS_EXCLUDED(left_mutex_);
+  // Forgets all jobs that calls of dead processes have waited for.
+  absl::Status ForgetOfCalls() ABSL_LOCKS_EXCLUDED(left_mutex_);
+  void DropPlanOf(const JobRecord& job) const;  // which nobody asks for any more, if it is over
+  void Warn(const JobRecord& job, const char* what, const absl::Status& status) const;
+
+  MachineRates rates_;
+  AttemptEnvironment environment_;
+  const std::string worker_prefix_;
+  absl::Mutex claim_mutex_;  // one claim at a time, so that two do not count on the same memory
+  // The last claim of all kinds found that the job of the worker that takes no trainings may keep memory from the head of the queue:
+  // that worker begins no other one until a claim finds a job or nothing in its way, so that predictions one after the other starve
+  // no job.
+  bool head_waits_ ABSL_GUARDED_BY(claim_mutex_) = false;
+  int64_t bytes_beside_ ABSL_GUARDED_BY(claim_mutex_) = 0;  // of the job of that worker
+  RunningJobs running_;
+  QueueSignal signal_;
+  absl::Mutex given_up_mutex_;
+  std::list<GivenUpJob> given_up_ ABSL_GUARDED_BY(given_up_mutex_);  // whose ends wait
+  absl::Mutex left_mutex_;
+  std::set<std::string> left_ ABSL_GUARDED_BY(left_mutex_);  // jobs to be forgotten
+  absl::Duration next_look_ = -absl::InfiniteDuration();     // of LookAtLeases
+  absl::Mutex stop_mutex_;
+  void (JobAttempt::*stop_action_)() ABSL_GUARDED_BY(stop_mutex_) =
+      nullptr;        // for attempts that begin after the end was asked for
+  SteadySleep rest_;  // of the housekeeping; ended by End
+  absl::Mutex threads_mutex_;
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(threads_mutex_);
 };
 
 }  // namespace mercer::server

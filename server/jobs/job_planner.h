@@ -19,6 +19,10 @@ namespace mercer::server {
 inline constexpr char kPathValueLabel[] = "path.value";
 inline constexpr char kPathBestLabel[] = "path.best";
 
+// The label of jobs that a call waits for: they are nobody's after it, and are deleted with it. No request may name it.
+inline constexpr char kCallLabel[] = "mercer_call";
+inline constexpr char kCallLabelValue[] = "true";
+
 // What a request means.
 struct JobPlan {
   TrainingRecipe recipe;

@@ -1,6 +1,8 @@
 // What is done in an attempt, by the kind of its job.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,5 +30,12 @@ class JobWork {
   // is nothing to keep; all others fail the job, or are a reason to try again (retry_policy.h).
   virtual absl::StatusOr<WorkOutcome> Run() = 0;
 };
+
+class AttemptFrame;  // attempt_frame.h
+// The frame outlives the work.
+using JobWorkMaker = std::function<std::unique_ptr<JobWork>(AttemptFrame& frame)>;
+
+// Plan, data, checkpoint, training, model.
+std::unique_ptr<JobWork> MakeTrainingWork(AttemptFrame& frame);
 
 }  // namespace mercer::server

@@ -10,7 +10,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/jobs/data/training_data.h"
-#include "server/jobs/job_admission.h"
+#include "server/storage/refusals.h"
 
 namespace mercer::server {
 namespace {

@@ -10,6 +10,18 @@ namespace {
 // A learner with more stages than this loses the right of each to an event of its own.
 constexpr size_t kMaxStages = 1000;
 
+// Begins a part of a write, which `end` is told the end of: by the storage, or here when that throws before it has taken anything.
+template <typename Begin, typename End>
+void BeginPart(const char* what, const Begin& begin, const End& end) {
+  const absl::Status begun = RunSafely(what, [&] {
+    begin();
+    return absl::OkStatus();
+  });
+  if (!begun.ok()) {
+    end(begun);
+  }
+}
+
 }  // namespace
 
 ProgressRecorder::ProgressRecorder(Dependencies dependencies, Lease lease, absl::Duration interval,
@@ -33,45 +45,36 @@ void ProgressRecorder::Record(const ProgressEvent& event) {
   shown.report = event.report;
   shown.elapsed_seconds = absl::ToDoubleSeconds(dependencies_.clock->Monotonic() - start_);
   EventDraft draft{event.iteration, EncodeJobEvent(shown), dependencies_.clock->Now()};
-  Due due;
   {
     absl::MutexLock lock(&mutex_);
     iteration_ = event.iteration;
     newest_ = std::move(draft);
     if (stages_.size() < kMaxStages && stages_.emplace(event.phase, event.report.stage).second) {
-      urgent_.push_back(*std::exchange(newest_, std::nullopt));
+      MakeNewestUrgent();
     }
-    due = TakeDue();
   }
-  Write(std::move(due));
+  Flush();
 }
 
 void ProgressRecorder::WriteNow(EventDraft event) {
   event.time = dependencies_.clock->Now();
-  Due due;
   {
     absl::MutexLock lock(&mutex_);
     iteration_ = event.iteration;
-    if (newest_.has_value()) {
-      urgent_.push_back(*std::exchange(newest_, std::nullopt));
-    }
+    MakeNewestUrgent();
     urgent_.push_back(std::move(event));
-    due = TakeDue();
   }
-  Write(std::move(due));
+  Flush();
 }
 
 void ProgressRecorder::BeginVerifying(EventDraft event) {
-  Due due;
+  event.time = dependencies_.clock->Now();
   {
     absl::MutexLock lock(&mutex_);
-    if (newest_.has_value()) {
-      urgent_.push_back(*std::exchange(newest_, std::nullopt));
-    }
-    verifying_ = {std::move(event), dependencies_.clock->Now()};
-    due = TakeDue();
+    MakeNewestUrgent();
+    verifying_ = std::move(event);
   }
-  Write(std::move(due));
+  Flush();
 }
 
 void ProgressRecorder::Flush() {
@@ -83,20 +86,17 @@ void ProgressRecorder::Flush() {
   Write(std::move(due));
 }
 
+void ProgressRecorder::MakeNewestUrgent() {
+  if (newest_.has_value()) {
+    urgent_.push_back(*std::exchange(newest_, std::nullopt));
+  }
+}
+
 ProgressRecorder::Waiting ProgressRecorder::TakeWaiting() {
   absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(this, &ProgressRecorder::IsQuiet));
-  Waiting waiting;
-  waiting.events = std::exchange(urgent_, {});
-  if (newest_.has_value()) {
-    waiting.events.push_back(*std::exchange(newest_, std::nullopt));
-  }
-  if (verifying_.has_value()) {
-    waiting.verifying = std::move(verifying_->event);
-    waiting.verifying->time = verifying_->time;
-    verifying_.reset();
-  }
-  return waiting;
+  MakeNewestUrgent();
+  return {std::exchange(urgent_, {}), std::exchange(verifying_, std::nullopt)};
 }
 
 int64_t ProgressRecorder::iteration() const {
@@ -112,7 +112,7 @@ ProgressRecorder::Due ProgressRecorder::TakeDue() {
   }
   written_newest_ = newest_.has_value() && (!urgent_.empty() || interval_passed);
   if (written_newest_) {
-    urgent_.push_back(*std::exchange(newest_, std::nullopt));
+    MakeNewestUrgent();
   }
   Due due{urgent_, std::exchange(verifying_, std::nullopt)};
   written_ = std::exchange(urgent_, {});
@@ -125,37 +125,30 @@ ProgressRecorder::Due ProgressRecorder::TakeDue() {
 }
 
 void ProgressRecorder::Write(Due due) {
-  // The recorder lives as long as a part of the write is not answered: nothing of it is touched behind the last one. Each
-  // part is answered once: the storage answers, or it throws before it has taken anything.
+  // The recorder lives as long as a part of the write is not answered: nothing of it is touched behind the last one.
   const bool verifies = due.verifying.has_value();
   if (!due.events.empty()) {
-    const absl::Status begun = RunSafely("writing progress", [&] {
-      dependencies_.log->Append(lease_, std::move(due.events), dependencies_.clock->Now(),
-                                [this](const absl::StatusOr<std::vector<EventRecord>>& stored) {
-                                  OnEvents(stored);
-                                  EndPart();
-                                });
-      return absl::OkStatus();
-    });
-    if (!begun.ok()) {
-      OnEvents(begun);
+    const auto end = [this](const absl::Status& stored) {
+      OnEvents(stored);
       EndPart();
-    }
+    };
+    const auto begin = [&] {
+      dependencies_.log->Append(lease_, std::move(due.events), dependencies_.clock->Now(),
+                                [end](const auto& stored) { end(stored.status()); });
+    };
+    BeginPart("writing progress", begin, end);
   }
-  if (!verifies) {
-    return;
-  }
-  const absl::Status begun = RunSafely("showing the verification", [&] {
-    dependencies_.jobs->BeginVerifying(lease_, std::move(due.verifying->event), due.verifying->time,
-                                       [this](const absl::StatusOr<EventRecord>& stored) {
-                                         Report(stored.status());
-                                         EndPart();
-                                       });
-    return absl::OkStatus();
-  });
-  if (!begun.ok()) {
-    Report(begun);
-    EndPart();
+  if (verifies) {
+    const auto end = [this](const absl::Status& stored) {
+      Report(stored);
+      EndPart();
+    };
+    const auto begin = [&] {
+      const absl::Time time = *due.verifying->time;
+      dependencies_.jobs->BeginVerifying(lease_, *std::move(due.verifying), time,
+                                         [end](const auto& stored) { end(stored.status()); });
+    };
+    BeginPart("showing the verification", begin, end);
   }
 }
 
@@ -168,10 +161,10 @@ void ProgressRecorder::Report(const absl::Status& written) {
   }
 }
 
-void ProgressRecorder::OnEvents(const absl::StatusOr<std::vector<EventRecord>>& stored) {
-  Report(stored.status());
+void ProgressRecorder::OnEvents(const absl::Status& stored) {
+  Report(stored);
   absl::MutexLock lock(&mutex_);
-  failed_ = !stored.ok() && !absl::IsAborted(stored.status());
+  failed_ = !stored.ok() && !absl::IsAborted(stored);
   if (failed_) {
     Restore();
   }

@@ -63,23 +63,21 @@ class ProgressRecorder {
   int64_t iteration() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  struct StateChange {
-    EventDraft event;
-    absl::Time time;
-  };
   // What is written at once: events, then the change of the state.
   struct Due {
     std::vector<EventDraft> events;
-    std::optional<StateChange> verifying;
+    std::optional<EventDraft> verifying;
 
     int parts() const { return (events.empty() ? 0 : 1) + (verifying.has_value() ? 1 : 0); }
   };
 
+  // What is newest waits no longer.
+  void MakeNewestUrgent() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes what is due and marks a write as under way; empty when there is nothing to write now.
   Due TakeDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Write(Due due) ABSL_LOCKS_EXCLUDED(mutex_);
   // Keeps the events of a write that failed.
-  void OnEvents(const absl::StatusOr<std::vector<EventRecord>>& stored) ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnEvents(const absl::Status& stored) ABSL_LOCKS_EXCLUDED(mutex_);
   void Report(const absl::Status& written);
   // Ends a part of the write that was under way; behind the last one the next write begins when there is something urgent.
   // Afterwards the recorder may be gone.
@@ -95,8 +93,8 @@ class ProgressRecorder {
   const absl::Duration start_;
   mutable absl::Mutex mutex_;
   std::vector<EventDraft> urgent_ ABSL_GUARDED_BY(mutex_);
-  std::optional<EventDraft> newest_ ABSL_GUARDED_BY(mutex_);      // comes after the urgent ones
-  std::optional<StateChange> verifying_ ABSL_GUARDED_BY(mutex_);  // comes after all of them
+  std::optional<EventDraft> newest_ ABSL_GUARDED_BY(mutex_);     // comes after the urgent ones
+  std::optional<EventDraft> verifying_ ABSL_GUARDED_BY(mutex_);  // comes after all of them
   // Of the write that is under way: a copy, in case it fails.
   std::vector<EventDraft> written_ ABSL_GUARDED_BY(mutex_);
   bool written_newest_ ABSL_GUARDED_BY(mutex_) = false;  // the last of them is not urgent

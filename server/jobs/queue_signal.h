@@ -7,6 +7,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
+#include "server/storage/job_store.h"
+
 namespace mercer::server {
 
 // Thread-safe.
@@ -15,26 +17,66 @@ class QueueSignal {
   explicit QueueSignal(int num_workers) : num_workers_(num_workers) {}
 
   // There may be something new to claim.
-  void Tell() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Tell() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    TellLocked();
+  }
   // Counts calls of Tell. A worker remembers it before it looks at the queue.
-  int64_t generation() const ABSL_LOCKS_EXCLUDED(mutex_);
+  int64_t generation() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return generation_;
+  }
   // Waits until there has been a Tell since `seen_generation`, for at most `limit`; false when the worker must end.
   // A finite limit follows the wall clock: set that back meanwhile, and the wait lasts as much longer, unless a Tell ends it.
-  bool Wait(int64_t seen_generation, absl::Duration limit) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Wait(int64_t seen_generation, absl::Duration limit) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    if (generation_ == seen_generation) {
+      ++idle_workers_;
+      const auto news = [this, seen_generation]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return stopped_ || generation_ != seen_generation;
+      };
+      if (!mutex_.AwaitWithTimeout(absl::Condition(&news), limit)) {
+        --idle_workers_;  // still the same generation
+      }
+    }
+    return !stopped_;
+  }
 
   // When the first of the jobs that are queued and delayed becomes ready.
-  void SetNextReady(absl::Time next) ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetNextReady(absl::Time next) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    next_ready_ = next;
+  }
   // Tells when that time has come, or when the clock says that it was wrong.
-  void TellIfReady(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+  void TellIfReady(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    const bool mistaken = next_ready_ < absl::InfiniteFuture() && next_ready_ > now + kLongestDelay;
+    if (next_ready_ <= now || mistaken) {
+      next_ready_ = absl::InfiniteFuture();  // whoever finds nothing to claim looks ahead again
+      TellLocked();
+    }
+  }
 
-  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
-  bool stopped() const ABSL_LOCKS_EXCLUDED(mutex_);
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    stopped_ = true;
+  }
+  bool stopped() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return stopped_;
+  }
 
   // Waits until all workers have found nothing since the last Tell, or the end.
-  void WaitUntilIdle() ABSL_LOCKS_EXCLUDED(mutex_);
+  void WaitUntilIdle() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(this, &QueueSignal::IsIdle));
+  }
 
  private:
-  void TellLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TellLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    ++generation_;
+    idle_workers_ = 0;
+  }
   bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopped_ || idle_workers_ == num_workers_;
   }

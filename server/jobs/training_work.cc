@@ -1,5 +1,4 @@
-#include "server/jobs/training_work.h"
-
+// A training: plan, data, checkpoint, training, model.
 #include <future>
 #include <utility>
 
@@ -8,7 +7,8 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/jobs/record/job_errors.h"
+#include "server/jobs/attempt_frame.h"
+#include "server/jobs/data/training_data.h"
 #include "server/jobs/record/job_event.h"
 #include "server/jobs/upkeep/blob_collector.h"
 
@@ -49,213 +49,244 @@ class PutBeside {
   std::future<absl::StatusOr<PinnedBlob>> answer_;
 };
 
+class TrainingWork final : public JobWork, public RunObserver {
+ public:
+  // `frame` must outlive it.
+  explicit TrainingWork(AttemptFrame& frame) : frame_(frame) {}
+
+  absl::StatusOr<WorkOutcome> Run() override {
+    MERCER_ASSIGN_OR_RETURN(const Prepared prepared, Prepare());
+    MERCER_ASSIGN_OR_RETURN(const TrainedModel trained, Train(prepared));
+    return StoreModels(prepared, trained);
+  }
+
+  // RunObserver
+  void OnProgress(const ProgressEvent& event) override { frame_.recorder().Record(event); }
+  void OnStage(const ProgressEvent& event) override { frame_.recorder().Record(event); }
+  bool WantsCheckpoint() override {
+    switch (frame_.interruption()->kind()) {
+      case Interruption::kNone:
+        return dependencies_.clock->Monotonic() - last_checkpoint_ >=
+               frame_.environment().options.checkpoint_interval;
+      case Interruption::kDrain:
+        return true;
+      case Interruption::kCancel:
+      case Interruption::kAbandon:
+        return false;
+    }
+    return false;
+  }
+
+  // What scratch files leave free on the disk has room for it.
+  bool WantsLastCheckpoint() override {
+    const Interruption kind = frame_.interruption()->kind();
+    return kind == Interruption::kNone || kind == Interruption::kDrain;
+  }
+
+  // A checkpoint that cannot be written costs work after a crash, not the job.
+  void OnCheckpoint(std::string state) override {
+    last_checkpoint_ = dependencies_.clock->Monotonic();
+    absl::StatusOr<PinnedBlob> blob = dependencies_.blobs->Put(state);
+    if (!blob.ok()) {
+      frame_.Log("cannot write a checkpoint", blob.status());
+      return;
+    }
+    const BlobDigest digest = blob->digest();
+    const absl::StatusOr<std::optional<BlobDigest>> previous =
+        dependencies_.storage->jobs().SaveCheckpoint(
+            frame_.lease(),
+            {frame_.recorder().iteration(), frame_.environment().options.code_version, digest,
+             dependencies_.clock->Now()});
+    if (!previous.ok()) {
+      frame_.Log("cannot store a checkpoint", previous.status());
+      // On a full disk, where this fails, nobody shall wait for the next collection.
+      blob = absl::CancelledError();
+      DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, {digest}).IgnoreError();
+      if (absl::IsAborted(previous.status())) {
+        frame_.Abandon();
+      }
+      return;
+    }
+    if (previous->has_value()) {
+      const auto deleted =
+          DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, {**previous});
+      if (!deleted.ok()) {
+        frame_.Log("cannot delete an old checkpoint", deleted.status());
+      }
+    }
+  }
+
+  void OnVerifying() override {
+    frame_.recorder().BeginVerifying(
+        {frame_.recorder().iteration(), StateEvent(JobState::kVerifying).payload});
+  }
+
+  bool StopRequested() override { return frame_.interruption()->stop_requested(); }
+
+ private:
+  using Interruption = AttemptInterruptionKind;
+
+  struct Prepared {
+    JobPlan plan;
+    const LearnerEntry* entry = nullptr;
+    TrainingData data;
+    const ScratchSpace* scratch = nullptr;
+  };
+
+  absl::StatusOr<Prepared> Prepare() {
+    Prepared prepared;
+    const JobRecord& job = frame_.job();
+    std::optional<JobPlan> kept = frame_.environment().plans->Take(job.id, job.request);
+    if (kept.has_value()) {
+      prepared.plan = *std::move(kept);
+    } else {
+      MERCER_ASSIGN_OR_RETURN(prepared.plan, dependencies_.planner->Plan(job.request));
+    }
+    prepared.entry = dependencies_.find_learner(prepared.plan.recipe.learner);
+    if (prepared.entry == nullptr) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "this version of the server has no learner '", prepared.plan.recipe.learner, "'"));
+    }
+    MERCER_ASSIGN_OR_RETURN(OpenedData opened,
+                            frame_.KeepTrying("cannot open the data set", kReadTries, [&] {
+                              return OpenVerifiedData(*frame_.environment().datasets,
+                                                      prepared.plan.dataset_ids, frame_.token());
+                            }));
+    const RunContext context(frame_.token(), 1, nullptr);
+    MERCER_ASSIGN_OR_RETURN(prepared.data, JoinContents(opened.contents, context));
+    prepared.data.records = std::move(opened.records);
+    const TrainingRecipe& recipe = prepared.plan.recipe;
+    MERCER_ASSIGN_OR_RETURN(
+        const ScratchChoice choice,
+        frame_.environment().scratch->Choose(*prepared.entry, recipe, *prepared.data.rows,
+                                             frame_.job().memory_bytes, context));
+    prepared.scratch = choice.space;
+    return prepared;
+  }
+
+  // The state to continue from, empty for the start; tells watchers of a second attempt where it
+  // begins. Errors: kCancelled; those of disk and storage.
+  absl::StatusOr<std::string> LoadState() {
+    if (frame_.job().attempt <= 1) {
+      return "";
+    }
+    const absl::StatusOr<std::optional<CheckpointRecord>> checkpoint = frame_.KeepTrying(
+        "cannot look for the checkpoint", kReadTries,
+        [this] { return dependencies_.storage->jobs().GetCheckpoint(frame_.job().id); });
+    if (!checkpoint.ok()) {
+      return StartOverAfter(checkpoint.status(), "cannot look for the checkpoint",
+                            "the checkpoint cannot be looked for");
+    }
+    if (!checkpoint->has_value()) {
+      return StartOver("there is no checkpoint yet");
+    }
+    const CheckpointRecord& found = **checkpoint;
+    if (found.code_version != frame_.environment().options.code_version) {
+      return StartOver(absl::StrCat("the checkpoint is of version ", found.code_version));
+    }
+    const absl::StatusOr<std::unique_ptr<MappedFile>> blob =
+        frame_.KeepTrying("cannot read the checkpoint yet", kReadTries,
+                          [&] { return dependencies_.blobs->Read(found.blob); });
+    if (!blob.ok()) {
+      return StartOverAfter(blob.status(), "cannot read the checkpoint",
+                            "the checkpoint cannot be read");
+    }
+    frame_.TellResumed(found.iteration, "");
+    return std::string((*blob)->contents());
+  }
+
+  // Answers the state of the start; tells watchers `why`.
+  std::string StartOver(std::string why) {
+    frame_.TellResumed(0, std::move(why));
+    return "";
+  }
+
+  // The same after an error for good; another one is the answer: the next attempt asks again.
+  absl::StatusOr<std::string> StartOverAfter(const absl::Status& error, const char* what,
+                                             std::string why) {
+    if (!IsForGood(error)) {
+      return error;
+    }
+    frame_.Log(what, error);
+    return StartOver(std::move(why));
+  }
+
+  absl::StatusOr<TrainedModel> Train(const Prepared& prepared) {
+    const RecipeRun run{prepared.entry, &prepared.plan.recipe, prepared.data.rows.get(),
+                        prepared.data.digest, frame_.environment().options.code_version};
+    MERCER_ASSIGN_OR_RETURN(const std::string state, LoadState());
+    RunContext context(frame_.token(), prepared.plan.num_threads, frame_.environment().cache);
+    context.set_clock(dependencies_.clock);
+    context.set_scratch(prepared.scratch);
+    absl::StatusOr<TrainedModel> trained = RunRecipe(run, state, context, *this);
+    const bool unusable_state =
+        absl::IsDataLoss(trained.status()) || GetReason(trained.status()) == "OTHER_VERSION";
+    if (!state.empty() && unusable_state) {
+      frame_.Log("cannot continue from the checkpoint", trained.status());
+      return RunRecipe(run, StartOver("the checkpoint cannot be used"), context, *this);
+    }
+    return trained;
+  }
+
+  absl::StatusOr<WorkOutcome> StoreModels(const Prepared& prepared, const TrainedModel& trained) {
+    WorkOutcome outcome;
+    for (const PathModel& other : trained.others) {
+      MERCER_ASSIGN_OR_RETURN(const Model model, LoadModel(other.model));
+      MERCER_RETURN_IF_ERROR(StoreModel(prepared, model, other.witness,
+                                        {{kPathValueLabel, FormatOptionValue(other.value)}},
+                                        outcome));
+    }
+    Labels labels;
+    const std::optional<OptionPath>& path = prepared.plan.recipe.path;
+    if (path.has_value() && path->keep_all) {
+      labels = {{kPathValueLabel, FormatOptionValue(trained.model.options.at(path->option))},
+                {kPathBestLabel, "true"}};
+    }
+    MERCER_RETURN_IF_ERROR(StoreModel(prepared, trained.model, SaveWitness(trained.witness),
+                                      std::move(labels), outcome));
+    return outcome;
+  }
+
+  // `labels`: beside those of the job.
+  absl::Status StoreModel(const Prepared& prepared, const Model& model, const std::string& witness,
+                          Labels labels, WorkOutcome& outcome) {
+    const auto put = [this](const std::string& bytes) {
+      return frame_.KeepTrying("cannot store the model yet", kEndlessTries,
+                               [&] { return dependencies_.blobs->Put(bytes); });
+    };
+    // Both wait for the disk at the same time. What does not succeed at once is tried again afterwards.
+    PutBeside early(*frame_.environment().writers, *dependencies_.blobs, witness);
+    MERCER_ASSIGN_OR_RETURN(PinnedBlob model_blob, put(SaveModel(model)));
+    absl::StatusOr<PinnedBlob> witness_blob = early.Get();
+    if (!witness_blob.ok()) {
+      MERCER_ASSIGN_OR_RETURN(witness_blob, put(witness));
+    }
+    NewVersion& version = outcome.versions.emplace_back();
+    version.learner = prepared.plan.recipe.learner;
+    version.model_blob = model_blob.digest();
+    version.model_bytes = model_blob.size();
+    version.witness_blob = witness_blob->digest();
+    version.witness_bytes = witness_blob->size();
+    version.summary = dependencies_.planner->SummarizeModel(
+        {&frame_.job(), &prepared.plan, prepared.data.records,
+         FindWarnings(prepared.plan.recipe, *prepared.data.rows, model)},
+        model);
+    labels.insert(frame_.job().labels.begin(), frame_.job().labels.end());
+    version.labels = std::move(labels);
+    outcome.blobs.push_back(std::move(model_blob));
+    outcome.blobs.push_back(*std::move(witness_blob));
+    return absl::OkStatus();
+  }
+
+  AttemptFrame& frame_;
+  const JobManagerDependencies& dependencies_ = frame_.dependencies();
+  absl::Duration last_checkpoint_ = dependencies_.clock->Monotonic();
+};
+
 }  // namespace
 
-TrainingWork::TrainingWork(AttemptFrame* frame)
-    : frame_(*frame),
-      dependencies_(frame->dependencies()),
-      last_checkpoint_(dependencies_.clock->Monotonic()) {}
-
-absl::StatusOr<WorkOutcome> TrainingWork::Run() {
-  MERCER_ASSIGN_OR_RETURN(const Prepared prepared, Prepare());
-  MERCER_ASSIGN_OR_RETURN(const TrainedModel trained, Train(prepared));
-  return StoreModels(prepared, trained);
-}
-
-absl::StatusOr<TrainingWork::Prepared> TrainingWork::Prepare() {
-  Prepared prepared;
-  const JobRecord& job = frame_.job();
-  std::optional<JobPlan> kept = frame_.environment().plans->Take(job.id, job.request);
-  if (kept.has_value()) {
-    prepared.plan = *std::move(kept);
-  } else {
-    MERCER_ASSIGN_OR_RETURN(prepared.plan, dependencies_.planner->Plan(job.request));
-  }
-  prepared.entry = dependencies_.find_learner(prepared.plan.recipe.learner);
-  if (prepared.entry == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat("this version of the server has no learner '",
-                                                      prepared.plan.recipe.learner, "'"));
-  }
-  MERCER_ASSIGN_OR_RETURN(OpenedData opened,
-                          frame_.KeepTrying("cannot open the data set", kReadTries, [&] {
-                            return OpenVerifiedData(*frame_.environment().datasets,
-                                                    prepared.plan.dataset_ids, frame_.token());
-                          }));
-  const RunContext context(frame_.token(), 1, nullptr);
-  MERCER_ASSIGN_OR_RETURN(prepared.data, JoinContents(opened.contents, context));
-  prepared.data.records = std::move(opened.records);
-  const TrainingRecipe& recipe = prepared.plan.recipe;
-  MERCER_ASSIGN_OR_RETURN(
-      const ScratchChoice choice,
-      frame_.environment().scratch->Choose(*prepared.entry, recipe, *prepared.data.rows,
-                                           frame_.job().memory_bytes, context));
-  prepared.scratch = choice.space;
-  return prepared;
-}
-
-absl::StatusOr<std::string> TrainingWork::LoadState() {
-  if (frame_.job().attempt <= 1) {
-    return "";
-  }
-  const absl::StatusOr<std::optional<CheckpointRecord>> checkpoint = frame_.KeepTrying(
-      "cannot look for the checkpoint", kReadTries,
-      [this] { return dependencies_.storage->jobs().GetCheckpoint(frame_.job().id); });
-  if (!checkpoint.ok() && !IsForGood(checkpoint.status())) {
-    return checkpoint.status();
-  }
-  if (!checkpoint.ok()) {
-    frame_.Log("cannot look for the checkpoint", checkpoint.status());
-    frame_.TellResumed(0, "the checkpoint cannot be looked for");
-    return "";
-  }
-  if (!checkpoint->has_value()) {
-    frame_.TellResumed(0, "there is no checkpoint yet");
-    return "";
-  }
-  const CheckpointRecord& found = **checkpoint;
-  if (found.code_version != frame_.environment().options.code_version) {
-    frame_.TellResumed(0, absl::StrCat("the checkpoint is of version ", found.code_version));
-    return "";
-  }
-  const absl::StatusOr<std::unique_ptr<MappedFile>> blob =
-      frame_.KeepTrying("cannot read the checkpoint yet", kReadTries,
-                        [&] { return dependencies_.blobs->Read(found.blob); });
-  if (!blob.ok() && !IsForGood(blob.status())) {
-    return blob.status();
-  }
-  if (!blob.ok()) {
-    frame_.Log("cannot read the checkpoint", blob.status());
-    frame_.TellResumed(0, "the checkpoint cannot be read");
-    return "";
-  }
-  frame_.TellResumed(found.iteration, "");
-  return std::string((*blob)->contents());
-}
-
-absl::StatusOr<TrainedModel> TrainingWork::Train(const Prepared& prepared) {
-  const RecipeRun run{prepared.entry, &prepared.plan.recipe, prepared.data.rows.get(),
-                      prepared.data.digest, frame_.environment().options.code_version};
-  MERCER_ASSIGN_OR_RETURN(const std::string state, LoadState());
-  RunContext context(frame_.token(), prepared.plan.num_threads, frame_.environment().cache);
-  context.set_clock(dependencies_.clock);
-  context.set_scratch(prepared.scratch);
-  absl::StatusOr<TrainedModel> trained = RunRecipe(run, state, context, *this);
-  const bool unusable_state =
-      absl::IsDataLoss(trained.status()) || GetReason(trained.status()) == "OTHER_VERSION";
-  if (!state.empty() && unusable_state) {
-    frame_.Log("cannot continue from the checkpoint", trained.status());
-    frame_.TellResumed(0, "the checkpoint cannot be used");
-    return RunRecipe(run, "", context, *this);
-  }
-  return trained;
-}
-
-bool TrainingWork::WantsCheckpoint() {
-  switch (frame_.interruption()->kind()) {
-    case Interruption::kNone:
-      return dependencies_.clock->Monotonic() - last_checkpoint_ >=
-             frame_.environment().options.checkpoint_interval;
-    case Interruption::kDrain:
-      return true;
-    case Interruption::kCancel:
-    case Interruption::kAbandon:
-      return false;
-  }
-  return false;
-}
-
-// What scratch files leave free on the disk has room for it.
-bool TrainingWork::WantsLastCheckpoint() {
-  const Interruption kind = frame_.interruption()->kind();
-  return kind == Interruption::kNone || kind == Interruption::kDrain;
-}
-
-// A checkpoint that cannot be written costs work after a crash, not the job.
-void TrainingWork::OnCheckpoint(std::string state) {
-  last_checkpoint_ = dependencies_.clock->Monotonic();
-  absl::StatusOr<PinnedBlob> blob = dependencies_.blobs->Put(state);
-  if (!blob.ok()) {
-    frame_.Log("cannot write a checkpoint", blob.status());
-    return;
-  }
-  const BlobDigest digest = blob->digest();
-  const absl::StatusOr<std::optional<BlobDigest>> previous =
-      dependencies_.storage->jobs().SaveCheckpoint(
-          frame_.lease(), {frame_.recorder().iteration(), frame_.environment().options.code_version,
-                           digest, dependencies_.clock->Now()});
-  if (!previous.ok()) {
-    frame_.Log("cannot store a checkpoint", previous.status());
-    // On a full disk, where this fails, nobody shall wait for the next collection.
-    blob = absl::CancelledError();
-    DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, {digest}).IgnoreError();
-    if (absl::IsAborted(previous.status())) {
-      frame_.Abandon();
-    }
-    return;
-  }
-  if (previous->has_value()) {
-    const auto deleted =
-        DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, {**previous});
-    if (!deleted.ok()) {
-      frame_.Log("cannot delete an old checkpoint", deleted.status());
-    }
-  }
-}
-
-void TrainingWork::OnVerifying() {
-  frame_.recorder().BeginVerifying(
-      {frame_.recorder().iteration(), StateEvent(JobState::kVerifying).payload});
-}
-
-absl::StatusOr<WorkOutcome> TrainingWork::StoreModels(const Prepared& prepared,
-                                                      const TrainedModel& trained) {
-  WorkOutcome outcome;
-  for (const PathModel& other : trained.others) {
-    MERCER_ASSIGN_OR_RETURN(const Model model, LoadModel(other.model));
-    MERCER_RETURN_IF_ERROR(StoreModel(prepared, model, other.witness,
-                                      {{kPathValueLabel, FormatOptionValue(other.value)}},
-                                      outcome));
-  }
-  Labels labels;
-  const std::optional<OptionPath>& path = prepared.plan.recipe.path;
-  if (path.has_value() && path->keep_all) {
-    labels = {{kPathValueLabel, FormatOptionValue(trained.model.options.at(path->option))},
-              {kPathBestLabel, "true"}};
-  }
-  MERCER_RETURN_IF_ERROR(StoreModel(prepared, trained.model, SaveWitness(trained.witness),
-                                    std::move(labels), outcome));
-  return outcome;
-}
-
-absl::Status TrainingWork::StoreModel(const Prepared& prepared, const Model& model,
-                                      const std::string& witness, Labels labels,
-                                      WorkOutcome& outcome) {
-  const auto put = [this](const std::string& bytes) {
-    return frame_.KeepTrying("cannot store the model yet", kEndlessTries,
-                             [&] { return dependencies_.blobs->Put(bytes); });
-  };
-  // Both wait for the disk at the same time. What does not succeed at once is tried again afterwards.
-  PutBeside early(*frame_.environment().writers, *dependencies_.blobs, witness);
-  MERCER_ASSIGN_OR_RETURN(PinnedBlob model_blob, put(SaveModel(model)));
-  absl::StatusOr<PinnedBlob> witness_blob = early.Get();
-  if (!witness_blob.ok()) {
-    MERCER_ASSIGN_OR_RETURN(witness_blob, put(witness));
-  }
-  NewVersion& version = outcome.versions.emplace_back();
-  version.learner = prepared.plan.recipe.learner;
-  version.model_blob = model_blob.digest();
-  version.model_bytes = model_blob.size();
-  version.witness_blob = witness_blob->digest();
-  version.witness_bytes = witness_blob->size();
-  version.summary = dependencies_.planner->SummarizeModel(
-      {&frame_.job(), &prepared.plan, prepared.data.records,
-       FindWarnings(prepared.plan.recipe, *prepared.data.rows, model)},
-      model);
-  labels.insert(frame_.job().labels.begin(), frame_.job().labels.end());
-  version.labels = std::move(labels);
-  outcome.blobs.push_back(std::move(model_blob));
-  outcome.blobs.push_back(*std::move(witness_blob));
-  return absl::OkStatus();
+std::unique_ptr<JobWork> MakeTrainingWork(AttemptFrame& frame) {
+  return std::make_unique<TrainingWork>(frame);
 }
 
 }  // namespace mercer::server

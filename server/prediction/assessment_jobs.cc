@@ -3,7 +3,7 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/jobs/record/job_errors.h"
+#include "server/jobs/job_manager.h"
 #include "server/prediction/model_assessment.h"
 #include "server/prediction/model_lookup.h"
 #include "server/prediction/model_work.h"

@@ -7,7 +7,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/jobs/data/storage_quota.h"
-#include "server/jobs/job_admission.h"
+#include "server/jobs/job_manager.h"
 #include "server/jobs/upkeep/blob_collector.h"
 #include "server/prediction/dataset_prediction.h"
 #include "server/prediction/model_lookup.h"

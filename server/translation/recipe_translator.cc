@@ -11,7 +11,6 @@
 #include "core/base/memory/memory_reserve.h"
 #include "core/base/status/shorten.h"
 #include "core/data/table/joined_tasks.h"
-#include "server/jobs/record/call_label.h"
 #include "server/translation/enum_translator.h"
 #include "server/translation/kernel_translator.h"
 #include "server/translation/option_translator.h"

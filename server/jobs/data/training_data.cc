@@ -19,28 +19,18 @@ std::vector<NamedTask> TasksOf(const std::vector<NamedContent>& contents) {
   return tasks;
 }
 
-template <typename Open>
-absl::StatusOr<OpenedData> OpenEach(const std::vector<std::string>& ids, const Open& open) {
-  OpenedData data;
-  for (const std::string& id : ids) {
-    MERCER_ASSIGN_OR_RETURN(OpenedDataset opened, open(id));
-    data.contents.push_back({id, opened.record.blob, std::move(opened.dataset)});
-    data.records.push_back(std::move(opened.record));
-  }
-  return data;
-}
-
 }  // namespace
-
-absl::StatusOr<OpenedData> OpenData(DatasetCache& datasets, const std::vector<std::string>& ids) {
-  return OpenEach(ids, [&](const std::string& id) { return datasets.Open(id); });
-}
 
 absl::StatusOr<OpenedData> OpenVerifiedData(DatasetCache& datasets,
                                             const std::vector<std::string>& ids,
                                             const CancellationToken& cancellation) {
-  return OpenEach(ids,
-                  [&](const std::string& id) { return datasets.OpenVerified(id, cancellation); });
+  OpenedData data;
+  for (const std::string& id : ids) {
+    MERCER_ASSIGN_OR_RETURN(OpenedDataset opened, datasets.OpenVerified(id, cancellation));
+    data.contents.push_back({id, opened.record.blob, std::move(opened.dataset)});
+    data.records.push_back(std::move(opened.record));
+  }
+  return data;
 }
 
 absl::StatusOr<std::shared_ptr<const Dataset>> ShapeOfContents(

@@ -36,8 +36,6 @@ struct OpenedData {
   std::vector<DatasetRecord> records;
   std::vector<NamedContent> contents;
 };
-// To look at their shapes. Errors: those of DatasetCache::Open.
-absl::StatusOr<OpenedData> OpenData(DatasetCache& datasets, const std::vector<std::string>& ids);
 // To use their values. Errors: those of DatasetCache::OpenVerified.
 absl::StatusOr<OpenedData> OpenVerifiedData(DatasetCache& datasets,
                                             const std::vector<std::string>& ids,

@@ -1,6 +1,7 @@
 // Time as the jobs see it; tests set it by hand.
 #pragma once
 
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 #include "core/base/process/steady_clock.h"
@@ -14,6 +15,14 @@ class Clock : public SteadyClock {
 };
 
 // Lives for ever.
-Clock& RealClock();
+inline Clock& RealClock() {
+  class SystemClock final : public Clock {
+   public:
+    absl::Time Now() const override { return absl::Now(); }
+    absl::Duration Monotonic() const override { return SystemSteadyClock().Monotonic(); }
+  };
+  static SystemClock clock;
+  return clock;
+}
 
 }  // namespace mercer::server

@@ -55,24 +55,45 @@ absl::Duration RetryDelay(int retries) {
   return std::min(delay, kLongestDelay);
 }
 
-absl::StatusOr<AttemptEnd> EndOfFailedServer(const RetryContext& context, const std::string& job_id,
-                                             const absl::Status& error) {
-  MERCER_ASSIGN_OR_RETURN(const int earlier, CountRetries(*context.jobs, job_id));
-  const int retries = earlier + 1;
+AttemptEnd EndOf(JobState state, AttemptReason reason, const absl::Status& error,
+                 std::string_view why) {
   AttemptEnd end;
-  end.error = EncodeError(error);
-  std::string why = GetReason(error);
-  if (retries < context.max_attempts) {
-    end.state = JobState::kQueued;
-    end.reason = AttemptReason::kRetry;
-    end.not_before = context.now + RetryDelay(retries);
-    why = why.empty() ? std::string(AttemptReasonName(end.reason)) : why;
-  } else {
-    end.state = JobState::kFailed;
-    end.reason = AttemptReason::kFailed;
+  end.state = state;
+  end.reason = reason;
+  if (!error.ok()) {
+    end.error = EncodeError(error);
   }
-  end.events = {StateEvent(end.state, why)};
+  end.events = {StateEvent(state, why.empty() ? GetReason(error) : std::string(why))};
   return end;
+}
+
+absl::StatusOr<AttemptEnd> EndOfFailedServer(JobStore& jobs, absl::Time now, int max_attempts,
+                                             const std::string& job_id, const absl::Status& error) {
+  MERCER_ASSIGN_OR_RETURN(const int earlier, CountRetries(jobs, job_id));
+  const int retries = earlier + 1;
+  AttemptEnd end = EndOf(JobState::kFailed, AttemptReason::kFailed, error);
+  if (retries < max_attempts) {
+    end = EndOf(JobState::kQueued, AttemptReason::kRetry, error,
+                GetReason(error).empty() ? AttemptReasonName(AttemptReason::kRetry) : "");
+    end.not_before = now + RetryDelay(retries);
+  }
+  end.now = now;
+  return end;
+}
+
+absl::StatusOr<EndedAttempt> EndOrCancel(JobStore& jobs, AttemptEnd& end, bool tells_verifying) {
+  absl::StatusOr<EndedAttempt> ended = jobs.EndAttempt(end);
+  if (GetReason(ended.status()) != "CANCEL_REQUESTED") {
+    return ended;
+  }
+  AttemptEnd cancelled = EndOf(JobState::kCancelled, AttemptReason::kCancelled);
+  cancelled.lease = end.lease;
+  cancelled.now = end.now;
+  cancelled.events.back().iteration = end.events.back().iteration;
+  cancelled.events.insert(cancelled.events.begin(), end.events.begin(),
+                          end.events.end() - (tells_verifying ? 2 : 1));
+  end = std::move(cancelled);
+  return jobs.EndAttempt(end);
 }
 
 }  // namespace mercer::server

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,14 +25,17 @@ bool IsForGood(const absl::Status& error);
 // Before attempt n + 1, when the last n ended with RETRY (n >= 1): 2 s, 4 s, 8 s, ..., at most kLongestDelay.
 absl::Duration RetryDelay(int retries);
 
+// The end of an attempt, without lease and time. `error` is stored unless it is none; its event says `why`, or the reason of the error.
+AttemptEnd EndOf(JobState state, AttemptReason reason, const absl::Status& error = absl::OkStatus(),
+                 std::string_view why = "");
+
 // How an attempt ends that `error`, one of the server's, has cut: QUEUED with a delay, or FAILED with that error when
-// it is attempt number `max_attempts` of those. Without lease, time and progress. Errors: those of the storage.
-struct RetryContext {
-  JobStore* jobs = nullptr;
-  absl::Time now;
-  int max_attempts = 1;
-};
-absl::StatusOr<AttemptEnd> EndOfFailedServer(const RetryContext& context, const std::string& job_id,
-                                             const absl::Status& error);
+// it is attempt number `max_attempts` of those. Without lease and progress. Errors: those of the storage.
+absl::StatusOr<AttemptEnd> EndOfFailedServer(JobStore& jobs, absl::Time now, int max_attempts,
+                                             const std::string& job_id, const absl::Status& error);
+
+// Stores the end of an attempt, or CANCELLED when a cancellation came first: `end` says so then. `tells_verifying`: by its last event
+// but one, which a job that is CANCELLING never becomes.
+absl::StatusOr<EndedAttempt> EndOrCancel(JobStore& jobs, AttemptEnd& end, bool tells_verifying);
 
 }  // namespace mercer::server

@@ -14,7 +14,7 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/jobs/record/call_label.h"
+#include "server/jobs/job_planner.h"
 #include "tests/server/api/registry_fixture.h"
 #include "tests/support/server/forwarding_jobs.h"
 
@@ -313,7 +313,9 @@ TEST_F(JobCallTest, WhatTheServerWouldTryAgainIsToldAtOnce) {
 TEST_F(JobCallTest, FullQueueRefusesTheCall) {
   ServeHeldVerifications();
   RestartJobs(false);
-  jobs_->SetLimits({10, {1, 0}, 0});
+  JobManagerOptions limits;
+  limits.queue_limits = QueueLimits{1, 0};
+  jobs_->SetLimits(limits);
   BeginVerifying();
   WaitForJobsOfCalls(1);
   const grpc::Status status = Evaluate("models/clouds", "datasets/clouds");

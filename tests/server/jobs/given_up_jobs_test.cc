@@ -1,5 +1,4 @@
 // Jobs that were claimed and whose attempts could not be begun, on a storage that refuses their ends.
-#include "server/jobs/given_up_jobs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,17 +50,16 @@ TEST_F(GivenUpJobsTest, CancellationThatComesFirstEndsTheJob) {
 }
 
 TEST_F(GivenUpJobsTest, LostLeaseLeavesNothingToEnd) {
-  AttemptEnvironment environment;
-  environment.dependencies.storage = storage_.get();
-  environment.dependencies.clock = &clock_;
-  environment.options = options_;
-  GivenUpJobs given_up(&environment);
-  JobRecord job;
-  job.id = "unknown";
+  const JobRecord job = Job(SubmitAndGiveUp(1));
+  AttemptEnd stolen;
+  stolen.lease = {job.id, job.lease_worker, job.epoch};
+  stolen.state = JobState::kFailed;
+  stolen.events = {StateEvent(JobState::kFailed, "taken away")};
+  ASSERT_TRUE(storage_->jobs().EndAttempt(stolen).ok());
+  manager_->RunHousekeeping();  // finds the lease lost
   failures_.ends = 1;
-  given_up.GiveUp(job, absl::InternalError("no thread"));
-  EXPECT_TRUE(given_up.TryAgain());   // the lease is lost
-  EXPECT_FALSE(given_up.TryAgain());  // nothing waits
+  manager_->RunHousekeeping();
+  EXPECT_EQ(failures_.ends, 1) << "nothing waits";
 }
 
 }  // namespace

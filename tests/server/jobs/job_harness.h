@@ -204,7 +204,9 @@ class JobManagerFixture : public ::testing::Test {
     dependencies.log = log_;
     dependencies.other_works = other_works_;
     manager_ = std::make_unique<JobManager>(options_, dependencies);
-    const absl::Status started = manager_->Start();
+    const absl::Status recovered = manager_->Recover();
+    ASSERT_TRUE(recovered.ok()) << recovered;
+    const absl::Status started = manager_->StartWorkers();
     ASSERT_TRUE(started.ok()) << started;
   }
   // As after a crash: nothing is told to the storage. (The process' memory is gone with the

@@ -9,7 +9,6 @@
 
 #include "server/jobs/attempt_frame.h"
 #include "server/jobs/job_work.h"
-#include "server/jobs/record/call_label.h"
 #include "tests/server/jobs/job_harness.h"
 
 namespace mercer::server {

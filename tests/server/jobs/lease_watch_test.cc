@@ -1,5 +1,4 @@
 // Two managers on one storage: what one of them is asked, or dies with, the other one does within a second.
-#include "server/jobs/lease_watch.h"
 
 #include "absl/time/clock.h"
 #include <gmock/gmock.h>

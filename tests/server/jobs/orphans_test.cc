@@ -1,5 +1,5 @@
 // Jobs of a dead process: who is to blame, and how often a job is tried again.
-#include "server/jobs/upkeep/orphans.h"
+#include "server/jobs/orphans.h"
 
 #include <fstream>
 #include <memory>
@@ -134,7 +134,12 @@ class TakeoverTest : public JobManagerFixture {
     ASSERT_TRUE(storage_->jobs().ClaimJob(claim)->has_value());
   }
   absl::Status Recover(Storage* storage) {
-    return RecoverOrphans({storage, blobs_.get(), &clock_, kMaxLosses}, nullptr);
+    AttemptEnvironment environment;
+    environment.options.max_lost_attempts = kMaxLosses;
+    environment.dependencies.storage = storage;
+    environment.dependencies.blobs = blobs_.get();
+    environment.dependencies.clock = &clock_;
+    return RecoverOrphans(environment);
   }
 };
 

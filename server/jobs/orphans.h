@@ -9,14 +9,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "server/blobs/blob_store.h"
-#include "server/jobs/record/clock.h"
+#include "server/jobs/attempt_environment.h"
 #include "server/jobs/upkeep/crash_notes.h"
-#include "server/storage/storage.h"
-
-namespace spdlog {
-class logger;
-}  // namespace spdlog
+#include "server/storage/job_store.h"
 
 namespace mercer::server {
 
@@ -50,21 +45,13 @@ struct OrphanVerdict {
 OrphanVerdict JudgeOrphan(const Orphan& orphan, const std::vector<CrashedAttempt>& crashes,
                           int max_lost_attempts);
 
-struct OrphanRecovery {
-  Storage* storage = nullptr;
-  BlobStore* blobs = nullptr;
-  Clock* clock = nullptr;
-  int max_lost_attempts = 0;
-  spdlog::logger* log = nullptr;  // told every verdict; may be null
-};
-
 // Ends the attempt that has this lease, if it has expired; false: it has not, or somebody else was quicker. `crashes`: as above.
 // Errors: those of the storage.
-absl::StatusOr<bool> TakeOver(const OrphanRecovery& recovery, const Lease& lease,
+absl::StatusOr<bool> TakeOver(const AttemptEnvironment& environment, const Lease& lease,
                               const std::vector<CrashedAttempt>& crashes = {});
 
-// Ends all attempts whose leases have expired; to be called before the first claim. `crash_notes` (may be null) are used up. Errors:
+// Ends all attempts whose leases have expired; to be called before the first claim. The notes of crashes are used up. Errors:
 // those of the storage; a second call goes on where the first one failed.
-absl::Status RecoverOrphans(const OrphanRecovery& recovery, CrashNotes* crash_notes);
+absl::Status RecoverOrphans(const AttemptEnvironment& environment);
 
 }  // namespace mercer::server

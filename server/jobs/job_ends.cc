@@ -1,41 +1,55 @@
-#include "server/jobs/job_ender.h"
-
+// The ends of jobs that somebody asks for, wherever they are: waiting, with a worker of this process, or with another server.
 #include <utility>
 
 #include <spdlog/logger.h>
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/jobs/record/call_label.h"
-#include "server/jobs/record/end_requests.h"
+#include "core/training/run/no_model.h"
+#include "server/jobs/job_manager.h"
+#include "server/jobs/record/job_event.h"
 #include "server/jobs/record/job_log.h"
 #include "server/jobs/upkeep/blob_collector.h"
 
 namespace mercer::server {
+namespace {
 
-absl::StatusOr<JobRecord> JobEnder::Cancel(const std::string& job_id, const OwnerCheck& check) {
-  const JobManagerDependencies& dependencies = environment_.dependencies;
-  MERCER_ASSIGN_OR_RETURN(EndedAttempt ended,
-                          dependencies.storage->jobs().CancelJob(
-                              MakeCancelRequest(job_id, dependencies.clock->Now(), check)));
+StopRequest MakeStopRequest(const std::string& job_id, absl::Time now, const OwnerCheck& check) {
+  constexpr char kWhy[] = "STOP_REQUESTED";
+  const absl::Status no_model = NoModelError(StopReason::kStopRequested);
+  return {job_id,
+          now,
+          StateEvent(JobState::kQueued, kWhy),
+          StateEvent(JobState::kRunning, kWhy),
+          StateEvent(JobState::kVerifying, kWhy),
+          StateEvent(JobState::kCancelled, GetReason(no_model)),
+          EncodeError(no_model),
+          check};
+}
+
+}  // namespace
+
+absl::StatusOr<JobRecord> JobManager::Cancel(const std::string& job_id, const OwnerCheck& check) {
+  MERCER_ASSIGN_OR_RETURN(
+      EndedAttempt ended,
+      storage().jobs().CancelJob({job_id, clock().Now(), StateEvent(JobState::kCancelling),
+                                  StateEvent(JobState::kCancelled), check}));
   DropPlanOf(ended.job);
   signal_.Tell();  // the head of the queue may be another now
   if (const AttemptPointer attempt = running_.Find(job_id); attempt != nullptr) {
     attempt->Cancel();
   }
   const auto deleted =
-      DeleteReleasedBlobs(*dependencies.storage, *dependencies.blobs, ended.released_blobs);
+      DeleteReleasedBlobs(storage(), *environment_.dependencies.blobs, ended.released_blobs);
   if (!deleted.ok()) {
     Warn(ended.job, "cannot delete the checkpoint", deleted.status());
   }
   return std::move(ended.job);
 }
 
-absl::StatusOr<JobRecord> JobEnder::Stop(const std::string& job_id, const OwnerCheck& check) {
-  const JobManagerDependencies& dependencies = environment_.dependencies;
+absl::StatusOr<JobRecord> JobManager::Stop(const std::string& job_id, const OwnerCheck& check) {
   MERCER_ASSIGN_OR_RETURN(EndedAttempt stopped,
-                          dependencies.storage->jobs().StopJob(
-                              MakeStopRequest(job_id, dependencies.clock->Now(), check)));
+                          storage().jobs().StopJob(MakeStopRequest(job_id, clock().Now(), check)));
   DropPlanOf(stopped.job);
   if (const AttemptPointer attempt = running_.Find(job_id);
       attempt != nullptr && stopped.job.stop_requested) {
@@ -45,9 +59,9 @@ absl::StatusOr<JobRecord> JobEnder::Stop(const std::string& job_id, const OwnerC
   return std::move(stopped.job);
 }
 
-absl::StatusOr<JobRecord> JobEnder::Forget(const std::string& job_id) {
+absl::StatusOr<JobRecord> JobManager::Forget(const std::string& job_id) {
   absl::StatusOr<JobRecord> forgotten = TryToForget(job_id);
-  absl::MutexLock lock(&mutex_);
+  absl::MutexLock lock(&left_mutex_);
   if (forgotten.ok() || absl::IsNotFound(forgotten.status())) {
     left_.erase(job_id);
   } else {
@@ -56,23 +70,22 @@ absl::StatusOr<JobRecord> JobEnder::Forget(const std::string& job_id) {
   return forgotten;
 }
 
-void JobEnder::ForgetLeft() {
+void JobManager::ForgetLeft() {
   std::set<std::string> left;
   {
-    absl::MutexLock lock(&mutex_);
+    absl::MutexLock lock(&left_mutex_);
     left = left_;
   }
   for (const std::string& id : left) {
-    const absl::StatusOr<JobRecord> job = environment_.dependencies.storage->jobs().GetJob(id);
+    const absl::StatusOr<JobRecord> job = storage().jobs().GetJob(id);
     if (!job.ok() || job->state != JobState::kCancelling) {
       Forget(id).IgnoreError();  // the next round tries again
     }
   }
 }
 
-absl::StatusOr<JobRecord> JobEnder::TryToForget(const std::string& job_id) {
-  const JobManagerDependencies& dependencies = environment_.dependencies;
-  JobStore& jobs = dependencies.storage->jobs();
+absl::StatusOr<JobRecord> JobManager::TryToForget(const std::string& job_id) {
+  JobStore& jobs = storage().jobs();
   absl::StatusOr<DeletedJob> deleted = jobs.DeleteJob(job_id);
   if (GetReason(deleted.status()) == "JOB_NOT_FINAL") {
     MERCER_RETURN_IF_ERROR(Cancel(job_id, nullptr).status());
@@ -80,20 +93,19 @@ absl::StatusOr<JobRecord> JobEnder::TryToForget(const std::string& job_id) {
   }
   MERCER_RETURN_IF_ERROR(deleted.status());
   MERCER_RETURN_IF_ERROR(
-      DeleteReleasedBlobs(*dependencies.storage, *dependencies.blobs, deleted->released_blobs)
+      DeleteReleasedBlobs(storage(), *environment_.dependencies.blobs, deleted->released_blobs)
           .status());
   return std::move(deleted->job);
 }
 
-absl::Status JobEnder::ForgetOfCalls() {
+absl::Status JobManager::ForgetOfCalls() {
   JobFilter filter;
   filter.labels = {{kCallLabel, kCallLabelValue}};
   // Others may have got the label from requests of earlier versions.
   filter.kinds = {JobKind::kEvaluation, JobKind::kVerification};
   PageRequest request;
   do {
-    MERCER_ASSIGN_OR_RETURN(const Page<JobRecord> page,
-                            environment_.dependencies.storage->jobs().ListJobs(filter, request));
+    MERCER_ASSIGN_OR_RETURN(const Page<JobRecord> page, storage().jobs().ListJobs(filter, request));
     for (const JobRecord& job : page.items) {
       if (const auto forgotten = Forget(job.id); !forgotten.ok()) {
         Warn(job, "was made for a call of a dead process, and stays for now", forgotten.status());
@@ -104,13 +116,13 @@ absl::Status JobEnder::ForgetOfCalls() {
   return absl::OkStatus();
 }
 
-void JobEnder::DropPlanOf(const JobRecord& job) const {
+void JobManager::DropPlanOf(const JobRecord& job) const {
   if (IsFinal(job.state)) {
     environment_.plans->Take(job.id, "");
   }
 }
 
-void JobEnder::Warn(const JobRecord& job, const char* what, const absl::Status& status) const {
+void JobManager::Warn(const JobRecord& job, const char* what, const absl::Status& status) const {
   if (environment_.dependencies.log != nullptr) {
     environment_.dependencies.log->warn("{} {}: {}", LogNameOf(job), what, status.ToString());
   }

@@ -1,4 +1,4 @@
-#include "server/jobs/upkeep/orphans.h"
+#include "server/jobs/orphans.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,9 +9,8 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/training/run/no_model.h"
-#include "server/jobs/record/job_errors.h"
-#include "server/jobs/record/job_event.h"
 #include "server/jobs/record/job_log.h"
+#include "server/jobs/record/retry_policy.h"
 #include "server/jobs/upkeep/blob_collector.h"
 
 namespace mercer::server {
@@ -32,6 +31,24 @@ int CountAttempts(const Orphan& orphan, AttemptReason reason, int32_t after) {
                                      return attempt.reason == reason && attempt.attempt > after;
                                    });
   return static_cast<int>(count) + (orphan.job.attempt > after ? 1 : 0);
+}
+
+// So many attempts of the job took the server down, the last with `signal`. Not kInternal, of which clients see neither message nor
+// metadata.
+absl::Status JobCrashedWorker(int attempts, int signal) {
+  return WithReason(absl::AbortedError(absl::StrCat("the job took the server down ", attempts,
+                                                    " times, the last time with signal ", signal,
+                                                    "; it is not tried again")),
+                    "JOB_CRASHED_WORKER",
+                    {{"attempts", absl::StrCat(attempts)}, {"signal", absl::StrCat(signal)}});
+}
+
+absl::Status JobLostRepeatedly(int attempts) {
+  return WithReason(
+      absl::AbortedError(absl::StrCat("the server died ", attempts,
+                                      " times while the job ran, without a new checkpoint in "
+                                      "between; it is not tried again")),
+      "JOB_LOST_REPEATEDLY", {{"attempts", absl::StrCat(attempts)}});
 }
 
 OrphanVerdict JudgeCrash(const Orphan& orphan, int signal) {
@@ -94,42 +111,40 @@ OrphanVerdict JudgeOrphan(const Orphan& orphan, const std::vector<CrashedAttempt
   return verdict;
 }
 
-absl::StatusOr<bool> TakeOver(const OrphanRecovery& recovery, const Lease& lease,
+absl::StatusOr<bool> TakeOver(const AttemptEnvironment& environment, const Lease& lease,
                               const std::vector<CrashedAttempt>& crashes) {
-  JobStore& jobs = recovery.storage->jobs();
+  const JobManagerDependencies& dependencies = environment.dependencies;
+  JobStore& jobs = dependencies.storage->jobs();
   Orphan orphan;
   MERCER_ASSIGN_OR_RETURN(orphan.job, jobs.GetJob(lease.job_id));
   MERCER_ASSIGN_OR_RETURN(orphan.attempts, jobs.ListAttempts(lease.job_id));
   MERCER_ASSIGN_OR_RETURN(orphan.checkpoint, jobs.GetCheckpoint(lease.job_id));
-  const OrphanVerdict verdict = JudgeOrphan(orphan, crashes, recovery.max_lost_attempts);
-  AttemptEnd end;
+  const OrphanVerdict verdict = JudgeOrphan(orphan, crashes, environment.options.max_lost_attempts);
+  AttemptEnd end = EndOf(verdict.state, verdict.reason, verdict.error, WhyOf(verdict));
   end.lease = lease;
-  end.state = verdict.state;
-  end.reason = verdict.reason;
-  if (!verdict.error.ok()) {
-    end.error = EncodeError(verdict.error);
-  }
-  end.now = recovery.clock->Now();
+  end.now = dependencies.clock->Now();
   end.takes_over = true;
-  end.events = {StateEvent(verdict.state, WhyOf(verdict))};
   const absl::StatusOr<EndedAttempt> ended = jobs.EndAttempt(end);
   if (absl::IsAborted(ended.status()) || GetReason(ended.status()) == "CANCEL_REQUESTED") {
     return false;  // it has changed meanwhile; whoever looks next judges it as it is now
   }
   MERCER_RETURN_IF_ERROR(ended.status());
-  LogVerdict(recovery.log, orphan.job, end, WhyOf(verdict));
+  LogVerdict(dependencies.log.get(), orphan.job, end, WhyOf(verdict));
   // What cannot be deleted now is collected later.
-  DeleteReleasedBlobs(*recovery.storage, *recovery.blobs, ended->released_blobs).IgnoreError();
+  DeleteReleasedBlobs(*dependencies.storage, *dependencies.blobs, ended->released_blobs)
+      .IgnoreError();
   return true;
 }
 
-absl::Status RecoverOrphans(const OrphanRecovery& recovery, CrashNotes* crash_notes) {
+absl::Status RecoverOrphans(const AttemptEnvironment& environment) {
+  CrashNotes* const crash_notes = environment.dependencies.crash_notes;
   const std::vector<CrashedAttempt> crashes =
       crash_notes != nullptr ? crash_notes->found() : std::vector<CrashedAttempt>();
-  MERCER_ASSIGN_OR_RETURN(const std::vector<HeldJob> held, recovery.storage->jobs().HeldJobs());
+  MERCER_ASSIGN_OR_RETURN(const std::vector<HeldJob> held,
+                          environment.dependencies.storage->jobs().HeldJobs());
   for (const HeldJob& job : held) {
     if (job.expired) {
-      MERCER_RETURN_IF_ERROR(TakeOver(recovery, job.lease, crashes).status());
+      MERCER_RETURN_IF_ERROR(TakeOver(environment, job.lease, crashes).status());
     }
   }
   return crash_notes != nullptr ? crash_notes->Clear() : absl::OkStatus();
