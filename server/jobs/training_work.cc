@@ -15,39 +15,23 @@
 namespace mercer::server {
 namespace {
 
-// Puts bytes on another thread; on this one where there is no memory to ask another.
-class PutBeside {
- public:
-  // All must stay until this is gone.
-  PutBeside(Executor& writers, BlobStore& blobs, const std::string& bytes)
-      : task_(std::make_shared<Task>([&blobs, &bytes] {
-          return RunSafely("storing a file", [&] { return blobs.Put(bytes); });
-        })),
-        answer_(task_->get_future()) {
-    const absl::Status posted = RunSafely("storing a file on another thread", [&] {
-      writers.Post([task = task_] { (*task)(); });
-      return absl::OkStatus();
-    });
-    if (!posted.ok()) {
-      (*task_)();
-    }
-  }
-  ~PutBeside() {
-    if (answer_.valid()) {
-      answer_.wait();
-    }
-  }
-  PutBeside(const PutBeside&) = delete;
-  PutBeside& operator=(const PutBeside&) = delete;
-
-  // Once.
-  absl::StatusOr<PinnedBlob> Get() { return answer_.get(); }
-
- private:
+// Puts bytes on another thread; on this one where there is no memory to ask another. `blobs` outlives the pool.
+std::future<absl::StatusOr<PinnedBlob>> PutBeside(Executor& writers, BlobStore& blobs,
+                                                  std::shared_ptr<const std::string> bytes) {
   using Task = std::packaged_task<absl::StatusOr<PinnedBlob>()>;
-  const std::shared_ptr<Task> task_;
-  std::future<absl::StatusOr<PinnedBlob>> answer_;
-};
+  const auto task = std::make_shared<Task>([&blobs, bytes = std::move(bytes)] {
+    return RunSafely("storing a file", [&] { return blobs.Put(*bytes); });
+  });
+  std::future<absl::StatusOr<PinnedBlob>> answer = task->get_future();
+  const absl::Status posted = RunSafely("storing a file on another thread", [&] {
+    writers.Post([task] { (*task)(); });
+    return absl::OkStatus();
+  });
+  if (!posted.ok()) {
+    (*task)();
+  }
+  return answer;
+}
 
 class TrainingWork final : public JobWork, public RunObserver {
  public:
@@ -56,8 +40,8 @@ class TrainingWork final : public JobWork, public RunObserver {
 
   absl::StatusOr<WorkOutcome> Run() override {
     MERCER_ASSIGN_OR_RETURN(const Prepared prepared, Prepare());
-    MERCER_ASSIGN_OR_RETURN(const TrainedModel trained, Train(prepared));
-    return StoreModels(prepared, trained);
+    MERCER_ASSIGN_OR_RETURN(TrainedModel trained, Train(prepared));
+    return StoreModels(prepared, std::move(trained));
   }
 
   // RunObserver
@@ -228,11 +212,11 @@ class TrainingWork final : public JobWork, public RunObserver {
     return trained;
   }
 
-  absl::StatusOr<WorkOutcome> StoreModels(const Prepared& prepared, const TrainedModel& trained) {
+  absl::StatusOr<WorkOutcome> StoreModels(const Prepared& prepared, TrainedModel trained) {
     WorkOutcome outcome;
-    for (const PathModel& other : trained.others) {
+    for (PathModel& other : trained.others) {
       MERCER_ASSIGN_OR_RETURN(const Model model, LoadModel(other.model));
-      MERCER_RETURN_IF_ERROR(StoreModel(prepared, model, other.witness,
+      MERCER_RETURN_IF_ERROR(StoreModel(prepared, model, std::move(other.witness),
                                         {{kPathValueLabel, FormatOptionValue(other.value)}},
                                         outcome));
     }
@@ -248,18 +232,20 @@ class TrainingWork final : public JobWork, public RunObserver {
   }
 
   // `labels`: beside those of the job.
-  absl::Status StoreModel(const Prepared& prepared, const Model& model, const std::string& witness,
+  absl::Status StoreModel(const Prepared& prepared, const Model& model, std::string witness_bytes,
                           Labels labels, WorkOutcome& outcome) {
+    const auto witness = std::make_shared<const std::string>(std::move(witness_bytes));
     const auto put = [this](const std::string& bytes) {
       return frame_.KeepTrying("cannot store the model yet", kEndlessTries,
                                [&] { return dependencies_.blobs->Put(bytes); });
     };
     // Both wait for the disk at the same time. What does not succeed at once is tried again afterwards.
-    PutBeside early(*frame_.environment().writers, *dependencies_.blobs, witness);
+    std::future<absl::StatusOr<PinnedBlob>> early =
+        PutBeside(*frame_.environment().writers, *dependencies_.blobs, witness);
     MERCER_ASSIGN_OR_RETURN(PinnedBlob model_blob, put(SaveModel(model)));
-    absl::StatusOr<PinnedBlob> witness_blob = early.Get();
+    absl::StatusOr<PinnedBlob> witness_blob = early.get();
     if (!witness_blob.ok()) {
-      MERCER_ASSIGN_OR_RETURN(witness_blob, put(witness));
+      MERCER_ASSIGN_OR_RETURN(witness_blob, put(*witness));
     }
     NewVersion& version = outcome.versions.emplace_back();
     version.learner = prepared.plan.recipe.learner;
