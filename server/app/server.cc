@@ -341,6 +341,7 @@ class Server::Impl {
     dependencies.find_learner = find_learner_;
     dependencies.clock = &RealClock();
     dependencies.disk = disk_.get();
+    dependencies.reserve = reserve_.get();
     dependencies.crash_notes = crash_notes_.get();
     dependencies.other_works = WorksOfModels(&model_jobs_);
     dependencies.observer = &job_metrics_;

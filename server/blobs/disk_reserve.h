@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 
+#include "core/base/status/errors.h"
 #include "server/blobs/file_system.h"
 
 namespace mercer::server {
@@ -32,5 +33,16 @@ class DiskReserve {
   FileSystem& files_;
   absl::Mutex mutex_;
 };
+
+// Makes a change that frees space, such as a deletion. On a full disk even that must be written down: it is tried again
+// with the room of the reserve, which may be null.
+template <typename Change>
+auto ChangeThatFrees(DiskReserve* reserve, const Change& change) {
+  auto result = change();
+  if (reserve != nullptr && GetReason(result.status()) == "DISK_FULL" && reserve->Release()) {
+    result = change();
+  }
+  return result;
+}
 
 }  // namespace mercer::server

@@ -13,6 +13,7 @@
 #include "core/base/process/live_value.h"
 #include "server/blobs/blob_store.h"
 #include "server/blobs/disk_guard.h"
+#include "server/blobs/disk_reserve.h"
 #include "server/jobs/data/dataset_cache.h"
 #include "server/jobs/data/job_scratch.h"
 #include "server/jobs/executor.h"
@@ -71,9 +72,10 @@ struct JobManagerDependencies {
   // Of the kinds that are no trainings. With any, one worker more than num_workers takes jobs of these kinds alone, so that
   // they do not wait for the end of trainings that have all others.
   std::map<JobKind, JobWorkMaker> other_works = {};
-  const DiskGuard* disk = nullptr;      // may be null: jobs are taken however full the disk is
-  CrashNotes* crash_notes = nullptr;    // may be null: a crash of the process is blamed on no job
-  JobObserver* observer = nullptr;      // may be null; told of the time that attempts take
+  const DiskGuard* disk = nullptr;    // may be null: jobs are taken however full the disk is
+  DiskReserve* reserve = nullptr;     // may be null: on a full disk no job that is left is deleted
+  CrashNotes* crash_notes = nullptr;  // may be null: a crash of the process is blamed on no job
+  JobObserver* observer = nullptr;    // may be null; told of the time that attempts take
   std::shared_ptr<spdlog::logger> log;  // may be null
 };
 

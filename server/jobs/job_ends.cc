@@ -79,7 +79,9 @@ void JobManager::ForgetLeft() {
   for (const std::string& id : left) {
     const absl::StatusOr<JobRecord> job = storage().jobs().GetJob(id);
     if (!job.ok() || job->state != JobState::kCancelling) {
-      Forget(id).IgnoreError();  // the next round tries again
+      ChangeThatFrees(environment_.dependencies.reserve, [&] {
+        return Forget(id);
+      }).IgnoreError();  // the next round tries again
     }
   }
 }

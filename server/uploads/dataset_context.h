@@ -57,16 +57,9 @@ UploadPolicy PolicyOfUploads(const DatasetContext& context);
 // Whether the disk has room for new work that writes `more` bytes. Errors: kResourceExhausted (reason DISK_NEARLY_FULL).
 absl::Status CheckDiskRoom(const DatasetContext& context, int64_t more = 0);
 
-// Makes a change that frees space, such as a deletion. On a full disk even that must be written down: it is tried again
-// with the room of the reserve.
 template <typename Change>
 auto ChangeThatFrees(const DatasetContext& context, const Change& change) {
-  auto result = change();
-  if (context.reserve != nullptr && GetReason(result.status()) == "DISK_FULL" &&
-      context.reserve->Release()) {
-    result = change();
-  }
-  return result;
+  return ChangeThatFrees(context.reserve, change);
 }
 
 // Deletes the blobs that a deletion has released. What fails is found again by the next collection:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "absl/status/status.h"
 
+#include "core/base/status/errors.h"
 #include "server/storage/forwarding_storage.h"
 #include "tests/support/server/forwarding_jobs.h"
 
@@ -22,6 +24,7 @@ struct StorageFailures {
   std::atomic<int> appends{0};
   std::atomic<int> checkpoint_reads{0};
   std::atomic<int> lists{0};
+  std::function<bool()> disk_is_full = [] { return false; };  // for deletions of jobs
   // Lists end at once in the midst of the jobs, as when many were looked at that are not asked for.
   std::atomic<bool> empty_pages{false};
   // Renewals of leases are not answered but kept here, for a test that calls on one thread.
@@ -73,6 +76,15 @@ class FailingJobStore final : public ForwardingJobStore {
     return failures_->empty_pages ? Page<JobRecord>{{}, "more"} : jobs_->ListJobs(filter, page);
   }
 
+  void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) override {
+    if (failures_->disk_is_full()) {
+      done(WithReason(absl::ResourceExhaustedError("no space left"), "DISK_FULL"));
+    } else {
+      jobs_->DeleteJob(std::move(id), std::move(check), std::move(done));
+    }
+  }
+
+  using JobStore::DeleteJob;
   using JobStore::EndAttempt;
   using JobStore::RenewLease;
 

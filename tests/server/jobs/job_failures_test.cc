@@ -245,6 +245,19 @@ TEST_F(JobFailuresTest, JobWhoseEndWaitsIsCancelled) {
   EXPECT_EQ(Job(id).state, JobState::kCancelled);
 }
 
+TEST_F(JobFailuresTest, JobThatIsLeftIsDeletedWithTheReserveOfAFullDisk) {
+  const std::string path = folder_ + "/reserve";
+  reserve_ = std::make_unique<DiskReserve>(path);
+  ASSERT_TRUE(reserve_->Refill().ok());
+  StartManager();
+  const std::string id = Submit(Steps(1));
+  manager_->WaitUntilIdle();
+  failures_.disk_is_full = [&] { return std::filesystem::exists(path); };
+  EXPECT_EQ(GetReason(manager_->Forget(id).status()), "DISK_FULL");
+  manager_->RunHousekeeping();
+  EXPECT_TRUE(absl::IsNotFound(storage_->jobs().GetJob(id).status()));
+}
+
 TEST_F(JobFailuresTest, DrainStoresTheEndsThatWait) {
   StartManager();
   failures_.ends = 3;

@@ -199,6 +199,7 @@ class JobManagerFixture : public ::testing::Test {
       return name == entry_.name ? &entry_ : nullptr;
     };
     dependencies.clock = clock != nullptr ? clock : &clock_;
+    dependencies.reserve = reserve_.get();
     dependencies.crash_notes = crash_notes_.get();
     dependencies.observer = job_observer_;
     dependencies.log = log_;
@@ -386,6 +387,7 @@ class JobManagerFixture : public ::testing::Test {
   JobManagerOptions options_;
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<BlobStore> blobs_;
+  std::unique_ptr<DiskReserve> reserve_;
   std::unique_ptr<CrashNotes> crash_notes_;
   std::unique_ptr<ProgressHub> hub_;
   std::unique_ptr<JobManager> manager_;
