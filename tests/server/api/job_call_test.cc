@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <future>
 #include <iterator>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/jobs/job_planner.h"
+#include "server/jobs/record/job_event.h"
 #include "tests/server/api/registry_fixture.h"
 #include "tests/support/server/forwarding_jobs.h"
 
@@ -297,6 +299,25 @@ TEST_F(JobCallTest, CallHearsThatSomebodyHasCancelledOrStoppedItsJob) {
   WaitUntilVerifying();
   ASSERT_TRUE(jobs_->Stop(JobsOfCalls().front().id).ok());
   EXPECT_EQ(ReasonOf(stopped.status.get()), "NO_MODEL");
+  WaitForJobsOfCalls(0);
+}
+
+TEST_F(JobCallTest, CallHearsThatTheWorkerOfItsJobIsLost) {
+  ServeHeldVerifications();
+  RestartJobs(false);
+  HeldCall& call = BeginVerifying();
+  WaitForJobsOfCalls(1);
+  ClaimRequest claim;  // by a worker that is never heard of again
+  claim.worker = "dead/1/0";
+  claim.now = absl::Now();
+  claim.free_memory_bytes = std::numeric_limits<int64_t>::max();
+  claim.event = StateEvent(JobState::kRunning);
+  const auto claimed = real_storage_->jobs().ClaimJob(claim);
+  EXPECT_TRUE(claimed.ok() && claimed->has_value()) << claimed.status();
+  jobs_->RunHousekeeping();  // finds its lease expired
+  const grpc::Status status = call.status.get();
+  EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(ReasonOf(status), "WORKER_LOST");
   WaitForJobsOfCalls(0);
 }
 
