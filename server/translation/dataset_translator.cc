@@ -15,6 +15,7 @@
 #include "core/data/table/block_rows.h"
 #include "core/io/quality/dense_scan.h"
 #include "core/training/targets/label_names.h"
+#include "server/translation/enum_translator.h"
 #include "server/translation/resource_names.h"
 #include "server/translation/times.h"
 #include "server/translation/whole_message.h"
@@ -28,13 +29,9 @@ constexpr size_t kMaxValueBytes = 200;
 // Of the columns' statistics and counts. Whatever the columns hold, the description fits an answer.
 constexpr size_t kMaxReplyBytes = size_t{4} << 20;
 
-static_assert(v1::COLUMN_ROLE_FEATURE == static_cast<int>(ColumnRole::kFeature) + 1);
-static_assert(v1::COLUMN_ROLE_IGNORED == static_cast<int>(ColumnRole::kIgnored) + 1);
-static_assert(v1::SQUARE_KIND_DISTANCE == static_cast<int>(SquareKind::kDistance) + 1);
-
-v1::ColumnRole RoleToProto(ColumnRole role) {
-  return static_cast<v1::ColumnRole>(static_cast<int>(role) + 1);
-}
+static_assert(Agree(v1::COLUMN_ROLE_FEATURE, ColumnRole::kFeature));
+static_assert(Agree(v1::COLUMN_ROLE_IGNORED, ColumnRole::kIgnored));
+static_assert(Agree(v1::SQUARE_KIND_DISTANCE, SquareKind::kDistance));
 
 using CancelCheck = std::function<bool()>;
 using ConstRows = Eigen::Map<const RowMatrix>;
@@ -137,7 +134,7 @@ void CountNumbers(const ConstVectorRef& values, v1::Column& column) {
 v1::Column DescribeColumn(const ColumnSchema& schema, ColumnRole role, const Summary& summary) {
   v1::Column column;
   column.set_name(schema.name);
-  column.set_role(RoleToProto(role));
+  column.set_role(ToApiEnum<v1::ColumnRole>(role));
   column.set_type(schema.categorical ? v1::COLUMN_TYPE_CATEGORICAL : v1::COLUMN_TYPE_NUMERIC);
   column.set_missing(summary.scan->missing);
   if (!schema.categorical) {
@@ -218,9 +215,9 @@ CsvOptions ReadCsvFormat(const v1::CsvFormat& format, const std::string& path,
   } else if (!format.delimiter().empty()) {
     options.delimiter = format.delimiter()[0];
   }
-  if (options.delimiter == '"' || options.delimiter == '\n' || options.delimiter == '\r') {
-    violations.Add(absl::StrCat(path, ".delimiter"), "must not be a quote or the end of a line");
-  }
+  violations.Check(
+      options.delimiter != '"' && options.delimiter != '\n' && options.delimiter != '\r',
+      absl::StrCat(path, ".delimiter"), "must not be a quote or the end of a line");
   options.has_header = !format.no_header();
   for (const auto& [column, role] : format.roles()) {
     if (role != v1::COLUMN_ROLE_UNSPECIFIED && v1::ColumnRole_IsValid(role)) {
@@ -236,9 +233,8 @@ CsvOptions ReadCsvFormat(const v1::CsvFormat& format, const std::string& path,
   options.allow_missing = format.allow_missing();
   for (int i = 0; i < format.blocks_size(); ++i) {
     const v1::BlockColumns& block = format.blocks(i);
-    if (block.name().empty()) {
-      violations.Add(absl::StrCat(path, ".blocks[", i, "].name"), "is missing");
-    }
+    violations.Check(!block.name().empty(), absl::StrCat(path, ".blocks[", i, "].name"),
+                     "is missing");
     options.blocks.push_back({block.name(), {block.columns().begin(), block.columns().end()}});
   }
   return options;
@@ -247,11 +243,10 @@ CsvOptions ReadCsvFormat(const v1::CsvFormat& format, const std::string& path,
 SvmlightOptions ReadSvmlightFormat(const v1::SvmlightFormat& format, const std::string& path,
                                    FieldViolations& violations) {
   SvmlightOptions options;
-  if (format.num_columns() < 0 || format.num_columns() > kMaxSvmlightColumns) {
-    violations.Add(
-        absl::StrCat(path, ".num_columns"),
-        absl::StrCat("must be in [0, ", kMaxSvmlightColumns, "], is ", format.num_columns()));
-  }
+  violations.Check(
+      format.num_columns() >= 0 && format.num_columns() <= kMaxSvmlightColumns,
+      absl::StrCat(path, ".num_columns"),
+      absl::StrCat("must be in [0, ", kMaxSvmlightColumns, "], is ", format.num_columns()));
   options.num_columns = format.num_columns();
   if (!format.target_name().empty()) {
     options.target_name = format.target_name();
@@ -307,7 +302,7 @@ absl::StatusOr<v1::Dataset> DescribeDataset(const Dataset& dataset, const qualit
   for (const SquareBlock& square : dataset.squares) {
     v1::Square& message = *description.add_squares();
     message.set_name(square.name);
-    message.set_kind(static_cast<v1::SquareKind>(static_cast<int>(square.kind) + 1));
+    message.set_kind(ToApiEnum<v1::SquareKind>(square.kind));
     message.set_columns(square.values.cols());
   }
   return description;
@@ -340,11 +335,8 @@ absl::StatusOr<DatasetInfo> DecodeDatasetInfo(std::string_view bytes) {
 
 absl::StatusOr<v1::Dataset> WriteDataset(const DatasetRecord& record, v1::DatasetView view) {
   const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
-  absl::StatusOr<DatasetInfo> info = DecodeDatasetInfo(record.info);
-  if (!info.ok()) {
-    return info.status();
-  }
-  v1::Dataset dataset = std::move(info->description);
+  MERCER_ASSIGN_OR_RETURN(DatasetInfo info, DecodeDatasetInfo(record.info));
+  v1::Dataset dataset = std::move(info.description);
   dataset.set_name(DatasetName(record.id));
   dataset.set_display_name(record.display_name);
   SetTimestamp(record.create_time, dataset.mutable_create_time());

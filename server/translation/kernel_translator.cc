@@ -13,32 +13,25 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// The enumerators of both sides are in the same order; the API's begin at 1.
-v1::KernelType TypeToProto(KernelType type) {
-  return static_cast<v1::KernelType>(static_cast<int>(type) + 1);
-}
-v1::KernelScaling ScalingToProto(KernelScaling scaling) {
-  return static_cast<v1::KernelScaling>(static_cast<int>(scaling) + 1);
-}
-static_assert(v1::KERNEL_SCALING_NONE == static_cast<int>(KernelScaling::kNone) + 1);
-static_assert(v1::KERNEL_SCALING_CENTRED_TRACE ==
-              static_cast<int>(KernelScaling::kCentredTrace) + 1);
-static_assert(v1::BANDWIDTH_RULE_LIST == static_cast<int>(BandwidthRule::kList) + 1);
-static_assert(v1::BANDWIDTH_RULE_MEDIAN_MULTIPLES ==
-              static_cast<int>(BandwidthRule::kMedianMultiples) + 1);
+static_assert(Agree(v1::KERNEL_SCALING_NONE, KernelScaling::kNone));
+static_assert(Agree(v1::KERNEL_SCALING_CENTRED_TRACE, KernelScaling::kCentredTrace));
+static_assert(Agree(v1::BANDWIDTH_RULE_LIST, BandwidthRule::kList));
+static_assert(Agree(v1::BANDWIDTH_RULE_MEDIAN_MULTIPLES, BandwidthRule::kMedianMultiples));
 
 KernelNormalization ReadNormalization(const v1::KernelNormalization& normalization) {
   KernelNormalization result;
   result.unit_diagonal = normalization.unit_diagonal();
-  if (normalization.scaling() != v1::KERNEL_SCALING_UNSPECIFIED) {
-    result.scaling = ToCoreEnum<KernelScaling>(normalization.scaling(), v1::KernelScaling_IsValid);
-  }
+  result.scaling = ToCoreEnum(normalization.scaling(), result.scaling);
   return result;
 }
 
-KernelType TypeOf(const v1::KernelGrid& grid) {
-  return ToCoreEnum<KernelType>(grid.type(), v1::KernelType_IsValid);
+void WriteNormalization(const KernelNormalization& normalization,
+                        v1::KernelNormalization& message) {
+  message.set_unit_diagonal(normalization.unit_diagonal);
+  message.set_scaling(ToApiEnum<v1::KernelScaling>(normalization.scaling));
 }
+
+KernelType TypeOf(const v1::KernelGrid& grid) { return ToCoreEnum(grid.type(), KernelType{}); }
 
 // The message's field of a parameter; of type double or int32.
 const FieldDescriptor& FieldOf(const Message& message, const KernelParameter& parameter) {
@@ -133,9 +126,7 @@ KernelGrid ReadKernelGrid(const v1::KernelGrid& grid, const std::string& path,
   spec.block = grid.block();
   spec.columns.assign(grid.columns().begin(), grid.columns().end());
   spec.normalization = ReadNormalization(grid.normalization());
-  if (grid.rule() != v1::BANDWIDTH_RULE_UNSPECIFIED) {
-    result.rule = ToCoreEnum<BandwidthRule>(grid.rule(), v1::BandwidthRule_IsValid);
-  }
+  result.rule = ToCoreEnum(grid.rule(), result.rule);
   result.bandwidths.assign(grid.bandwidths().begin(), grid.bandwidths().end());
   if (result.rule == BandwidthRule::kMedianMultiples && result.bandwidths.empty() &&
       !HasRange(grid)) {
@@ -159,7 +150,7 @@ void CompleteKernelGrid(v1::KernelGrid& grid) {
 v1::KernelGrid WriteKernelGrid(const KernelGrid& grid) {
   v1::KernelGrid message;
   const KernelSpec& spec = grid.prototype;
-  message.set_type(TypeToProto(spec.type));
+  message.set_type(ToApiEnum<v1::KernelType>(spec.type));
   const KernelFormula& formula = FormulaOf(spec.type);
   for (const KernelParameter& parameter : formula.parameters) {
     if (parameter.real != &KernelSpec::bandwidth) {
@@ -171,11 +162,10 @@ v1::KernelGrid WriteKernelGrid(const KernelGrid& grid) {
   message.set_block(spec.block);
   message.mutable_columns()->Assign(spec.columns.begin(), spec.columns.end());
   if (spec.normalization != KernelNormalization()) {
-    message.mutable_normalization()->set_unit_diagonal(spec.normalization.unit_diagonal);
-    message.mutable_normalization()->set_scaling(ScalingToProto(spec.normalization.scaling));
+    WriteNormalization(spec.normalization, *message.mutable_normalization());
   }
   if (formula.has_bandwidth()) {
-    message.set_rule(static_cast<v1::BandwidthRule>(static_cast<int>(grid.rule) + 1));
+    message.set_rule(ToApiEnum<v1::BandwidthRule>(grid.rule));
     message.mutable_bandwidths()->Assign(grid.bandwidths.begin(), grid.bandwidths.end());
     if (grid.rule == BandwidthRule::kList && grid.bandwidths.empty()) {
       message.set_bandwidth(spec.bandwidth);
@@ -190,14 +180,13 @@ v1::KernelGrid WriteKernelGrid(const KernelGrid& grid) {
 
 v1::Kernel WriteKernel(const KernelSpec& spec) {
   v1::Kernel kernel;
-  kernel.set_type(TypeToProto(spec.type));
+  kernel.set_type(ToApiEnum<v1::KernelType>(spec.type));
   for (const KernelParameter& parameter : AllKernelParameters()) {
     WriteParameter(spec, parameter, kernel);
   }
   kernel.set_block(spec.block);
   kernel.mutable_columns()->Assign(spec.columns.begin(), spec.columns.end());
-  kernel.mutable_normalization()->set_unit_diagonal(spec.normalization.unit_diagonal);
-  kernel.mutable_normalization()->set_scaling(ScalingToProto(spec.normalization.scaling));
+  WriteNormalization(spec.normalization, *kernel.mutable_normalization());
   kernel.set_display_name(KernelName(spec));
   kernel.set_name(spec.labels.name);
   kernel.set_group(spec.labels.group);

@@ -9,6 +9,7 @@
 #include "core/base/status/status_macros.h"
 #include "mercer/v1/job.pb.h"
 #include "server/storage/records.h"
+#include "server/translation/enum_translator.h"
 #include "server/translation/resource_names.h"
 
 namespace mercer::server {
@@ -17,13 +18,13 @@ namespace {
 using FieldKind = ListField::Kind;
 
 // "FAILED" or "JOB_STATE_FAILED": the API's enumerators have the numbers of the stores'.
-absl::StatusOr<FilterValue> ReadEnumerator(const google::protobuf::EnumDescriptor& type,
-                                           const std::string& prefix, std::string_view text) {
+template <typename Enumerator>
+absl::StatusOr<FilterValue> ReadEnumerator(std::string_view text) {
+  const google::protobuf::EnumDescriptor& type = *google::protobuf::GetEnumDescriptor<Enumerator>();
   std::string words;
   for (int i = 1; i < type.value_count(); ++i) {
-    const std::string& name = type.value(i)->name();
-    const std::string word = name.substr(prefix.size());
-    if (text == name || text == word) {
+    const std::string word = EnumeratorWord(*type.value(i));
+    if (text == type.value(i)->name() || text == word) {
       return FilterValue{"", type.value(i)->number()};
     }
     absl::StrAppend(&words, words.empty() ? "" : ", ", word);
@@ -31,36 +32,17 @@ absl::StatusOr<FilterValue> ReadEnumerator(const google::protobuf::EnumDescripto
   return absl::InvalidArgumentError(absl::StrCat("must be one of ", words));
 }
 
-absl::StatusOr<FilterValue> ReadState(std::string_view text) {
-  return ReadEnumerator(*v1::JobState_descriptor(), "JOB_STATE_", text);
-}
+constexpr char kJobForm[] = "jobs/{id}";
+constexpr char kDatasetForm[] = "datasets/{id}";
+constexpr char kModelForm[] = "models/{model}";
 
-absl::StatusOr<FilterValue> ReadKind(std::string_view text) {
-  return ReadEnumerator(*v1::JobKind_descriptor(), "JOB_KIND_", text);
-}
-
-absl::StatusOr<FilterValue> ReadJobName(std::string_view text) {
-  absl::StatusOr<std::string> id = ParseJobName(text, "");
+template <auto parse, const auto& form>
+absl::StatusOr<FilterValue> ReadName(std::string_view text) {
+  absl::StatusOr<std::string> id = parse(text, "");
   if (!id.ok()) {
-    return absl::InvalidArgumentError("must be of the form jobs/{id}");
+    return absl::InvalidArgumentError(absl::StrCat("must be of the form ", form));
   }
   return FilterValue{*std::move(id), 0};
-}
-
-absl::StatusOr<FilterValue> ReadDatasetName(std::string_view text) {
-  absl::StatusOr<std::string> id = ParseDatasetName(text, "");
-  if (!id.ok()) {
-    return absl::InvalidArgumentError("must be of the form datasets/{id}");
-  }
-  return FilterValue{*std::move(id), 0};
-}
-
-absl::StatusOr<FilterValue> ReadModelName(std::string_view text) {
-  absl::StatusOr<std::string> model = ParseWholeModelName(text, "");
-  if (!model.ok()) {
-    return absl::InvalidArgumentError("must be of the form models/{model}");
-  }
-  return FilterValue{*std::move(model), 0};
 }
 
 // Without a version, the number 0.
@@ -82,12 +64,12 @@ absl::StatusOr<FilterValue> ReadModelAlias(std::string_view text) {
 }
 
 constexpr ListField kJobFilterFields[] = {
-    {"name", FieldKind::kName, ReadJobName},
-    {"state", FieldKind::kWord, ReadState},
+    {"name", FieldKind::kName, ReadName<ParseJobName, kJobForm>},
+    {"state", FieldKind::kWord, ReadEnumerator<v1::JobState>},
     {"learner", FieldKind::kText},
     {"model", FieldKind::kName, ReadVersionName},
-    {"datasets", FieldKind::kNames, ReadDatasetName},
-    {"kind", FieldKind::kWord, ReadKind},
+    {"datasets", FieldKind::kNames, ReadName<ParseDatasetName, kDatasetForm>},
+    {"kind", FieldKind::kWord, ReadEnumerator<v1::JobKind>},
     {"owner", FieldKind::kText},
     {"priority", FieldKind::kNumber},
     {"create_time", FieldKind::kTime},
@@ -97,7 +79,7 @@ constexpr ListField kJobFilterFields[] = {
 };
 
 constexpr ListField kModelFilterFields[] = {
-    {"name", FieldKind::kName, ReadModelName},
+    {"name", FieldKind::kName, ReadName<ParseWholeModelName, kModelForm>},
     {"display_name", FieldKind::kText},
     {"description", FieldKind::kText},
     {"owner", FieldKind::kText},
@@ -113,7 +95,7 @@ constexpr ListField kVersionFilterFields[] = {
     {"learner", FieldKind::kText},
     {"description", FieldKind::kText},
     {"owner", FieldKind::kText},
-    {"job", FieldKind::kName, ReadJobName},
+    {"job", FieldKind::kName, ReadName<ParseJobName, kJobForm>},
     {"size_bytes", FieldKind::kNumber},
     {"create_time", FieldKind::kTime},
     {"aliases", FieldKind::kNames, ReadModelAlias},
@@ -121,7 +103,7 @@ constexpr ListField kVersionFilterFields[] = {
 };
 
 constexpr ListField kDatasetFilterFields[] = {
-    {"name", FieldKind::kName, ReadDatasetName},
+    {"name", FieldKind::kName, ReadName<ParseDatasetName, kDatasetForm>},
     {"display_name", FieldKind::kText},
     {"rows", FieldKind::kNumber},
     {"size_bytes", FieldKind::kNumber},

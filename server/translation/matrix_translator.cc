@@ -5,15 +5,10 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status/errors.h"
+#include "server/translation/resource_names.h"
 
 namespace mercer::server {
 namespace {
-
-absl::Status BadMatrix(const std::string& path, const std::string& description) {
-  FieldViolations violations;
-  violations.Add(path, description);
-  return violations.ToStatus();
-}
 
 // A template, so that columns and rows side by side are copied without a temporary.
 template <typename MatrixRefType>
@@ -39,15 +34,15 @@ absl::StatusOr<RowMatrix> ReadMatrix(const v1::Matrix& message, const std::strin
   const int64_t rows = message.rows();
   const int64_t columns = message.columns();
   if (rows < 0 || columns < 0) {
-    return BadMatrix(path,
-                     absl::StrCat("rows and columns must be >= 0, are ", rows, " and ", columns));
+    return BadField(path,
+                    absl::StrCat("rows and columns must be >= 0, are ", rows, " and ", columns));
   }
   if (message.values_size() > 0 && !message.raw().empty()) {
-    return BadMatrix(path, "values and raw must not both be set");
+    return BadField(path, "values and raw must not both be set");
   }
   if (message.raw().size() % sizeof(double) != 0) {
-    return BadMatrix(absl::StrCat(path, ".raw"), absl::StrCat("must be 8 bytes per entry, are ",
-                                                              message.raw().size(), " bytes"));
+    return BadField(absl::StrCat(path, ".raw"), absl::StrCat("must be 8 bytes per entry, are ",
+                                                             message.raw().size(), " bytes"));
   }
   const size_t entries = message.raw().empty() ? static_cast<size_t>(message.values_size())
                                                : message.raw().size() / sizeof(double);
@@ -57,8 +52,8 @@ absl::StatusOr<RowMatrix> ReadMatrix(const v1::Matrix& message, const std::strin
                           : entries % static_cast<size_t>(columns) == 0 &&
                                 entries / static_cast<size_t>(columns) == static_cast<size_t>(rows);
   if (!agrees) {
-    return BadMatrix(path,
-                     absl::StrCat("must have ", rows, " x ", columns, " entries, has ", entries));
+    return BadField(path,
+                    absl::StrCat("must have ", rows, " x ", columns, " entries, has ", entries));
   }
   RowMatrix matrix(rows, columns);
   if (entries > 0) {

@@ -15,6 +15,7 @@
 #include "core/training/recipe/recipe.h"
 #include "core/training/targets/label_names.h"
 #include "server/translation/answer_size.h"
+#include "server/translation/enum_translator.h"
 #include "server/translation/matrix_translator.h"
 
 namespace mercer::server {
@@ -22,8 +23,8 @@ namespace {
 
 using TableNames = google::protobuf::RepeatedPtrField<std::string>;
 
-static_assert(v1::TABLE_DRAWING_NUMBERS == static_cast<int>(TableDrawing::kNumbers) + 1);
-static_assert(v1::TABLE_DRAWING_CURVE == static_cast<int>(TableDrawing::kCurve) + 1);
+static_assert(Agree(v1::TABLE_DRAWING_NUMBERS, TableDrawing::kNumbers));
+static_assert(Agree(v1::TABLE_DRAWING_CURVE, TableDrawing::kCurve));
 
 // Without the values.
 v1::ModelTable WriteTableHead(const ModelTable& table) {
@@ -35,7 +36,7 @@ v1::ModelTable WriteTableHead(const ModelTable& table) {
   message.mutable_rows()->Assign(table.rows.begin(), table.rows.end());
   message.mutable_columns()->Assign(table.columns.begin(), table.columns.end());
   message.set_unit(table.unit);
-  message.set_drawing(static_cast<v1::TableDrawing>(static_cast<int>(table.drawing) + 1));
+  message.set_drawing(ToApiEnum<v1::TableDrawing>(table.drawing));
   return message;
 }
 

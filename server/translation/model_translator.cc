@@ -2,40 +2,38 @@
 
 #include <set>
 #include <string>
+#include <utility>
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "core/features/gabor_family.h"
 #include "core/training/model/square_use.h"
+#include "core/training/terms/feature_term.h"
+#include "core/training/terms/kernel_term.h"
 #include "server/translation/dataset_translator.h"
+#include "server/translation/enum_translator.h"
 #include "server/translation/kernel_translator.h"
 #include "server/translation/matrix_translator.h"
 #include "server/translation/model_tables.h"
 #include "server/translation/option_translator.h"
 #include "server/translation/recipe_translator.h"
 #include "server/translation/resource_names.h"
-#include "server/translation/term_translator.h"
 #include "server/translation/times.h"
 #include "server/translation/whole_message.h"
 
 namespace mercer::server {
 namespace {
 
-// The enumerators of both sides are in the same order; the API's begin at 1.
-template <typename To, typename From>
-To Shift(From value) {
-  return static_cast<To>(static_cast<int>(value) + 1);
-}
-static_assert(v1::CODING_KIND_REGRESSION == static_cast<int>(CodingKind::kRegression) + 1);
-static_assert(v1::CODING_KIND_ONE_VS_ONE == static_cast<int>(CodingKind::kOneVsOne) + 1);
-static_assert(v1::CERTIFICATE_KIND_NONE == static_cast<int>(CertificateKind::kNone) + 1);
-static_assert(v1::CERTIFICATE_SCOPE_LISTED_FEATURES ==
-              static_cast<int>(CertificateScope::kListedFeatures) + 1);
-static_assert(v1::STOP_REASON_CONVERGED == static_cast<int>(StopReason::kConverged) + 1);
-static_assert(v1::STOP_REASON_OBJECTIVE_ZERO == static_cast<int>(StopReason::kObjectiveZero) + 1);
+static_assert(Agree(v1::CODING_KIND_REGRESSION, CodingKind::kRegression));
+static_assert(Agree(v1::CODING_KIND_ONE_VS_ONE, CodingKind::kOneVsOne));
+static_assert(Agree(v1::CERTIFICATE_KIND_NONE, CertificateKind::kNone));
+static_assert(Agree(v1::CERTIFICATE_SCOPE_LISTED_FEATURES, CertificateScope::kListedFeatures));
+static_assert(Agree(v1::STOP_REASON_CONVERGED, StopReason::kConverged));
+static_assert(Agree(v1::STOP_REASON_OBJECTIVE_ZERO, StopReason::kObjectiveZero));
 
 void WriteCoding(const Model& model, v1::OutputCoding* message) {
   const OutputCoding& coding = model.coding;
-  message->set_kind(Shift<v1::CodingKind>(coding.kind()));
+  message->set_kind(ToApiEnum<v1::CodingKind>(coding.kind()));
   message->mutable_classes()->Assign(coding.classes().begin(), coding.classes().end());
   for (std::string& name : OutputNames(model)) {
     message->add_output_names(std::move(name));
@@ -45,11 +43,11 @@ void WriteCoding(const Model& model, v1::OutputCoding* message) {
 absl::Status WritePreprocessing(const Model& model, v1::Preprocessing* message) {
   const Preprocessing& preprocessing = model.preprocessing;
   const PreprocessingOptions& options = preprocessing.options();
-  message->mutable_options()->set_scaling(Shift<v1::Scaling>(options.scaling));
-  message->mutable_options()->set_imputation(Shift<v1::Imputation>(options.imputation));
+  message->mutable_options()->set_scaling(ToApiEnum<v1::Scaling>(options.scaling));
+  message->mutable_options()->set_imputation(ToApiEnum<v1::Imputation>(options.imputation));
   message->mutable_options()->set_unseen_category(
-      Shift<v1::UnseenCategory>(options.unseen_category));
-  message->mutable_options()->set_square_repair(Shift<v1::SquareRepair>(options.square_repair));
+      ToApiEnum<v1::UnseenCategory>(options.unseen_category));
+  message->mutable_options()->set_square_repair(ToApiEnum<v1::SquareRepair>(options.square_repair));
   message->mutable_options()->mutable_blocks()->Assign(options.blocks.begin(),
                                                        options.blocks.end());
   for (const BlockTransform& block : preprocessing.blocks()) {
@@ -79,7 +77,7 @@ absl::Status WritePreprocessing(const Model& model, v1::Preprocessing* message) 
   for (const SquareUse& use : SquaresInUse(model)) {
     v1::SquareUse* square = message->add_squares();
     square->set_name(use.name);
-    square->set_kind(Shift<v1::SquareKind>(use.kind));
+    square->set_kind(ToApiEnum<v1::SquareKind>(use.kind));
     square->mutable_training_rows()->Assign(use.columns.begin(), use.columns.end());
   }
   return absl::OkStatus();
@@ -98,6 +96,103 @@ absl::Status WriteBasis(const Basis& basis, v1::Basis* message) {
     block_message->mutable_sources()->Assign(block.sources.begin(), block.sources.end());
     MERCER_RETURN_IF_ERROR(WriteRowMatrix(block.values.view(), block_message->mutable_values()));
   }
+  return absl::OkStatus();
+}
+
+void WriteSparse(const Eigen::SparseMatrix<double>& matrix, v1::SparseMatrix* message) {
+  message->set_rows(matrix.rows());
+  message->set_columns(matrix.cols());
+  message->add_column_starts(0);
+  for (Index c = 0; c < matrix.outerSize(); ++c) {
+    for (Eigen::SparseMatrix<double>::InnerIterator entry(matrix, c); entry; ++entry) {
+      message->add_row_indices(static_cast<int32_t>(entry.row()));
+      message->add_values(entry.value());
+    }
+    message->add_column_starts(message->values_size());
+  }
+}
+
+// Rows are the groups, from their parameter `first` on.
+Matrix ParametersOf(const FeatureTerm& term, Index first) {
+  const auto count = static_cast<Index>(term.groups.front().size()) - first;
+  Matrix parameters(static_cast<Index>(term.groups.size()), count);
+  for (Index g = 0; g < parameters.rows(); ++g) {
+    parameters.row(g) =
+        Eigen::Map<const Vector>(term.groups[static_cast<size_t>(g)].data() + first, count);
+  }
+  return parameters;
+}
+
+absl::Status WriteFourier(const FeatureTerm& term, v1::FourierFeatures* message) {
+  for (const FeatureParameters& group : term.groups) {
+    message->add_bandwidths(group[0]);
+  }
+  return WriteMatrix(ParametersOf(term, 1), message->mutable_frequencies());
+}
+
+absl::Status WriteGabor(const FeatureTerm& term, v1::GaborFeatures* message) {
+  const GaborFamily family(term.family, term.num_inputs);
+  message->set_patch_size(family.patch_size());
+  for (const PatchPosition& position : family.positions()) {
+    message->add_position_rows(position.row);
+    message->add_position_columns(position.column);
+  }
+  message->set_subtract_patch_mean(term.family.subtract_patch_mean);
+  return WriteMatrix(ParametersOf(term, 0), message->mutable_filters());
+}
+
+absl::Status WriteFeatureTerm(const FeatureTerm& term, v1::FeatureTerm* message) {
+  switch (term.family.kind) {
+    case FeatureFamilyKind::kColumns:
+      for (const FeatureParameters& group : term.groups) {
+        Choose(*message, &v1::FeatureTerm::mutable_columns)
+            .add_positions(static_cast<int64_t>(group[0]));
+      }
+      break;
+    case FeatureFamilyKind::kFourier:
+      MERCER_RETURN_IF_ERROR(
+          WriteFourier(term, &Choose(*message, &v1::FeatureTerm::mutable_fourier)));
+      break;
+    case FeatureFamilyKind::kGabor:
+      MERCER_RETURN_IF_ERROR(WriteGabor(term, &Choose(*message, &v1::FeatureTerm::mutable_gabor)));
+      break;
+  }
+  message->mutable_outputs()->Assign(term.outputs.begin(), term.outputs.end());
+  return WriteMatrix(term.coefficients, message->mutable_coefficients());
+}
+
+absl::Status WriteKernelTerm(const KernelTerm& term, v1::KernelTerm* message) {
+  message->set_basis(term.basis);
+  for (const KernelSpec& kernel : term.kernels) {
+    *message->add_kernels() = WriteKernel(kernel);
+  }
+  message->mutable_outputs()->Assign(term.outputs.begin(), term.outputs.end());
+  MERCER_RETURN_IF_ERROR(WriteMatrix(term.weights, message->mutable_weights()));
+  WriteSparse(term.coefficients, message->mutable_coefficients());
+  return absl::OkStatus();
+}
+
+void WriteOtherTerm(const Term& term, v1::OtherTerm* message) {
+  message->set_kind(std::string(term.kind()));
+  message->mutable_outputs()->Assign(term.outputs.begin(), term.outputs.end());
+  message->set_num_coefficients(term.num_coefficients());
+  for (const KernelSpec& kernel : term.Kernels()) {
+    *message->add_kernels() = WriteKernel(kernel);
+  }
+  for (TermShare& share : term.Shares(PreparedData())) {
+    message->add_shares(std::move(share.name));
+  }
+}
+
+// Terms of kernels and of features with all that they are, those of other kinds by kind, size and shares.
+absl::Status WriteTerm(const Term& term, v1::ModelFunction* function) {
+  if (term.kind() == KernelTerm::kKind) {
+    return WriteKernelTerm(static_cast<const KernelTerm&>(term), function->add_kernel_terms());
+  }
+  if (term.kind() == FeatureTerm::kKind) {
+    return WriteFeatureTerm(static_cast<const FeatureTerm&>(term), function->add_feature_terms());
+  }
+  WriteOtherTerm(term, function->add_other_terms());
   return absl::OkStatus();
 }
 
@@ -150,8 +245,8 @@ void WriteHeldOutMessage(const HeldOut& held_out, v1::HeldOut* message) {
 }  // namespace
 
 void WriteCertificate(const Certificate& certificate, v1::Certificate* message) {
-  message->set_kind(Shift<v1::CertificateKind>(certificate.kind));
-  message->set_scope(Shift<v1::CertificateScope>(certificate.scope));
+  message->set_kind(ToApiEnum<v1::CertificateKind>(certificate.kind));
+  message->set_scope(ToApiEnum<v1::CertificateScope>(certificate.scope));
   message->set_primal(certificate.primal);
   message->set_dual(certificate.dual);
   message->set_gap(certificate.gap());
@@ -163,8 +258,6 @@ void WriteCertificate(const Certificate& certificate, v1::Certificate* message) 
     output->set_dual(bounds.dual);
   }
 }
-
-v1::StopReason WriteStopReason(StopReason reason) { return Shift<v1::StopReason>(reason); }
 
 v1::ModelVersion SummarizeModel(const Model& model) {
   v1::ModelVersion message;
@@ -178,7 +271,7 @@ v1::ModelVersion SummarizeModel(const Model& model) {
                                                      model.tasks.names().end());
   }
   WriteCertificate(model.certificate, message.mutable_certificate());
-  message.set_stop_reason(WriteStopReason(model.stop_reason));
+  message.set_stop_reason(ToApiEnum<v1::StopReason>(model.stop_reason));
   for (const Metric& metric : model.metrics) {
     v1::Metric* entry = message.add_metrics();
     entry->set_name(metric.name);

@@ -23,7 +23,6 @@ v1::ModelVersion SummarizeModel(const Model& model);
 absl::Status WriteModelFunction(const Model& model, v1::ModelVersion* message);
 
 void WriteCertificate(const Certificate& certificate, v1::Certificate* message);
-v1::StopReason WriteStopReason(StopReason reason);
 
 // The bytes that a version's row keeps (VersionRecord::summary): a v1::ModelVersion with lineage.
 std::string EncodeModelSummary(const VersionContext& context, const Model& model);

@@ -2,17 +2,18 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <variant>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/reflection.h>
 
 #include "core/base/status/near_names.h"
 #include "core/base/status/shorten.h"
 #include "core/training/recipe/default_kernels.h"
+#include "server/translation/enum_translator.h"
 #include "server/translation/whole_message.h"
 
 namespace mercer::server {
@@ -29,27 +30,6 @@ std::string OptionOfOther(std::string_view name) {
   return absl::StrCat("learner.other.options['", std::string(name), "']");
 }
 
-// "OuterLoop" becomes OUTER_LOOP.
-std::string UpperSnake(const std::string& camel) {
-  std::string result;
-  for (size_t i = 0; i < camel.size(); ++i) {
-    if (i > 0 && absl::ascii_isupper(static_cast<unsigned char>(camel[i]))) {
-      result.push_back('_');
-    }
-    result.push_back(absl::ascii_toupper(static_cast<unsigned char>(camel[i])));
-  }
-  return result;
-}
-
-std::vector<double> ReadReals(const Message& message, const FieldDescriptor& field) {
-  const Reflection& reflection = *message.GetReflection();
-  std::vector<double> values;
-  for (int i = 0; i < reflection.FieldSize(message, &field); ++i) {
-    values.push_back(reflection.GetRepeatedDouble(message, &field, i));
-  }
-  return values;
-}
-
 // Returns false when the field says nothing or cannot be an option.
 bool ReadField(const Message& message, const FieldDescriptor& field, OptionValue& value) {
   const Reflection& reflection = *message.GetReflection();
@@ -58,7 +38,8 @@ bool ReadField(const Message& message, const FieldDescriptor& field, OptionValue
         reflection.FieldSize(message, &field) == 0) {
       return false;
     }
-    value = ReadReals(message, field);
+    const auto reals = reflection.GetRepeatedFieldRef<double>(message, &field);
+    value = std::vector<double>(reals.begin(), reals.end());
     return true;
   }
   if (!reflection.HasField(message, &field)) {
@@ -94,78 +75,12 @@ bool ReadField(const Message& message, const FieldDescriptor& field, OptionValue
   }
 }
 
-std::string CompareField(const FieldDescriptor& field, const OptionField& option) {
-  const bool repeated = field.is_repeated();
-  bool agrees = false;
-  switch (option.type) {
-    case OptionType::kBool:
-      agrees = !repeated && field.cpp_type() == FieldDescriptor::CPPTYPE_BOOL;
-      break;
-    case OptionType::kInteger:
-      agrees = !repeated && (field.cpp_type() == FieldDescriptor::CPPTYPE_INT64 ||
-                             field.cpp_type() == FieldDescriptor::CPPTYPE_INT32);
-      break;
-    case OptionType::kReal:
-      agrees = !repeated && field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE;
-      break;
-    case OptionType::kText:
-      agrees = !repeated && field.cpp_type() == FieldDescriptor::CPPTYPE_STRING;
-      break;
-    case OptionType::kReals:
-      agrees = repeated && field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE;
-      break;
-    case OptionType::kChoice:
-      agrees = !repeated && field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM;
-      break;
-  }
-  if (!agrees) {
-    return absl::StrCat(field.full_name(), ": the option is of type ",
-                        std::string(OptionTypeName(option.type)));
-  }
-  if (!repeated && !field.has_presence()) {
-    return absl::StrCat(field.full_name(), ": must be optional");
-  }
-  if (option.type == OptionType::kChoice) {
-    std::set<std::string> words;
-    for (int i = 0; i < field.enum_type()->value_count(); ++i) {
-      words.insert(ChoiceWord(*field.enum_type()->value(i)));
-    }
-    std::set<std::string> choices(option.choices.begin(), option.choices.end());
-    choices.insert("");
-    if (words != choices) {
-      return absl::StrCat(field.full_name(), ": its values are not the choices of the option");
-    }
-  }
-  return "";
-}
-
-v1::OptionType TypeToProto(OptionType type) {
-  switch (type) {
-    case OptionType::kBool:
-      return v1::OPTION_TYPE_BOOL;
-    case OptionType::kInteger:
-      return v1::OPTION_TYPE_INTEGER;
-    case OptionType::kReal:
-      return v1::OPTION_TYPE_REAL;
-    case OptionType::kChoice:
-      return v1::OPTION_TYPE_CHOICE;
-    case OptionType::kText:
-      return v1::OPTION_TYPE_TEXT;
-    case OptionType::kReals:
-      return v1::OPTION_TYPE_REALS;
-  }
-  return v1::OPTION_TYPE_UNSPECIFIED;
-}
+static_assert(Agree(v1::OPTION_TYPE_REALS, OptionType::kReals));
 
 }  // namespace
 
 std::string ChoiceWord(const google::protobuf::EnumValueDescriptor& value) {
-  if (value.number() == 0) {
-    return "";
-  }
-  const std::string prefix = UpperSnake(value.type()->name()) + "_";
-  const std::string& name = value.name();
-  return absl::AsciiStrToLower(name.rfind(prefix, 0) == 0 ? name.substr(prefix.size()) : name);
+  return value.number() == 0 ? "" : absl::AsciiStrToLower(EnumeratorWord(value));
 }
 
 OptionValues ReadOptions(const Message& learner) {
@@ -201,10 +116,6 @@ OptionValues ReadOptionTexts(const v1::OtherLearner& learner, const LearnerEntry
   return values;
 }
 
-bool NeedsOther(const std::string& learner) {
-  return v1::Learner::descriptor()->FindFieldByName(learner) == nullptr;
-}
-
 bool IsBelow(std::string_view path, std::string_view prefix) {
   return path.starts_with(prefix) && (path.size() == prefix.size() || prefix.back() == '[' ||
                                       path[prefix.size()] == '.' || path[prefix.size()] == '[');
@@ -212,16 +123,6 @@ bool IsBelow(std::string_view path, std::string_view prefix) {
 
 const std::string& OptionName(const FieldDescriptor& field) {
   return field.has_json_name() ? field.json_name() : field.name();
-}
-
-const FieldDescriptor* FieldOfOption(const google::protobuf::Descriptor& message,
-                                     std::string_view option) {
-  for (int i = 0; i < message.field_count(); ++i) {
-    if (OptionName(*message.field(i)) == option) {
-      return message.field(i);
-    }
-  }
-  return nullptr;
 }
 
 std::string LearnerPath(std::string_view chosen, std::string_view field) {
@@ -235,30 +136,6 @@ std::string LearnerPath(std::string_view chosen, std::string_view field) {
     }
   }
   return path;
-}
-
-std::vector<std::string> CompareOptions(const google::protobuf::Descriptor& message,
-                                        const LearnerEntry& entry) {
-  std::vector<std::string> differences;
-  std::set<std::string> described;
-  for (const OptionField& option : entry.fields) {
-    described.insert(option.name);
-    const FieldDescriptor* field = FieldOfOption(message, option.name);
-    const std::string difference =
-        field == nullptr ? absl::StrCat(message.full_name(), ": no field for option ", option.name)
-                         : CompareField(*field, option);
-    if (!difference.empty()) {
-      differences.push_back(difference);
-    }
-  }
-  for (int i = 0; i < message.field_count(); ++i) {
-    const FieldDescriptor& field = *message.field(i);
-    if (field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE &&
-        described.count(OptionName(field)) == 0) {
-      differences.push_back(absl::StrCat(field.full_name(), ": the learner has no such option"));
-    }
-  }
-  return differences;
 }
 
 namespace {
@@ -295,11 +172,11 @@ v1::LearnerDescription DescribeLearner(const LearnerEntry& entry) {
   }
   description.set_several_tasks(entry.several_tasks);
   description.set_ranks_columns(entry.ranks_columns);
-  description.set_needs_other(NeedsOther(entry.name));
+  description.set_needs_other(v1::Learner::descriptor()->FindFieldByName(entry.name) == nullptr);
   for (const OptionField& field : entry.fields) {
     v1::OptionDescription& option = *description.add_options();
     option.set_name(field.name);
-    option.set_type(TypeToProto(field.type));
+    option.set_type(ToApiEnum<v1::OptionType>(field.type));
     option.set_meaning(field.doc.meaning);
     option.set_unit(field.doc.unit);
     option.set_default_value(FormatOptionValue(field.default_value));

@@ -29,8 +29,6 @@ OptionValues ReadOptions(const google::protobuf::Message& learner);
 OptionValues ReadOptionTexts(const v1::OtherLearner& learner, const LearnerEntry& entry,
                              FieldViolations& violations);
 
-// Whether the message Learner has no field of that learner's own.
-bool NeedsOther(const std::string& learner);
 // Where a request has what the learner calls `field`, an option or "kernels[2].bandwidth":
 // "learner.svm.C", "learner.other.options['C']". Empty: all of its options, "learner.svm". `chosen`
 // is the field of Learner that the request set, "other" for one that it named; empty: none.
@@ -38,20 +36,12 @@ std::string LearnerPath(std::string_view chosen, std::string_view field);
 
 // What people call a field: its name in lower case, or the one that it has in JSON where that is given: `c` is C, as in papers.
 const std::string& OptionName(const google::protobuf::FieldDescriptor& field);
-// The field of a learner's message that is this option. Null: none is.
-const google::protobuf::FieldDescriptor* FieldOfOption(const google::protobuf::Descriptor& message,
-                                                       std::string_view option);
 
 // True when `path` is `prefix` or goes on below it.
 bool IsBelow(std::string_view path, std::string_view prefix);
 
 // "newton" for the value OUTER_LOOP_NEWTON of the enum OuterLoop; empty for the zero value.
 std::string ChoiceWord(const google::protobuf::EnumValueDescriptor& value);
-
-// What does not agree between a learner's message and its description, one sentence each; empty
-// when all does.
-std::vector<std::string> CompareOptions(const google::protobuf::Descriptor& message,
-                                        const LearnerEntry& entry);
 
 v1::LearnerDescription DescribeLearner(const LearnerEntry& entry);
 

@@ -18,6 +18,7 @@
 #include "core/training/targets/label_names.h"
 #include "core/training/targets/output_coding.h"
 #include "server/translation/matrix_translator.h"
+#include "server/translation/resource_names.h"
 #include "server/translation/whole_message.h"
 
 namespace mercer::server {
@@ -26,10 +27,11 @@ namespace {
 // Where the named columns of a model with several blocks go; the core finds them by name.
 constexpr char kNamedColumns[] = "named columns";
 
-absl::Status BadField(const std::string& field, const std::string& description) {
-  FieldViolations violations;
-  violations.Add(field, description);
-  return violations.ToStatus();
+template <typename Item>
+const Item* FindNamed(const std::vector<Item>& items, const std::string& name) {
+  const auto found = std::find_if(items.begin(), items.end(),
+                                  [&name](const Item& item) { return item.name == name; });
+  return found == items.end() ? nullptr : &*found;
 }
 
 class RowsReader {
@@ -73,10 +75,8 @@ class RowsReader {
   // What no kernel with a weight reads is not looked at.
   absl::Status AddSquare(const v1::SquareRows& square, const std::string& path) {
     MERCER_RETURN_IF_ERROR(CountRows(square.values().rows(), path));
-    const auto use = std::find_if(squares_.begin(), squares_.end(), [&](const SquareUse& other) {
-      return other.name == square.name();
-    });
-    if (use == squares_.end()) {
+    const SquareUse* use = FindNamed(squares_, square.name());
+    if (use == nullptr) {
       return absl::OkStatus();
     }
     if (dataset_.FindSquare(use->name) != nullptr) {
@@ -128,23 +128,12 @@ class RowsReader {
     return all;
   }
 
-  // The model's block of that name, or its only one; null when there is none.
-  const BlockTransform* FindBlock(const std::string& name) const {
-    const std::vector<BlockTransform>& blocks = model_.preprocessing.blocks();
-    if (name.empty() && blocks.size() == 1) {
-      return &blocks[0];
-    }
-    for (const BlockTransform& block : blocks) {
-      if (block.name == name) {
-        return &block;
-      }
-    }
-    return nullptr;
-  }
-
+  // The model's block of that name, or its only one.
   absl::StatusOr<const BlockTransform*> RequireBlock(const std::string& name,
                                                      const std::string& path) const {
-    const BlockTransform* block = FindBlock(name);
+    const std::vector<BlockTransform>& blocks = model_.preprocessing.blocks();
+    const BlockTransform* block =
+        name.empty() && blocks.size() == 1 ? &blocks[0] : FindNamed(blocks, name);
     if (block == nullptr) {
       return BadField(path + ".name", name.empty()
                                           ? "is missing: the model has several blocks"
@@ -184,7 +173,7 @@ class RowsReader {
     }
     std::vector<Index> kept;
     for (int c = 0; c < dense.columns_size(); ++c) {
-      const ColumnTransform* column = FindColumn(*transform, dense.columns(c));
+      const ColumnTransform* column = FindNamed(transform->columns, dense.columns(c));
       if (column == nullptr && IsTaskColumn(dense.columns(c))) {
         dataset_.role_columns.push_back(
             {ColumnRole::kTask, {dense.columns(c), false, {}}, values.col(c)});
@@ -207,16 +196,6 @@ class RowsReader {
     block.values = SharedMatrix(std::move(values));
     dataset_.blocks.push_back(std::move(block));
     return absl::OkStatus();
-  }
-
-  static const ColumnTransform* FindColumn(const BlockTransform& transform,
-                                           const std::string& name) {
-    for (const ColumnTransform& column : transform.columns) {
-      if (column.name == name) {
-        return &column;
-      }
-    }
-    return nullptr;
   }
 
   absl::Status AddSparse(const v1::SparseBlock& sparse, const std::string& path) {

@@ -95,8 +95,6 @@ void WriteScale(const Dataset& dataset, const DataQuality::Scale& scale, v1::Col
   message.set_range(scale.range);
 }
 
-}  // namespace
-
 void WriteQuality(const Dataset& dataset, const DataQuality& quality, v1::DataQuality& message) {
   WriteCells(dataset, quality, message);
   WriteRepetitions(dataset, quality, message);
@@ -113,6 +111,8 @@ void WriteQuality(const Dataset& dataset, const DataQuality& quality, v1::DataQu
     WriteScale(dataset, quality.scales->second, *message.mutable_largest_scale());
   }
 }
+
+}  // namespace
 
 absl::StatusOr<v1::Dataset> DescribeWithQuality(const Dataset& dataset, quality::Scan& scan,
                                                 const std::function<bool()>& is_cancelled) {

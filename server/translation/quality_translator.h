@@ -12,9 +12,6 @@
 
 namespace mercer::server {
 
-// `quality` is that of `dataset`.
-void WriteQuality(const Dataset& dataset, const DataQuality& quality, v1::DataQuality& message);
-
 // What is kept of a data set beside its rows: schema, statistics and quality. `scan` is of `dataset`. Errors: kCancelled.
 absl::StatusOr<v1::Dataset> DescribeWithQuality(const Dataset& dataset, quality::Scan& scan,
                                                 const std::function<bool()>& is_cancelled);

@@ -1,10 +1,12 @@
 #include "server/translation/recipe_translator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include <google/protobuf/descriptor.h>
 
@@ -87,25 +89,14 @@ void ReadLearner(const v1::TrainRequest& request, const LearnerLookup& find_lear
 }
 
 void ReadPreprocessing(const v1::PreprocessingOptions& message, PreprocessingOptions& options) {
-  static_assert(v1::SCALING_UNIT_NORM == static_cast<int>(Scaling::kUnitNorm) + 1);
-  static_assert(v1::IMPUTATION_MEAN_OR_MOST_FREQUENT ==
-                static_cast<int>(Imputation::kMeanOrMostFrequent) + 1);
-  static_assert(v1::UNSEEN_CATEGORY_ALL_ZEROS == static_cast<int>(UnseenCategory::kAllZeros) + 1);
-  static_assert(v1::SQUARE_REPAIR_FLIP == static_cast<int>(SquareRepairRule::kFlip) + 1);
-  if (message.scaling() != v1::SCALING_UNSPECIFIED) {
-    options.scaling = ToCoreEnum<Scaling>(message.scaling(), v1::Scaling_IsValid);
-  }
-  if (message.imputation() != v1::IMPUTATION_UNSPECIFIED) {
-    options.imputation = ToCoreEnum<Imputation>(message.imputation(), v1::Imputation_IsValid);
-  }
-  if (message.unseen_category() != v1::UNSEEN_CATEGORY_UNSPECIFIED) {
-    options.unseen_category =
-        ToCoreEnum<UnseenCategory>(message.unseen_category(), v1::UnseenCategory_IsValid);
-  }
-  if (message.square_repair() != v1::SQUARE_REPAIR_UNSPECIFIED) {
-    options.square_repair =
-        ToCoreEnum<SquareRepairRule>(message.square_repair(), v1::SquareRepair_IsValid);
-  }
+  static_assert(Agree(v1::SCALING_UNIT_NORM, Scaling::kUnitNorm));
+  static_assert(Agree(v1::IMPUTATION_MEAN_OR_MOST_FREQUENT, Imputation::kMeanOrMostFrequent));
+  static_assert(Agree(v1::UNSEEN_CATEGORY_ALL_ZEROS, UnseenCategory::kAllZeros));
+  static_assert(Agree(v1::SQUARE_REPAIR_FLIP, SquareRepairRule::kFlip));
+  options.scaling = ToCoreEnum(message.scaling(), options.scaling);
+  options.imputation = ToCoreEnum(message.imputation(), options.imputation);
+  options.unseen_category = ToCoreEnum(message.unseen_category(), options.unseen_category);
+  options.square_repair = ToCoreEnum(message.square_repair(), options.square_repair);
   options.blocks.assign(message.blocks().begin(), message.blocks().end());
 }
 
@@ -194,13 +185,10 @@ void ReadClassWeights(const v1::ClassWeights& message, TrainingRecipe& recipe,
   if (weighting == v1::CLASS_WEIGHTING_UNSPECIFIED) {
     weighting = message.weights().empty() ? v1::CLASS_WEIGHTING_NONE : v1::CLASS_WEIGHTING_EXPLICIT;
   }
-  if (weighting != v1::CLASS_WEIGHTING_EXPLICIT && !message.weights().empty()) {
-    violations.Add("class_weights.weights", "is only for weighting EXPLICIT");
-  }
-  if (weighting == v1::CLASS_WEIGHTING_EXPLICIT && message.weights().empty()) {
-    violations.Add("class_weights.weights", "is missing");
-  }
-  recipe.class_weighting = ToCoreEnum<ClassWeighting>(weighting, v1::ClassWeighting_IsValid);
+  violations.Check((weighting == v1::CLASS_WEIGHTING_EXPLICIT) != message.weights().empty(),
+                   "class_weights.weights",
+                   message.weights().empty() ? "is missing" : "is only for weighting EXPLICIT");
+  recipe.class_weighting = ToCoreEnum(weighting, ClassWeighting{});
 }
 
 void ReadStopping(const v1::Stopping& stopping, RunLimits& limits, FieldViolations& violations) {
@@ -226,9 +214,7 @@ void ReadStopping(const v1::Stopping& stopping, RunLimits& limits, FieldViolatio
 
 void ReadData(const v1::TrainRequest& request, std::vector<std::string>& dataset_ids,
               FieldViolations& violations) {
-  if (request.data().empty()) {
-    violations.Add("data", "is missing; name at least one data set");
-  }
+  violations.Check(!request.data().empty(), "data", "is missing; name at least one data set");
   if (static_cast<size_t>(request.data_size()) > TaskCoding::kMaxTasks) {
     violations.Add("data", absl::StrCat("must be at most ", TaskCoding::kMaxTasks, " data sets"));
     return;
@@ -242,14 +228,11 @@ void ReadData(const v1::TrainRequest& request, std::vector<std::string>& dataset
     if (id.ok()) {
       dataset_ids.push_back(*id);
     }
-    if (i > 0 && request.data(i).role() != v1::DATA_ROLE_TASK) {
-      violations.Add(absl::StrCat(path, ".role"), "must be TASK, for learners of several tasks");
-    }
+    violations.Check(i == 0 || request.data(i).role() == v1::DATA_ROLE_TASK,
+                     absl::StrCat(path, ".role"), "must be TASK, for learners of several tasks");
     const auto [first, is_new] = seen.emplace(request.data(i).dataset(), i);
-    if (!is_new) {
-      violations.Add(absl::StrCat(path, ".dataset"),
+    violations.Check(is_new, absl::StrCat(path, ".dataset"),
                      absl::StrCat("is data[", first->second, "] again"));
-    }
   }
 }
 
@@ -283,16 +266,13 @@ void CheckModel(const v1::TrainRequest& request, FieldViolations& violations) {
   }
   const absl::StatusOr<ModelReference> model = ParseModelName(request.model(), "model");
   violations.AddAll("", model.status());
-  if (model.ok() && (model->version != 0 || !model->alias.empty())) {
-    violations.Add("model", "must be of the form models/{model}: the job chooses the version");
-  }
+  violations.Check(!model.ok() || (model->version == 0 && model->alias.empty()), "model",
+                   "must be of the form models/{model}: the job chooses the version");
 }
 
 void CheckScalars(const v1::TrainRequest& request, FieldViolations& violations) {
-  if (request.threads() < 0 || request.threads() > kMaxThreads) {
-    violations.Add("threads",
+  violations.Check(request.threads() >= 0 && request.threads() <= kMaxThreads, "threads",
                    absl::StrCat("must be in [0, ", kMaxThreads, "], is ", request.threads()));
-  }
   CheckPriority(request.priority(), violations);
   CheckLabelsOfJob(request, violations);
   CheckRequestId(request.request_id(), violations);
@@ -316,16 +296,11 @@ void CheckLabelsOfJob(const google::protobuf::Map<std::string, std::string>& lab
 
 void CheckLabels(const google::protobuf::Map<std::string, std::string>& labels,
                  FieldViolations& violations) {
-  if (labels.size() > kMaxLabels) {
-    violations.Add("labels", absl::StrCat("must be at most ", kMaxLabels, ", are ", labels.size()));
-  }
+  violations.Check(labels.size() <= kMaxLabels, "labels",
+                   absl::StrCat("must be at most ", kMaxLabels, ", are ", labels.size()));
   for (const auto& [key, value] : labels) {
-    bool valid = !key.empty() && key.size() <= 63;
-    for (const char c : key) {
-      valid = valid && ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-                        c == '.');
-    }
-    if (!valid) {
+    if (key.empty() || key.size() > 63 ||
+        key.find_first_not_of(kNameCharacters) != std::string::npos) {
       violations.Add("labels", absl::StrCat("the key '", Shorten(key, kQuotedBytes),
                                             "' must be 1 to 63 of a-z, 0-9, '-', '_', '.'"));
     }
@@ -337,27 +312,22 @@ void CheckLabels(const google::protobuf::Map<std::string, std::string>& labels,
 }
 
 void CheckPriority(int32_t priority, FieldViolations& violations) {
-  if (priority < -kMaxPriority || priority > kMaxPriority) {
-    violations.Add("priority", absl::StrCat("must be in [-100, 100], is ", priority));
-  }
+  violations.Check(priority >= -kMaxPriority && priority <= kMaxPriority, "priority",
+                   absl::StrCat("must be in [-100, 100], is ", priority));
 }
 
 void CheckRequestId(std::string_view request_id, FieldViolations& violations) {
-  bool valid = request_id.size() <= kMaxRequestIdBytes;
-  for (const char c : request_id) {
-    valid = valid && c > ' ' && c <= '~';
-  }
-  if (!valid) {
-    violations.Add("request_id", absl::StrCat("must be at most ", kMaxRequestIdBytes,
-                                              " printable ASCII characters"));
-  }
+  violations.Check(
+      request_id.size() <= kMaxRequestIdBytes &&
+          std::all_of(request_id.begin(), request_id.end(), absl::ascii_isgraph),
+      "request_id",
+      absl::StrCat("must be at most ", kMaxRequestIdBytes, " printable ASCII characters"));
 }
 
 void CheckDisplayName(std::string_view display_name, FieldViolations& violations) {
-  if (display_name.size() > kMaxTextBytes) {
-    violations.Add("display_name", absl::StrCat("must be at most ", kMaxTextBytes, " bytes, are ",
-                                                display_name.size()));
-  }
+  violations.Check(
+      display_name.size() <= kMaxTextBytes, "display_name",
+      absl::StrCat("must be at most ", kMaxTextBytes, " bytes, are ", display_name.size()));
 }
 
 void WriteDecisions(const CompletedRecipe& completed, v1::TrainRequest& request) {
@@ -395,10 +365,9 @@ absl::Status ReadDecisions(const v1::TrainRequest& request, const LearnerEntry& 
 }
 
 v1::Warning WriteWarning(const TrainingWarning& warning) {
-  static_assert(v1::WARNING_CODE_EXACT_IS_CHEAPER ==
-                static_cast<int>(WarningCode::kExactIsCheaper) + 1);
+  static_assert(Agree(v1::WARNING_CODE_EXACT_IS_CHEAPER, WarningCode::kExactIsCheaper));
   v1::Warning message;
-  message.set_code(static_cast<v1::WarningCode>(static_cast<int>(warning.code) + 1));
+  message.set_code(ToApiEnum<v1::WarningCode>(warning.code));
   message.set_message(warning.message);
   PutAll(warning.values, *message.mutable_values());
   return message;
@@ -423,7 +392,7 @@ absl::StatusOr<v1::TrainRequest> DecodeTrainRequest(std::string_view bytes) {
 absl::StatusOr<JobPlan> ReadTrainRequest(const v1::TrainRequest& request,
                                          const LearnerLookup& find_learner, int default_threads,
                                          absl::Span<const LearnerEntry* const> learners) {
-  static_assert(v1::CODING_CHOICE_ONE_VS_ONE == static_cast<int>(CodingChoice::kOneVsOne) + 1);
+  static_assert(Agree(v1::CODING_CHOICE_ONE_VS_ONE, CodingChoice::kOneVsOne));
   FieldViolations violations;
   CheckUnknownFields(request, violations);
   JobPlan plan;
@@ -434,9 +403,7 @@ absl::StatusOr<JobPlan> ReadTrainRequest(const v1::TrainRequest& request,
   recipe.target = request.target();
   recipe.kind = request.target_kind() == v1::TARGET_KIND_REGRESSION ? TargetKind::kRegression
                                                                     : TargetKind::kClassification;
-  if (request.coding() != v1::CODING_CHOICE_UNSPECIFIED) {
-    recipe.coding = ToCoreEnum<CodingChoice>(request.coding(), v1::CodingChoice_IsValid);
-  }
+  recipe.coding = ToCoreEnum(request.coding(), recipe.coding);
   recipe.target_scaling = ReadTargetScaling(request);
   ReadPreprocessing(request.preprocessing(), recipe.preprocessing);
   ReadValidation(request, recipe.validation, violations);

@@ -10,12 +10,10 @@ namespace mercer::server {
 namespace {
 
 absl::Status BadName(std::string_view field, std::string_view form, std::string_view name) {
-  FieldViolations violations;
   const std::string must = absl::StrCat("must be of the form ", std::string(form));
-  violations.Add(std::string(field),
-                 name.empty() ? absl::StrCat("is missing; ", must)
-                              : absl::StrCat(must, ", is '", Shorten(name, kQuotedBytes), "'"));
-  return violations.ToStatus();
+  return BadField(field, name.empty()
+                             ? absl::StrCat("is missing; ", must)
+                             : absl::StrCat(must, ", is '", Shorten(name, kQuotedBytes), "'"));
 }
 
 // Removes `prefix` from the front of `text`; false when it does not begin with it.
@@ -39,11 +37,16 @@ absl::StatusOr<std::string> ParseSimple(std::string_view name, std::string_view 
 bool IsAliasForm(std::string_view text) {
   return !text.empty() && text.size() <= 63 &&
          std::string_view("-_.").find(text[0]) == std::string_view::npos &&
-         text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_.") ==
-             std::string_view::npos;
+         text.find_first_not_of(kNameCharacters) == std::string_view::npos;
 }
 
 }  // namespace
+
+absl::Status BadField(std::string_view field, std::string_view description) {
+  FieldViolations violations;
+  violations.Check(false, field, description);
+  return violations.ToStatus();
+}
 
 bool IsResourceId(std::string_view id) {
   return IsAliasForm(id) && id.find('.') == std::string_view::npos;
@@ -97,11 +100,8 @@ absl::StatusOr<ModelReference> ParseModelName(std::string_view name, std::string
             reference.version > 0 && absl::StrCat(reference.version) == rest;
   } else if (Consume(rest, "/aliases/")) {
     if (valid && !rest.empty() && !IsAliasName(rest)) {
-      FieldViolations violations;
-      violations.Add(std::string(field),
-                     absl::StrCat("the alias ", std::string(kAliasRule), "; it is '",
-                                  Shorten(rest, kQuotedBytes), "'"));
-      return violations.ToStatus();
+      return BadField(field, absl::StrCat("the alias ", std::string(kAliasRule), "; it is '",
+                                          Shorten(rest, kQuotedBytes), "'"));
     }
     valid = valid && !rest.empty();
     reference.alias = std::string(rest);
@@ -143,10 +143,9 @@ absl::Status AboutPage(const absl::Status& status) {
   if (reason != "BAD_PAGE_TOKEN" && reason != "BAD_PAGE_SIZE") {
     return status;
   }
-  FieldViolations violations;
-  violations.Add(reason == "BAD_PAGE_TOKEN" ? "page_token" : "page_size",
-                 std::string(status.message()));
-  return WithReason(violations.ToStatus(), reason, GetErrorMetadata(status));
+  return WithReason(BadField(reason == "BAD_PAGE_TOKEN" ? "page_token" : "page_size",
+                             std::string(status.message())),
+                    reason, GetErrorMetadata(status));
 }
 
 absl::Status ResourceNotFound(std::string_view type, std::string_view name) {
@@ -154,6 +153,20 @@ absl::Status ResourceNotFound(std::string_view type, std::string_view name) {
                                                      std::string(name), "'")),
                     "NOT_FOUND",
                     {{"resource_type", std::string(type)}, {"resource_name", std::string(name)}});
+}
+
+absl::Status AboutResource(const absl::Status& status, std::string_view type,
+                           std::string_view name) {
+  if (absl::IsNotFound(status)) {
+    return ResourceNotFound(type, name);
+  }
+  if (!absl::IsFailedPrecondition(status)) {
+    return status;
+  }
+  ErrorMetadata metadata = GetErrorMetadata(status);
+  metadata.emplace_back("resource_type", std::string(type));
+  metadata.emplace_back("resource_name", std::string(name));
+  return WithReason(status, GetReason(status), metadata);
 }
 
 }  // namespace mercer::server

@@ -10,6 +10,9 @@
 
 namespace mercer::server {
 
+// Of ids, aliases and keys of labels.
+inline constexpr char kNameCharacters[] = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
+
 // 1 to 63 of a-z, 0-9, '-', '_', beginning with a letter or digit.
 bool IsResourceId(std::string_view id);
 inline constexpr std::string_view kResourceIdRule =
@@ -28,6 +31,9 @@ std::string JobName(std::string_view id);
 std::string ModelName(std::string_view model);
 std::string ModelVersionName(std::string_view model, int64_t version);
 std::string ModelAliasName(std::string_view model, std::string_view alias);
+
+// kInvalidArgument with a violation of that field alone.
+absl::Status BadField(std::string_view field, std::string_view description);
 
 // The id of `name`. Errors: kInvalidArgument with a violation of the request's field `field`.
 absl::StatusOr<std::string> ParseDatasetName(std::string_view name, std::string_view field);
@@ -56,5 +62,8 @@ absl::Status AboutPage(const absl::Status& status);
 // kNotFound about the resource of that name: reason NOT_FOUND, metadata resource_type and
 // resource_name.
 absl::Status ResourceNotFound(std::string_view type, std::string_view name);
+// A store's "not found" or refusal, said as that of the resource; other errors stay as they are.
+absl::Status AboutResource(const absl::Status& status, std::string_view type,
+                           std::string_view name);
 
 }  // namespace mercer::server

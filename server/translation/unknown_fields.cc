@@ -39,26 +39,13 @@ std::string ElementPath(const Message& message, const FieldDescriptor& field, in
   return absl::StrCat(path, "['", key, "']");
 }
 
-// The value of an entry of a map is known by the entry's path.
-void WalkMapValue(const Message& entry, const std::string& path, FieldViolations& violations) {
-  const FieldDescriptor& value = *entry.GetDescriptor()->map_value();
-  const Reflection& reflection = *entry.GetReflection();
-  if (value.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-    Walk(reflection.GetMessage(entry, &value), path, violations);
-  } else if (value.cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
-    CheckEnum(value, reflection.GetEnumValue(entry, &value), path, violations);
-  }
-}
-
 void WalkRepeated(const Message& message, const FieldDescriptor& field, const std::string& path,
                   FieldViolations& violations) {
   const Reflection& reflection = *message.GetReflection();
   const int size = reflection.FieldSize(message, &field);
   for (int i = 0; i < size; ++i) {
     const std::string element = ElementPath(message, field, i, path);
-    if (field.is_map()) {
-      WalkMapValue(reflection.GetRepeatedMessage(message, &field, i), element, violations);
-    } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       Walk(reflection.GetRepeatedMessage(message, &field, i), element, violations);
     } else {
       CheckEnum(field, reflection.GetRepeatedEnumValue(message, &field, i), element, violations);
@@ -80,7 +67,9 @@ void Walk(const Message& message, const std::string& prefix, FieldViolations& vi
     if (!is_message && field->cpp_type() != FieldDescriptor::CPPTYPE_ENUM) {
       continue;
     }
-    const std::string path = Join(prefix, field->name());
+    // The value of an entry of a map is known by the entry's path.
+    const std::string path =
+        message.GetDescriptor()->options().map_entry() ? prefix : Join(prefix, field->name());
     if (field->is_repeated()) {
       WalkRepeated(message, *field, path, violations);
     } else if (is_message) {

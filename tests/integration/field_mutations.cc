@@ -12,6 +12,7 @@
 #include <google/protobuf/unknown_field_set.h>
 
 #include "server/translation/option_translator.h"
+#include "tests/support/server/option_fields.h"
 
 namespace mercer::server {
 namespace {

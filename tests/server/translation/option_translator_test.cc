@@ -1,10 +1,14 @@
 #include "server/translation/option_translator.h"
 
+#include <set>
+
+#include "absl/strings/str_cat.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/learners/registry.h"
 #include "mercer/v1/learner.pb.h"
+#include "tests/support/server/option_fields.h"
 
 namespace mercer::server {
 namespace {
@@ -14,6 +18,76 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
 using testing::UnorderedElementsAre;
+
+std::string CompareField(const FieldDescriptor& field, const OptionField& option) {
+  const bool repeated = field.is_repeated();
+  bool agrees = false;
+  switch (option.type) {
+    case OptionType::kBool:
+      agrees = !repeated && field.cpp_type() == FieldDescriptor::CPPTYPE_BOOL;
+      break;
+    case OptionType::kInteger:
+      agrees = !repeated && (field.cpp_type() == FieldDescriptor::CPPTYPE_INT64 ||
+                             field.cpp_type() == FieldDescriptor::CPPTYPE_INT32);
+      break;
+    case OptionType::kReal:
+      agrees = !repeated && field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE;
+      break;
+    case OptionType::kText:
+      agrees = !repeated && field.cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+      break;
+    case OptionType::kReals:
+      agrees = repeated && field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE;
+      break;
+    case OptionType::kChoice:
+      agrees = !repeated && field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM;
+      break;
+  }
+  if (!agrees) {
+    return absl::StrCat(field.full_name(), ": the option is of type ",
+                        std::string(OptionTypeName(option.type)));
+  }
+  if (!repeated && !field.has_presence()) {
+    return absl::StrCat(field.full_name(), ": must be optional");
+  }
+  if (option.type == OptionType::kChoice) {
+    std::set<std::string> words;
+    for (int i = 0; i < field.enum_type()->value_count(); ++i) {
+      words.insert(ChoiceWord(*field.enum_type()->value(i)));
+    }
+    std::set<std::string> choices(option.choices.begin(), option.choices.end());
+    choices.insert("");
+    if (words != choices) {
+      return absl::StrCat(field.full_name(), ": its values are not the choices of the option");
+    }
+  }
+  return "";
+}
+
+// What does not agree between a learner's message and its description, one sentence each; empty when all does.
+std::vector<std::string> CompareOptions(const google::protobuf::Descriptor& message,
+                                        const LearnerEntry& entry) {
+  std::vector<std::string> differences;
+  std::set<std::string> described;
+  for (const OptionField& option : entry.fields) {
+    described.insert(option.name);
+    const FieldDescriptor* field = FieldOfOption(message, option.name);
+    const std::string difference =
+        field == nullptr ? absl::StrCat(message.full_name(), ": no field for option ", option.name)
+                         : CompareField(*field, option);
+    if (!difference.empty()) {
+      differences.push_back(difference);
+    }
+  }
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    if (field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE &&
+        described.count(OptionName(field)) == 0) {
+      differences.push_back(absl::StrCat(field.full_name(), ": the learner has no such option"));
+    }
+  }
+  return differences;
+}
 
 TEST(OptionTranslatorTest, EveryLearnerHasAMessageThatAgreesWithItsDescription) {
   const google::protobuf::Descriptor& oneof = *v1::Learner::descriptor();
