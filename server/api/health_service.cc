@@ -13,7 +13,7 @@ using HealthRequest = grpc::health::v1::HealthCheckRequest;
 using HealthResponse = grpc::health::v1::HealthCheckResponse;
 
 constexpr size_t kMaxRequestBytes = 1024;
-constexpr int kMaxCalls = 1000;
+constexpr int64_t kMaxCalls = 1000;
 
 }  // namespace
 
@@ -35,25 +35,25 @@ class HealthCall : public ServerCall {
 
  protected:
   HealthCall(const RpcEnvironment& environment, grpc::CallbackServerContext* context,
-             HealthService& health)
-      : ServerCall(environment, context), health_(health), connection_(context->peer()) {
+             HealthService& health, Budget::Share share)
+      : ServerCall(environment, context), health_(health), share_(std::move(share)) {
     StartRead(&bytes_);
   }
-  ~HealthCall() override { health_.Exit(connection_); }
+  ~HealthCall() override = default;
 
   virtual void Answer(const std::string& service) = 0;
 
   HealthService& health_;
 
  private:
-  const std::string connection_;
+  const Budget::Share share_;  // of the calls
 };
 
 class HealthCheck final : public HealthCall {
  public:
   HealthCheck(const RpcEnvironment& environment, grpc::CallbackServerContext* context,
-              HealthService& health)
-      : HealthCall(environment, context, health) {
+              HealthService& health, Budget::Share share)
+      : HealthCall(environment, context, health, std::move(share)) {
     Track({nullptr, [this] { context_->TryCancel(); }});
   }
 
@@ -74,8 +74,8 @@ class HealthCheck final : public HealthCall {
 class HealthWatch final : public HealthCall {
  public:
   HealthWatch(const RpcEnvironment& environment, grpc::CallbackServerContext* context,
-              HealthService& health)
-      : HealthCall(environment, context, health) {
+              HealthService& health, Budget::Share share)
+      : HealthCall(environment, context, health, std::move(share)) {
     Track({[this] { Note(&HealthWatch::draining_); }, [this] { context_->TryCancel(); }});
   }
 
@@ -155,31 +155,18 @@ HealthService::HealthService(const RpcEnvironment& environment, std::vector<std:
 
 template <typename Call>
 ServerCall* HealthService::Open(grpc::CallbackServerContext* context) {
-  if (!Enter(context->peer())) {
+  const std::string connection = context->peer();
+  Budget::Share share = calls_.NewShare(connection);
+  bool is_full = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    is_full = share.Grow(1, {calls_.taken(connection) == 0 ? -1 : kMaxCalls}).has_value();
+  }
+  if (is_full) {
     return new RefusedCall(environment_, context,
                            {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many health checks"});
   }
-  return new Call(environment_, context, *this);
-}
-
-bool HealthService::Enter(const std::string& connection) {
-  absl::MutexLock lock(&mutex_);
-  int& of_connection = calls_[connection];
-  if (of_connection > 0 && all_calls_ >= kMaxCalls) {
-    return false;
-  }
-  ++of_connection;
-  ++all_calls_;
-  return true;
-}
-
-void HealthService::Exit(const std::string& connection) {
-  absl::MutexLock lock(&mutex_);
-  --all_calls_;
-  const auto found = calls_.find(connection);
-  if (--found->second == 0) {
-    calls_.erase(found);
-  }
+  return new Call(environment_, context, *this, std::move(share));
 }
 
 void HealthService::SetServing(bool serving) {

@@ -11,6 +11,7 @@
 #include "grpc/health/v1/health.pb.h"
 
 #include "core/base/numeric/hash_table.h"
+#include "server/budget/budget.h"
 #include "server/rpc/rpc_service.h"
 
 namespace mercer::server {
@@ -32,18 +33,15 @@ class HealthService final : public RpcService {
 
   // SERVING, NOT_SERVING or SERVICE_UNKNOWN.
   grpc::health::v1::HealthCheckResponse::ServingStatus StatusOf(const std::string& service) const;
-  bool Enter(const std::string& connection) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Exit(const std::string& connection) ABSL_LOCKS_EXCLUDED(mutex_);
   template <typename Call>
-  ServerCall* Open(grpc::CallbackServerContext* context);
+  ServerCall* Open(grpc::CallbackServerContext* context) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::vector<std::string> services_;
   std::atomic<bool> serving_{true};
-  mutable absl::Mutex mutex_;
   // Of each connection, the calls that run. Strangers may not have any number of them, but a connection's only one is always
   // admitted: those who flood the server with checks keep none from whoever asks how it is.
-  HashMap<std::string, int> calls_ ABSL_GUARDED_BY(mutex_);
-  int all_calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  const Budget calls_;
+  absl::Mutex mutex_;
   HashSet<class HealthWatch*> watches_ ABSL_GUARDED_BY(mutex_);
 };
 
