@@ -1,4 +1,4 @@
-// AdminService over gRPC.
+// AdminService and ServerService over gRPC.
 #include <atomic>
 #include <memory>
 #include <utility>
@@ -7,9 +7,10 @@
 
 #include "core/base/status/errors.h"
 #include "mercer/v1/admin_service.pb.h"
+#include "mercer/v1/server_service.pb.h"
+#include "server/api/handler_service.h"
 #include "server/api/services.h"
 #include "server/backup/backup_archive.h"
-#include "server/rpc/rpc_service.h"
 #include "server/uploads/dataset_upload.h"
 
 namespace mercer::server {
@@ -28,8 +29,8 @@ absl::Status BackupRunning() {
 // pins, not memory. Deletes itself.
 class BackupCall final : public RequestCall {
  public:
-  BackupCall(const RpcEnvironment& environment, const ApiContext& api, CallRecord call,
-             grpc::CallbackServerContext* context, std::atomic<bool>& busy)
+  BackupCall(const RpcEnvironment& environment, const ApiContext& api, std::atomic<bool>& busy,
+             CallRecord call, grpc::CallbackServerContext* context)
       : RequestCall(environment, std::move(call), context, request_), api_(api), busy_(busy) {}
 
   void OnWriteDone(bool ok) override {
@@ -110,18 +111,36 @@ class BackupCall final : public RequestCall {
   v1::BackupResponse response_;
 };
 
-class AdminRpcs final : public RpcService {
+class AdminRpcs final : public HandlerService {
  public:
   AdminRpcs(const RpcEnvironment& environment, const ApiContext& context)
-      : RpcService(environment) {
-    Stream("AdminService/Backup",
-           [&](CallRecord call, grpc::CallbackServerContext* client) -> ServerCall* {
-             return new BackupCall(environment, context, std::move(call), client, busy_);
-           });
+      : HandlerService(environment) {
+    Open<BackupCall>("AdminService/Backup", context, busy_);
   }
 
  private:
   std::atomic<bool> busy_{false};
+};
+
+class ServerRpcs final : public HandlerService {
+ public:
+  ServerRpcs(const RpcEnvironment& environment, const ApiContext& context)
+      : HandlerService(environment) {
+    Unary<v1::GetServerInfoRequest>("ServerService/GetServerInfo", *environment.io,
+                                    [&context](const auto&) { return InfoOf(context); });
+  }
+
+ private:
+  static absl::StatusOr<v1::ServerInfo> InfoOf(const ApiContext& context) {
+    v1::ServerInfo info = context.about;
+    v1::ServerLimits& limits = *info.mutable_limits();
+    limits.set_message_bytes(context.limits.message_bytes);
+    limits.set_dataset_bytes(context.limits.dataset_bytes.Get());
+    limits.set_stored_bytes(context.limits.stored_bytes.Get());
+    limits.set_upload_space_bytes(context.limits.upload_space_bytes.Get());
+    limits.set_upload_space_per_caller_bytes(context.limits.caller_upload_bytes.Get());
+    return info;
+  }
 };
 
 }  // namespace
@@ -129,6 +148,11 @@ class AdminRpcs final : public RpcService {
 std::unique_ptr<grpc::Service> MakeAdminService(const RpcEnvironment& environment,
                                                 const ApiContext& context) {
   return std::make_unique<AdminRpcs>(environment, context);
+}
+
+std::unique_ptr<grpc::Service> MakeServerService(const RpcEnvironment& environment,
+                                                 const ApiContext& context) {
+  return std::make_unique<ServerRpcs>(environment, context);
 }
 
 }  // namespace mercer::server

@@ -17,16 +17,7 @@ namespace {
 constexpr char kUploadsQuery[] = "uploads";
 
 absl::Status AboutDataset(const absl::Status& status, const std::string& id) {
-  if (status.code() == absl::StatusCode::kNotFound) {
-    return ResourceNotFound("data set", DatasetName(id));
-  }
-  if (status.code() == absl::StatusCode::kFailedPrecondition) {
-    ErrorMetadata metadata = GetErrorMetadata(status);
-    metadata.emplace_back("resource_type", "data set");
-    metadata.emplace_back("resource_name", DatasetName(id));
-    return WithReason(status, GetReason(status), metadata);
-  }
-  return status;
+  return AboutResource(status, "data set", DatasetName(id));
 }
 
 // Whether what is `owner`'s is meant by a request that names `caller`, or with none his own and nobody's.
@@ -53,19 +44,12 @@ absl::StatusOr<v1::ListDatasetsResponse> DatasetHandlers::ListDatasets(
     const v1::ListDatasetsRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const ListQuery query,
                           ReadDatasetQuery(request.filter(), request.order_by()));
-  v1::ListDatasetsResponse response;
-  const absl::StatusOr<std::string> next = FillPage<DatasetRecord, v1::Dataset>(
-      {request.page_size(), request.page_token()}, context_.limits.message_bytes,
+  return AnswerList(
+      request, context_.limits.message_bytes, &v1::ListDatasetsResponse::mutable_datasets,
       [&](const PageRequest& page) {
         return context_.storage->datasets().ListDatasets(page, query);
       },
-      [](const DatasetRecord& record) -> absl::StatusOr<std::optional<v1::Dataset>> {
-        return WriteDataset(record, v1::DATASET_VIEW_BASIC);
-      },
-      response.mutable_datasets());
-  MERCER_RETURN_IF_ERROR(AboutPage(next.status()));
-  response.set_next_page_token(*next);
-  return response;
+      [](const DatasetRecord& record) { return WriteDataset(record, v1::DATASET_VIEW_BASIC); });
 }
 
 absl::StatusOr<v1::Dataset> DatasetHandlers::UpdateDataset(const v1::UpdateDatasetRequest& request,
@@ -152,13 +136,8 @@ absl::StatusOr<v1::ListUploadsResponse> DatasetHandlers::ListUploads(
     session->Describe(context_.limits.upload_expiry, upload);
     return upload;
   };
-  v1::ListUploadsResponse response;
-  const absl::StatusOr<std::string> next = FillPage<Session, v1::Upload>(
-      {request.page_size(), request.page_token()}, context_.limits.message_bytes, list, write,
-      response.mutable_uploads());
-  MERCER_RETURN_IF_ERROR(AboutPage(next.status()));
-  response.set_next_page_token(*next);
-  return response;
+  return AnswerList(request, context_.limits.message_bytes,
+                    &v1::ListUploadsResponse::mutable_uploads, list, write);
 }
 
 absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteUpload(

@@ -4,8 +4,8 @@
 #include "core/base/memory/memory_reserve.h"
 #include "mercer/v1/dataset_service.pb.h"
 #include "server/api/dataset_handlers.h"
+#include "server/api/handler_service.h"
 #include "server/api/services.h"
-#include "server/rpc/rpc_service.h"
 #include "server/uploads/dataset_upload.h"
 
 namespace mercer::server {
@@ -137,40 +137,19 @@ class UploadCall final : public ServerCall {
   StreamSteps steps_;
 };
 
-class DatasetRpcs final : public RpcService {
+class DatasetRpcs final : public HandlerService {
  public:
   DatasetRpcs(const RpcEnvironment& environment, const ApiContext& context)
-      : RpcService(environment), handlers_(context) {
+      : HandlerService(environment), handlers_(context) {
     expiry_.Add([&context] { context.uploads->RemoveExpired(PolicyOfUploads(context)); });
-    Stream("DatasetService/UploadDataset",
-           [&](CallRecord call, grpc::CallbackServerContext* client) -> ServerCall* {
-             return new UploadCall(environment, context, std::move(call), client);
-           });
-    Unary<v1::GetDatasetRequest>(
-        "DatasetService/GetDataset", *environment.io,
-        [this](const auto& request) { return handlers_.GetDataset(request); });
-    Unary<v1::ListDatasetsRequest>(
-        "DatasetService/ListDatasets", *environment.io,
-        [this](const auto& request) { return handlers_.ListDatasets(request); });
-    Unary<v1::UpdateDatasetRequest>("DatasetService/UpdateDataset", *environment.io,
-                                    [this](const auto& request, const CallInfo& info) {
-                                      return handlers_.UpdateDataset(request, info);
-                                    });
-    Unary<v1::DeleteDatasetRequest>("DatasetService/DeleteDataset", *environment.io,
-                                    [this](const auto& request, const CallInfo& info) {
-                                      return handlers_.DeleteDataset(request, info);
-                                    });
-    Unary<v1::GetUploadRequest>("DatasetService/GetUpload", *environment.io,
-                                [this](const auto& request, const CallInfo& info) {
-                                  return handlers_.GetUpload(request, info);
-                                });
-    Unary<v1::ListUploadsRequest>(
-        "DatasetService/ListUploads", *environment.io,
-        [this](const auto& request) { return handlers_.ListUploads(request); });
-    Unary<v1::DeleteUploadRequest>("DatasetService/DeleteUpload", *environment.io,
-                                   [this](const auto& request, const CallInfo& info) {
-                                     return handlers_.DeleteUpload(request, info);
-                                   });
+    Open<UploadCall>("DatasetService/UploadDataset", context);
+    Answer("DatasetService/GetDataset", handlers_, &DatasetHandlers::GetDataset);
+    Answer("DatasetService/ListDatasets", handlers_, &DatasetHandlers::ListDatasets);
+    Answer("DatasetService/UpdateDataset", handlers_, &DatasetHandlers::UpdateDataset);
+    Answer("DatasetService/DeleteDataset", handlers_, &DatasetHandlers::DeleteDataset);
+    Answer("DatasetService/GetUpload", handlers_, &DatasetHandlers::GetUpload);
+    Answer("DatasetService/ListUploads", handlers_, &DatasetHandlers::ListUploads);
+    Answer("DatasetService/DeleteUpload", handlers_, &DatasetHandlers::DeleteUpload);
   }
 
  private:

@@ -11,17 +11,83 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/api/page_filler.h"
+#include "server/digest/sha256.h"
 #include "server/prediction/model_lookup.h"
 #include "server/translation/field_update.h"
 #include "server/translation/list_fields.h"
 #include "server/translation/model_translator.h"
 #include "server/translation/recipe_translator.h"
+#include "server/translation/times.h"
 
 namespace mercer::server {
 namespace {
 
 // Whose versions ListModelVersions lists when it names no model.
 constexpr std::string_view kAllModels = "models/-";
+
+constexpr size_t kMaxEtagBytes = 64;
+
+// The alias in digests of requests, which are stored: its name in servers of before.
+std::string InDigest(const AliasMove& move) {
+  return absl::StrCat("models/", move.model, "@", move.alias);
+}
+
+v1::AliasChange WriteChange(const std::string& model, const AliasChange& record) {
+  v1::AliasChange change;
+  change.set_sequence(record.sequence);
+  SetTimestamp(record.time, change.mutable_time());
+  change.set_caller(record.caller);
+  if (record.from != 0) {
+    change.set_from(ModelVersionName(model, record.from));
+  }
+  if (record.to != 0) {
+    change.set_to(ModelVersionName(model, record.to));
+  }
+  change.set_rollback(record.rollback);
+  return change;
+}
+
+OwnerCheck CheckOf(const CallInfo& info, const std::string& model) {
+  return info.CheckOfChange("model", ModelName(model));
+}
+
+// What moves of both kinds say.
+template <typename Request>
+absl::StatusOr<AliasMove> ReadMove(const Request& request, const CallInfo& info) {
+  FieldViolations violations;
+  CheckRequestId(request.request_id(), violations);
+  violations.Check(request.etag().size() <= kMaxEtagBytes, "etag", "is not an etag of an alias");
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  MERCER_ASSIGN_OR_RETURN(ModelReference reference, ParseAliasName(request.name(), "name"));
+  AliasMove move;
+  move.model = std::move(reference.model);
+  move.alias = std::move(reference.alias);
+  move.etag = request.etag();
+  move.request_id = request.request_id();
+  move.caller = info.caller.name;
+  move.check = CheckOf(info, move.model);
+  return move;
+}
+
+// A store's answer about the alias `name`.
+template <typename Answer>
+absl::StatusOr<Answer> AboutAlias(absl::StatusOr<Answer> answer, const std::string& name) {
+  return absl::IsNotFound(answer.status()) ? ResourceNotFound("model alias", name)
+                                           : std::move(answer);
+}
+
+// The number of the version that SetAlias names; 0 when it names none.
+absl::StatusOr<int64_t> ReadTarget(const v1::SetAliasRequest& request, const std::string& model) {
+  if (request.version().empty()) {
+    return 0;
+  }
+  MERCER_ASSIGN_OR_RETURN(const ModelReference target,
+                          ParseModelName(request.version(), "version"));
+  if (target.version == 0 || target.model != model) {
+    return BadField("version", absl::StrCat("must be of the form models/", model, "/versions/{n}"));
+  }
+  return target.version;
+}
 
 // The version that an alias pointed to at a time.
 absl::StatusOr<VersionRecord> FindAsOf(ModelStore& models,
@@ -34,18 +100,13 @@ absl::StatusOr<VersionRecord> FindAsOf(ModelStore& models,
   violations.Check(!reference.alias.empty(), "as_of_time",
                    "needs a name of the form models/{model}/aliases/{alias}");
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  const absl::StatusOr<AliasRecord> alias =
-      models.GetAliasAt(reference.model, reference.alias,
-                        absl::FromUnixSeconds(as_of.seconds()) + absl::Nanoseconds(as_of.nanos()));
-  if (!alias.ok()) {
-    return absl::IsNotFound(alias.status()) ? ResourceNotFound("model alias", request.name())
-                                            : alias.status();
-  }
-  absl::StatusOr<VersionRecord> record = models.GetVersion(alias->model, alias->version);
-  if (!record.ok()) {
-    return AboutModel(record.status(), ModelVersionName(alias->model, alias->version));
-  }
-  return record;
+  const absl::Time time = absl::FromUnixSeconds(as_of.seconds()) + absl::Nanoseconds(as_of.nanos());
+  MERCER_ASSIGN_OR_RETURN(
+      const AliasRecord alias,
+      AboutAlias(models.GetAliasAt(reference.model, reference.alias, time), request.name()));
+  absl::StatusOr<VersionRecord> record = models.GetVersion(alias.model, alias.version);
+  return record.ok() ? std::move(record)
+                     : AboutModel(record.status(), ModelVersionName(alias.model, alias.version));
 }
 
 absl::StatusOr<VersionFilter> ReadFilter(const v1::ListModelVersionsRequest& request) {
@@ -67,10 +128,6 @@ void SetFields(FieldUpdate fields, const std::string& etag, ModelUpdate& update)
   update.now = absl::Now();
 }
 
-OwnerCheck CheckOf(const CallInfo& info, const std::string& model) {
-  return info.CheckOfChange("model", ModelName(model));
-}
-
 v1::Retention WriteRetention(const std::string& model, int64_t keep_newest,
                              const std::vector<int64_t>& deleted) {
   v1::Retention retention;
@@ -84,16 +141,15 @@ v1::Retention WriteRetention(const std::string& model, int64_t keep_newest,
 
 }  // namespace
 
-absl::StatusOr<v1::Model> ModelHandlers::Complete(const ModelRecord& record) const {
-  MERCER_ASSIGN_OR_RETURN(const VersionRecord newest, models().GetVersion(record.name, 0));
-  return WriteModel(record, newest);
+absl::StatusOr<v1::Model> ModelHandlers::Complete(absl::StatusOr<ModelRecord> record) const {
+  MERCER_RETURN_IF_ERROR(record.status());
+  MERCER_ASSIGN_OR_RETURN(const VersionRecord newest, models().GetVersion(record->name, 0));
+  return WriteModel(*record, newest);
 }
 
 absl::StatusOr<v1::Model> ModelHandlers::GetModel(const v1::GetModelRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const std::string name, ParseWholeModelName(request.name(), "name"));
-  const absl::StatusOr<ModelRecord> record = models().GetModel(name);
-  absl::StatusOr<v1::Model> model =
-      record.ok() ? Complete(*record) : absl::StatusOr<v1::Model>(record.status());
+  absl::StatusOr<v1::Model> model = Complete(models().GetModel(name));
   return model.ok() ? std::move(model) : AboutModel(model.status(), request.name());
 }
 
@@ -101,21 +157,16 @@ absl::StatusOr<v1::ListModelsResponse> ModelHandlers::ListModels(
     const v1::ListModelsRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const ListQuery query,
                           ReadModelQuery(request.filter(), request.order_by()));
-  v1::ListModelsResponse response;
-  const absl::StatusOr<std::string> next = FillPage<ModelRecord, v1::Model>(
-      {request.page_size(), request.page_token()}, context_.limits.message_bytes,
+  return AnswerList(
+      request, context_.limits.message_bytes, &v1::ListModelsResponse::mutable_models,
       [&](const PageRequest& page) { return models().ListModels(page, query); },
       [this](const ModelRecord& record) -> absl::StatusOr<std::optional<v1::Model>> {
         absl::StatusOr<v1::Model> model = Complete(record);
         if (absl::IsNotFound(model.status())) {
-          return std::optional<v1::Model>();  // deleted meanwhile
+          return std::nullopt;  // deleted meanwhile
         }
         return model;
-      },
-      response.mutable_models());
-  MERCER_RETURN_IF_ERROR(AboutPage(next.status()));
-  response.set_next_page_token(*next);
-  return response;
+      });
 }
 
 absl::StatusOr<v1::Model> ModelHandlers::UpdateModel(const v1::UpdateModelRequest& request,
@@ -129,9 +180,7 @@ absl::StatusOr<v1::Model> ModelHandlers::UpdateModel(const v1::UpdateModelReques
                       MaskOf(request)));
   SetFields(std::move(fields), given.etag(), update);
   update.check = CheckOf(info, update.model);
-  const absl::StatusOr<ModelRecord> updated = models().UpdateModel(std::move(update));
-  absl::StatusOr<v1::Model> model =
-      updated.ok() ? Complete(*updated) : absl::StatusOr<v1::Model>(updated.status());
+  absl::StatusOr<v1::Model> model = Complete(models().UpdateModel(std::move(update)));
   return model.ok() ? std::move(model) : AboutModel(model.status(), given.name());
 }
 
@@ -190,19 +239,11 @@ absl::StatusOr<v1::ListModelVersionsResponse> ModelHandlers::ListModelVersions(
     MERCER_ASSIGN_OR_RETURN(model, ParseWholeModelName(request.model(), "model"));
   }
   MERCER_ASSIGN_OR_RETURN(const VersionFilter filter, ReadFilter(request));
-  v1::ListModelVersionsResponse response;
-  const absl::StatusOr<std::string> next = FillPage<VersionRecord, v1::ModelVersion>(
-      {request.page_size(), request.page_token()}, context_.limits.message_bytes,
+  absl::StatusOr<v1::ListModelVersionsResponse> versions = AnswerList(
+      request, context_.limits.message_bytes, &v1::ListModelVersionsResponse::mutable_versions,
       [&](const PageRequest& page) { return models().ListVersions(model, page, filter); },
-      [](const VersionRecord& record) -> absl::StatusOr<std::optional<v1::ModelVersion>> {
-        return WriteVersion(record);
-      },
-      response.mutable_versions());
-  if (!next.ok()) {
-    return AboutPage(AboutModel(next.status(), request.model()));
-  }
-  response.set_next_page_token(*next);
-  return response;
+      WriteVersion);
+  return versions.ok() ? std::move(versions) : AboutModel(versions.status(), request.model());
 }
 
 absl::StatusOr<v1::ModelVersion> ModelHandlers::UpdateModelVersion(
@@ -233,10 +274,9 @@ absl::StatusOr<google::protobuf::Empty> ModelHandlers::DeleteModelVersion(
 absl::StatusOr<v1::Retention> ModelHandlers::SetRetention(const v1::SetRetentionRequest& request,
                                                           const CallInfo& info) const {
   MERCER_ASSIGN_OR_RETURN(const std::string model, ParseWholeModelName(request.name(), "name"));
-  FieldViolations violations;
-  violations.Check(request.keep_newest() >= 0, "keep_newest",
-                   absl::StrCat("must be >= 0, is ", request.keep_newest()));
-  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  if (request.keep_newest() < 0) {
+    return BadField("keep_newest", absl::StrCat("must be >= 0, is ", request.keep_newest()));
+  }
   const absl::StatusOr<DeletedVersions> deleted = ChangeThatFrees(context_, [&] {
     return models().SetRetention(
         {model, request.keep_newest(), request.validate_only(), absl::Now(), CheckOf(info, model)});
@@ -280,6 +320,96 @@ absl::StatusOr<ModelExport> ModelHandlers::OpenVersion(const std::string& model,
   result.header.set_digest(record.model_blob);
   result.header.set_format_version(kModelFormatVersion);
   return result;
+}
+
+absl::StatusOr<v1::Alias> ModelHandlers::SetAlias(const v1::SetAliasRequest& request,
+                                                  const CallInfo& info) const {
+  MERCER_ASSIGN_OR_RETURN(AliasMove move, ReadMove(request, info));
+  MERCER_ASSIGN_OR_RETURN(move.version, ReadTarget(request, move.model));
+  move.request_digest =
+      Sha256Hex(absl::StrCat("set\n", InDigest(move), "\n", move.version, "\n", move.etag));
+  return MoveOnce(request.name(), std::move(move));
+}
+
+absl::StatusOr<v1::Alias> ModelHandlers::RollbackAlias(const v1::RollbackAliasRequest& request,
+                                                       const CallInfo& info) const {
+  MERCER_ASSIGN_OR_RETURN(AliasMove move, ReadMove(request, info));
+  move.rollback = true;
+  move.request_digest = Sha256Hex(absl::StrCat("rollback\n", InDigest(move), "\n", move.etag));
+  return MoveOnce(request.name(), std::move(move));
+}
+
+absl::StatusOr<v1::Alias> ModelHandlers::MoveOnce(const std::string& name, AliasMove move) const {
+  MERCER_ASSIGN_OR_RETURN(const std::optional<AliasRecord> earlier,
+                          models().FindMove(move.caller, move.request_id, move.request_digest));
+  if (earlier.has_value()) {
+    return WriteAlias(*earlier);
+  }
+  if (move.rollback) {
+    MERCER_RETURN_IF_ERROR(PlanRollback(name, move));
+  }
+  return WarmUpAndMove(name, std::move(move));
+}
+
+absl::Status ModelHandlers::PlanRollback(const std::string& name, AliasMove& move) const {
+  MERCER_ASSIGN_OR_RETURN(
+      const Page<AliasChange> last,
+      AboutAlias(models().ListAliasChanges(move.model, move.alias, {1, ""}), name));
+  const AliasChange& change = last.items.front();
+  move.version = change.from;
+  if (move.etag.empty()) {
+    move.etag = change.to == 0 ? std::string(kNoAliasEtag) : absl::StrCat(change.sequence);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Alias> ModelHandlers::WarmUpAndMove(const std::string& name,
+                                                       AliasMove move) const {
+  std::string about = name;
+  // Nothing is loaded for somebody who may not change the model. That there is none is said below.
+  if (const absl::StatusOr<ModelRecord> model = models().GetModel(move.model); model.ok()) {
+    MERCER_RETURN_IF_ERROR(CheckOwner(move.check, model->owner));
+  }
+  if (move.version != 0) {
+    about = ModelVersionName(move.model, move.version);
+    MERCER_RETURN_IF_ERROR(cache_.Load(move.model, move.version).status());
+  }
+  move.now = absl::Now();
+  const absl::StatusOr<AliasRecord> moved = models().MoveAlias(std::move(move));
+  if (!moved.ok()) {
+    return AboutModel(moved.status(), absl::IsNotFound(moved.status()) ? about : name);
+  }
+  return WriteAlias(*moved);
+}
+
+absl::StatusOr<v1::Alias> ModelHandlers::GetAlias(const v1::GetAliasRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const ModelReference reference, ParseAliasName(request.name(), "name"));
+  MERCER_ASSIGN_OR_RETURN(
+      const AliasRecord alias,
+      AboutAlias(models().GetAlias(reference.model, reference.alias), request.name()));
+  return WriteAlias(alias);
+}
+
+absl::StatusOr<v1::ListAliasesResponse> ModelHandlers::ListAliases(
+    const v1::ListAliasesRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const std::string model, ParseWholeModelName(request.model(), "model"));
+  absl::StatusOr<v1::ListAliasesResponse> aliases = AnswerList(
+      request, context_.limits.message_bytes, &v1::ListAliasesResponse::mutable_aliases,
+      [&](const PageRequest& page) { return models().ListAliases(model, page); }, WriteAlias);
+  return aliases.ok() ? std::move(aliases) : AboutModel(aliases.status(), request.model());
+}
+
+absl::StatusOr<v1::ListAliasHistoryResponse> ModelHandlers::ListAliasHistory(
+    const v1::ListAliasHistoryRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const ModelReference reference, ParseAliasName(request.name(), "name"));
+  return AboutAlias(
+      AnswerList(
+          request, context_.limits.message_bytes, &v1::ListAliasHistoryResponse::mutable_changes,
+          [&](const PageRequest& page) {
+            return models().ListAliasChanges(reference.model, reference.alias, page);
+          },
+          [&](const AliasChange& record) { return WriteChange(reference.model, record); }),
+      request.name());
 }
 
 }  // namespace mercer::server

@@ -42,16 +42,31 @@ class ModelHandlers {
                                              const CallInfo& info = CallInfo()) const;
   absl::StatusOr<ModelExport> OpenExport(const v1::ExportModelRequest& request) const;
 
+  absl::StatusOr<v1::Alias> SetAlias(const v1::SetAliasRequest& request,
+                                     const CallInfo& info) const;
+  absl::StatusOr<v1::Alias> RollbackAlias(const v1::RollbackAliasRequest& request,
+                                          const CallInfo& info) const;
+  absl::StatusOr<v1::Alias> GetAlias(const v1::GetAliasRequest& request) const;
+  absl::StatusOr<v1::ListAliasesResponse> ListAliases(const v1::ListAliasesRequest& request) const;
+  absl::StatusOr<v1::ListAliasHistoryResponse> ListAliasHistory(
+      const v1::ListAliasHistoryRequest& request) const;
+
  private:
   ModelStore& models() const { return context_.storage->models(); }
-  // With its newest version. Errors: kNotFound (reason MODEL_NOT_FOUND: it was deleted meanwhile), kDataLoss.
-  absl::StatusOr<v1::Model> Complete(const ModelRecord& record) const;
+  // With its newest version. Errors: those of the store; kNotFound (reason MODEL_NOT_FOUND: it was deleted meanwhile), kDataLoss.
+  absl::StatusOr<v1::Model> Complete(absl::StatusOr<ModelRecord> record) const;
   // `version` 0: all of them; `name` is that of the request.
   absl::StatusOr<google::protobuf::Empty> Delete(const ModelReference& which,
                                                  const std::string& name,
                                                  const CallInfo& info) const;
   absl::StatusOr<ModelExport> OpenVersion(const std::string& model, int64_t version,
                                           const std::string& name) const;
+  // Unless the same request has moved it.
+  absl::StatusOr<v1::Alias> MoveOnce(const std::string& name, AliasMove move) const;
+  // The version that a rollback leads to, and the etag of the alias before it.
+  absl::Status PlanRollback(const std::string& name, AliasMove& move) const;
+  // Asks the model's owner; loads the version, so that it answers at once and is known to be sound; then moves.
+  absl::StatusOr<v1::Alias> WarmUpAndMove(const std::string& name, AliasMove move) const;
 
   const ApiContext& context_;
   ModelCache& cache_;

@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "mercer/v1/model_service.pb.h"
-#include "server/api/alias_handlers.h"
+#include "server/api/handler_service.h"
 #include "server/api/job_call.h"
 #include "server/api/job_starter.h"
 #include "server/api/model_handlers.h"
 #include "server/api/services.h"
 #include "server/prediction/model_jobs.h"
-#include "server/rpc/rpc_service.h"
 #include "server/translation/whole_message.h"
 
 namespace mercer::server {
@@ -84,70 +83,31 @@ class ExportCall final : public RequestCall {
   v1::ExportModelResponse response_;
 };
 
-class ModelRpcs final : public RpcService {
+class ModelRpcs final : public HandlerService {
  public:
   ModelRpcs(const RpcEnvironment& environment, const ApiContext& context, ModelCache& cache)
-      : RpcService(environment),
-        context_(context),
-        handlers_(context, cache),
-        aliases_(context, cache) {
-    Unary<v1::GetModelRequest>("ModelService/GetModel", *environment.io,
-                               [this](const auto& request) { return handlers_.GetModel(request); });
-    Unary<v1::ListModelsRequest>(
-        "ModelService/ListModels", *environment.io,
-        [this](const auto& request) { return handlers_.ListModels(request); });
-    Unary<v1::UpdateModelRequest>("ModelService/UpdateModel", *environment.io,
-                                  [this](const auto& request, const CallInfo& info) {
-                                    return handlers_.UpdateModel(request, info);
-                                  });
-    Unary<v1::DeleteModelRequest>("ModelService/DeleteModel", *environment.io,
-                                  [this](const auto& request, const CallInfo& info) {
-                                    return handlers_.DeleteModel(request, info);
-                                  });
-    Unary<v1::GetModelVersionRequest>(
-        "ModelService/GetModelVersion", *environment.io,
-        [this](const auto& request) { return handlers_.GetModelVersion(request); });
-    Unary<v1::ListModelVersionsRequest>(
-        "ModelService/ListModelVersions", *environment.io,
-        [this](const auto& request) { return handlers_.ListModelVersions(request); });
-    Unary<v1::UpdateModelVersionRequest>("ModelService/UpdateModelVersion", *environment.io,
-                                         [this](const auto& request, const CallInfo& info) {
-                                           return handlers_.UpdateModelVersion(request, info);
-                                         });
-    Unary<v1::DeleteModelVersionRequest>("ModelService/DeleteModelVersion", *environment.io,
-                                         [this](const auto& request, const CallInfo& info) {
-                                           return handlers_.DeleteModelVersion(request, info);
-                                         });
-    Unary<v1::SetRetentionRequest>("ModelService/SetRetention", *environment.io,
-                                   [this](const auto& request, const CallInfo& info) {
-                                     return handlers_.SetRetention(request, info);
-                                   });
-    Unary<v1::GetAliasRequest>("ModelService/GetAlias", *environment.io,
-                               [this](const auto& request) { return aliases_.GetAlias(request); });
-    Unary<v1::ListAliasesRequest>(
-        "ModelService/ListAliases", *environment.io,
-        [this](const auto& request) { return aliases_.ListAliases(request); });
-    Unary<v1::ListAliasHistoryRequest>(
-        "ModelService/ListAliasHistory", *environment.io,
-        [this](const auto& request) { return aliases_.ListAliasHistory(request); });
-    Unary<v1::SetAliasRequest>("ModelService/SetAlias", *environment.io,
-                               [this](const auto& request, const CallInfo& info) {
-                                 return aliases_.SetAlias(request, info);
-                               });
-    Unary<v1::RollbackAliasRequest>("ModelService/RollbackAlias", *environment.io,
-                                    [this](const auto& request, const CallInfo& info) {
-                                      return aliases_.RollbackAlias(request, info);
-                                    });
+      : HandlerService(environment), context_(context), handlers_(context, cache) {
+    Answer("ModelService/GetModel", handlers_, &ModelHandlers::GetModel);
+    Answer("ModelService/ListModels", handlers_, &ModelHandlers::ListModels);
+    Answer("ModelService/UpdateModel", handlers_, &ModelHandlers::UpdateModel);
+    Answer("ModelService/DeleteModel", handlers_, &ModelHandlers::DeleteModel);
+    Answer("ModelService/GetModelVersion", handlers_, &ModelHandlers::GetModelVersion);
+    Answer("ModelService/ListModelVersions", handlers_, &ModelHandlers::ListModelVersions);
+    Answer("ModelService/UpdateModelVersion", handlers_, &ModelHandlers::UpdateModelVersion);
+    Answer("ModelService/DeleteModelVersion", handlers_, &ModelHandlers::DeleteModelVersion);
+    Answer("ModelService/SetRetention", handlers_, &ModelHandlers::SetRetention);
+    Answer("ModelService/GetAlias", handlers_, &ModelHandlers::GetAlias);
+    Answer("ModelService/ListAliases", handlers_, &ModelHandlers::ListAliases);
+    Answer("ModelService/ListAliasHistory", handlers_, &ModelHandlers::ListAliasHistory);
+    Answer("ModelService/SetAlias", handlers_, &ModelHandlers::SetAlias);
+    Answer("ModelService/RollbackAlias", handlers_, &ModelHandlers::RollbackAlias);
     Assess<v1::EvaluateModelRequest, v1::EvaluateModelResponse>(
         "ModelService/EvaluateModel", "ModelService/StartEvaluation", JobKind::kEvaluation,
         AdmitEvaluation);
     Assess<v1::VerifyModelRequest, v1::VerifyModelResponse>(
         "ModelService/VerifyModel", "ModelService/StartVerification", JobKind::kVerification,
         AdmitVerification);
-    Stream("ModelService/ExportModel",
-           [this](CallRecord call, grpc::CallbackServerContext* client) -> ServerCall* {
-             return new ExportCall(environment_, handlers_, std::move(call), client);
-           });
+    Open<ExportCall>("ModelService/ExportModel", handlers_);
   }
 
  private:
@@ -175,7 +135,6 @@ class ModelRpcs final : public RpcService {
 
   const ApiContext& context_;
   ModelHandlers handlers_;
-  AliasHandlers aliases_;
 };
 
 }  // namespace

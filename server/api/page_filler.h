@@ -17,6 +17,7 @@
 #include "core/base/status/status_macros.h"
 #include "server/storage/page_token.h"
 #include "server/storage/records.h"
+#include "server/translation/resource_names.h"
 
 namespace mercer::server {
 
@@ -77,6 +78,21 @@ absl::StatusOr<std::string> FillPage(
       return token;
     }
   }
+}
+
+// The answer to a list request, whose items FillPage fills. Errors: those of `list`; kInvalidArgument about the page.
+template <typename Response, typename Request, typename Message, typename List, typename Write>
+absl::StatusOr<Response> AnswerList(
+    const Request& request, int64_t limit_bytes,
+    google::protobuf::RepeatedPtrField<Message>* (Response::*items)(), const List& list,
+    const Write& write) {
+  using Records = decltype(list(PageRequest())->items);
+  Response response;
+  absl::StatusOr<std::string> next = FillPage<typename Records::value_type, Message>(
+      {request.page_size(), request.page_token()}, limit_bytes, list, write, (response.*items)());
+  MERCER_RETURN_IF_ERROR(AboutPage(next.status()));
+  response.set_next_page_token(*std::move(next));
+  return response;
 }
 
 }  // namespace mercer::server

@@ -26,10 +26,9 @@ constexpr size_t kMostBytesOfJoiningCall = size_t{1} << 16;
 constexpr Index kBatchRows = 4096;
 
 absl::Status CheckInput(const v1::PredictRequest& request) {
-  FieldViolations violations;
-  violations.Check(request.input_case() != v1::PredictRequest::INPUT_NOT_SET, "rows",
-                   "is missing; set exactly one of rows and dataset");
-  return violations.ToStatus();
+  return request.input_case() == v1::PredictRequest::INPUT_NOT_SET
+             ? BadField("rows", "is missing; set exactly one of rows and dataset")
+             : absl::OkStatus();
 }
 
 v1::PredictionStatistics WriteStatistics(const PredictionStatistics& statistics) {
@@ -95,11 +94,6 @@ bool PredictionHandlers::MayJoin(const LoadedModel& model, const v1::PredictRequ
          rows <= 4 * kMillisecondOfWork / WorkPerRow(content, false);
 }
 
-absl::Status PredictionHandlers::CheckOptions(const LoadedModel& model,
-                                              const v1::PredictRequest& request) {
-  return RefuseProbabilities(request.probabilities(), model.name);
-}
-
 absl::StatusOr<std::shared_ptr<const LoadedModel>> PredictionHandlers::Open(
     const v1::PredictRequest& request) const {
   MERCER_RETURN_IF_ERROR(CheckInput(request));
@@ -162,7 +156,7 @@ absl::StatusOr<v1::PredictResponse> PredictionHandlers::Predict(
     const CancellationToken& cancellation) const {
   MERCER_RETURN_IF_ERROR(CheckInput(request));
   const v1::PredictHeader header = HeaderOf(request);
-  MERCER_RETURN_IF_ERROR(CheckOptions(model, request));
+  MERCER_RETURN_IF_ERROR(RefuseProbabilities(request.probabilities(), model.name));
   if (request.has_rows()) {
     return PredictRows(model, header, request.rows(), cancellation);
   }
@@ -191,10 +185,9 @@ absl::StatusOr<v1::ListPredictionStatisticsResponse> PredictionHandlers::ListSta
   if (!request.model().empty()) {
     MERCER_ASSIGN_OR_RETURN(const ModelReference reference,
                             ParseModelName(request.model(), "model"));
-    FieldViolations violations;
-    violations.Check(reference.version == 0 && reference.alias.empty(), "model",
-                     "must be \"models/{model}\"");
-    MERCER_RETURN_IF_ERROR(violations.ToStatus());
+    if (reference.version != 0 || !reference.alias.empty()) {
+      return BadField("model", "must be \"models/{model}\"");
+    }
     versions = request.model() + "/";
   }
   v1::ListPredictionStatisticsResponse response;

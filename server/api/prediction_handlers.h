@@ -25,8 +25,6 @@ class PredictionHandlers {
   absl::StatusOr<std::shared_ptr<const LoadedModel>> Open(const v1::PredictRequest& request) const;
   // Whether the call may be computed together with others: few rows, and little work. Quick itself.
   static bool MayJoin(const LoadedModel& model, const v1::PredictRequest& request);
-  // Errors: kFailedPrecondition (NOT_CALIBRATED).
-  static absl::Status CheckOptions(const LoadedModel& model, const v1::PredictRequest& request);
   // Blocks when the rows are those of a stored data set. `cancellation` ends long work.
   absl::StatusOr<v1::PredictResponse> Predict(const LoadedModel& model,
                                               const v1::PredictRequest& request,

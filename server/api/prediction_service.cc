@@ -10,11 +10,12 @@
 #include "core/base/numeric/index_range.h"
 #include "core/base/status/errors.h"
 #include "mercer/v1/prediction_service.pb.h"
+#include "server/api/handler_service.h"
 #include "server/api/prediction_handlers.h"
 #include "server/api/services.h"
+#include "server/prediction/model_lookup.h"
 #include "server/prediction/prediction_runner.h"
 #include "server/prediction/prediction_work.h"
-#include "server/rpc/rpc_service.h"
 
 namespace mercer::server {
 namespace {
@@ -78,7 +79,7 @@ class PredictCall final : public RequestCall {
     PredictionBatch call;
     const absl::Status status = RunSafely(call_.method(), [&]() -> absl::Status {
       MERCER_RETURN_IF_ERROR(call_.Check(*context_, request_));
-      MERCER_RETURN_IF_ERROR(PredictionHandlers::CheckOptions(*model_, request_));
+      MERCER_RETURN_IF_ERROR(RefuseProbabilities(request_.probabilities(), model_->name));
       call.push_back({&request_, &response_, ClaimedRows(request_.rows()),
                       [this] { return context_->IsCancelled(); },
                       [this](const absl::Status& answer) { End(answer); }});
@@ -313,28 +314,20 @@ class PredictStreamCall final : public ServerCall {
   StreamSteps steps_;
 };
 
-class PredictionRpcs final : public RpcService {
+class PredictionRpcs final : public HandlerService {
  public:
   PredictionRpcs(const RpcEnvironment& environment, const ApiContext& context, ModelCache& cache)
-      : RpcService(environment),
+      : HandlerService(environment),
         handlers_(context, cache),
         runner_(*environment.predictions, environment.max_message_bytes) {
     Call("PredictionService/Predict",
          [this](CallRecord call, grpc::CallbackServerContext* client) -> ServerCall* {
            return new PredictCall(environment_, handlers_, runner_, std::move(call), client);
          });
-    Stream("PredictionService/PredictStream",
-           [this](CallRecord call, grpc::CallbackServerContext* client) -> ServerCall* {
-             return new PredictStreamCall(environment_, handlers_, std::move(call), client);
-           });
-    LongUnary<v1::PredictDatasetRequest>(
-        "PredictionService/PredictDataset", *environment.submission,
-        [this](const auto& request, const CallInfo& info, const CancellationToken& cancellation) {
-          return handlers_.StartPrediction(request, info, cancellation);
-        });
-    Unary<v1::ListPredictionStatisticsRequest>(
-        "PredictionService/ListPredictionStatistics", *environment.io,
-        [this](const auto& request) { return handlers_.ListStatistics(request); });
+    Open<PredictStreamCall>("PredictionService/PredictStream", handlers_);
+    Answer("PredictionService/PredictDataset", handlers_, &PredictionHandlers::StartPrediction);
+    Answer("PredictionService/ListPredictionStatistics", handlers_,
+           &PredictionHandlers::ListStatistics);
   }
 
  private:

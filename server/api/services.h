@@ -1,5 +1,5 @@
-// The gRPC services, ready to be registered. Each lives in a file of its own, because the generated
-// code is slow to compile.
+// The gRPC services, ready to be registered. They live in several files, because the generated code is
+// slow to compile.
 #pragma once
 
 #include <memory>

@@ -22,18 +22,8 @@ namespace {
 // A request is kept with its job and its model, and comes with every list of them.
 constexpr size_t kMaxStoredRequestBytes = size_t{1} << 20;
 
-// The store's errors about a job, said as those of the resource.
 absl::Status AboutJob(const absl::Status& status, const std::string& id) {
-  if (status.code() == absl::StatusCode::kNotFound) {
-    return ResourceNotFound("job", JobName(id));
-  }
-  if (status.code() == absl::StatusCode::kFailedPrecondition) {
-    ErrorMetadata metadata = GetErrorMetadata(status);
-    metadata.emplace_back("resource_type", "job");
-    metadata.emplace_back("resource_name", JobName(id));
-    return WithReason(status, GetReason(status), metadata);
-  }
-  return status;
+  return AboutResource(status, "job", JobName(id));
 }
 
 // The stores' "not found", said as that of the resource.
@@ -186,53 +176,38 @@ absl::StatusOr<v1::ListJobsResponse> TrainingHandlers::ListJobs(
   MERCER_ASSIGN_OR_RETURN(JobFilter filter,
                           ReadJobFilter(request.states(), request.kinds(), request.labels()));
   MERCER_ASSIGN_OR_RETURN(filter.query, ReadJobQuery(request.filter(), request.order_by()));
-  v1::ListJobsResponse response;
-  const absl::StatusOr<std::string> next = FillPage<JobRecord, v1::Job>(
-      {request.page_size(), request.page_token()}, context_.limits.message_bytes,
+  return AnswerList(
+      request, context_.limits.message_bytes, &v1::ListJobsResponse::mutable_jobs,
       [&](const PageRequest& page) { return context_.storage->jobs().ListJobs(filter, page); },
-      [](const JobRecord& record) -> absl::StatusOr<std::optional<v1::Job>> {
-        return WriteJob(record, {});
-      },
-      response.mutable_jobs());
-  MERCER_RETURN_IF_ERROR(AboutPage(next.status()));
-  response.set_next_page_token(*next);
-  return response;
+      [](const JobRecord& record) { return WriteJob(record, {}); });
+}
+
+template <typename IsDone>
+absl::StatusOr<v1::Job> TrainingHandlers::EndJob(
+    const std::string& name, const CallInfo& info,
+    absl::StatusOr<JobRecord> (JobManager::*end)(const std::string&, const OwnerCheck&),
+    const IsDone& is_done) const {
+  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(name, "name"));
+  const OwnerCheck check = info.CheckOfChange("job", JobName(id));
+  const absl::Status status =
+      ChangeThatFrees(context_, [&] { return (context_.jobs->*end)(id, check); }).status();
+  if (absl::IsPermissionDenied(status)) {
+    return status;
+  }
+  absl::StatusOr<v1::Job> job = ReadJob(id);
+  return status.ok() || (job.ok() && is_done(*job)) ? std::move(job) : AboutJob(status, id);
 }
 
 absl::StatusOr<v1::Job> TrainingHandlers::CancelJob(const v1::CancelJobRequest& request,
                                                     const CallInfo& info) const {
-  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(request.name(), "name"));
-  const OwnerCheck check = info.CheckOfChange("job", JobName(id));
-  const absl::StatusOr<JobRecord> record =
-      ChangeThatFrees(context_, [&] { return context_.jobs->Cancel(id, check); });
-  if (absl::IsPermissionDenied(record.status())) {
-    return record.status();
-  }
-  if (!record.ok()) {
-    // Cancelling what is cancelled is no error, so that the call may be repeated.
-    absl::StatusOr<v1::Job> job = ReadJob(id);
-    const bool done = job.ok() && job->state() == v1::JOB_STATE_CANCELLED;
-    return done ? std::move(job) : AboutJob(record.status(), id);
-  }
-  return ReadJob(id);
+  return EndJob(request.name(), info, &JobManager::Cancel,
+                [](const v1::Job& job) { return job.state() == v1::JOB_STATE_CANCELLED; });
 }
 
 absl::StatusOr<v1::Job> TrainingHandlers::StopJob(const v1::StopJobRequest& request,
                                                   const CallInfo& info) const {
-  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(request.name(), "name"));
-  const OwnerCheck check = info.CheckOfChange("job", JobName(id));
-  const absl::StatusOr<JobRecord> record =
-      ChangeThatFrees(context_, [&] { return context_.jobs->Stop(id, check); });
-  if (absl::IsPermissionDenied(record.status())) {
-    return record.status();
-  }
-  if (!record.ok()) {
-    // Stopping what a stop has ended is no error, so that the call may be repeated.
-    absl::StatusOr<v1::Job> job = ReadJob(id);
-    const bool done = job.ok() && job->stop_requested();
-    return done ? std::move(job) : AboutJob(record.status(), id);
-  }
-  return ReadJob(id);
+  return EndJob(request.name(), info, &JobManager::Stop,
+                [](const v1::Job& job) { return job.stop_requested(); });
 }
 
 absl::Status TrainingHandlers::CheckLabelsOf(const std::string& id, const v1::Job& job) const {

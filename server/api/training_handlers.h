@@ -43,6 +43,12 @@ class TrainingHandlers {
   // What Train submits. Errors: those of Train that need no data.
   absl::StatusOr<JobSubmission> MakeSubmission(const v1::TrainRequest& request) const;
   absl::StatusOr<v1::Job> ReadJob(const std::string& id) const;
+  // Ends a job by `end`. It is no error when that has been done before, so that the call may be repeated.
+  template <typename IsDone>
+  absl::StatusOr<v1::Job> EndJob(const std::string& name, const CallInfo& info,
+                                 absl::StatusOr<JobRecord> (JobManager::*end)(const std::string&,
+                                                                              const OwnerCheck&),
+                                 const IsDone& is_done) const;
   // Errors: kNotFound, kInvalidArgument: the job's request sets aside labels for what it makes.
   absl::Status CheckLabelsOf(const std::string& id, const v1::Job& job) const;
   // Names the learners that may fit where another is too large.
