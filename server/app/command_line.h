@@ -1,26 +1,20 @@
 // Flags and configuration file of mercer-server.
 #pragma once
 
-#include <cstdint>
 #include <optional>
-#include <string>
 
 #include "absl/status/statusor.h"
 
+#include "server/app/commands.h"
 #include "server/app/server_options.h"
 
 namespace mercer::server {
 
-enum class ServerTask : uint8_t { kServe, kCheck, kRestore };
-
 struct CommandLine {
   ServerOptions options;
-  ServerTask task = ServerTask::kServe;
-  bool repair = false;    // kCheck
-  std::string archive;    // kRestore
+  Command command;        // to do instead of serving; empty: none
   bool has_file = false;  // a configuration file was given
-  // Set when the program is to end at once: --help, --version, a mistake (explained on stderr), or a
-  // command, which has been done.
+  // Set when the program is to end at once: --help, --version, or a mistake (explained on stderr).
   std::optional<int> exit_code;
 };
 

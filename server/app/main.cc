@@ -16,7 +16,6 @@
 #include "core/base/memory/memory_reserve.h"
 #include "core/base/process/crash_note.h"
 #include "server/app/command_line.h"
-#include "server/app/maintenance_commands.h"
 #include "server/app/process/library_log.h"
 #include "server/app/process/reproducible.h"
 #include "server/app/server.h"
@@ -111,15 +110,8 @@ int main(int argc, char** argv) {
       return 1;
     }
   }
-  switch (command_line.task) {
-    case mercer::server::ServerTask::kServe:
-      break;
-    case mercer::server::ServerTask::kCheck:
-      return mercer::server::RunCheck(command_line.options.data_dir, command_line.repair, std::cout,
-                                      std::cerr);
-    case mercer::server::ServerTask::kRestore:
-      return mercer::server::RunRestore(command_line.archive, command_line.options.data_dir,
-                                        std::cout, std::cerr);
+  if (command_line.command) {
+    return command_line.command(command_line.options.data_dir, std::cout, std::cerr);
   }
   if (!CatchSignals(command_line.has_file || command_line.options.access.has_files())) {
     std::perror("mercer-server: cannot catch signals");

@@ -29,7 +29,6 @@
 #include "server/app/job_metrics.h"
 #include "server/app/process/data_folder.h"
 #include "server/app/process/port_file.h"
-#include "server/app/reload.h"
 #include "server/app/server_info.h"
 #include "server/app/server_metrics.h"
 #include "server/app/transport.h"
@@ -78,13 +77,15 @@ std::string HostName() {
 
 std::string ScratchFolder(const ServerOptions& options) { return options.data_dir + "/scratch"; }
 
+int64_t CacheBytes(const ServerOptions& options) { return int64_t{options.cache_mb} << 20; }
+
 JobManagerOptions JobOptions(const ServerOptions& options) {
   JobManagerOptions jobs;
   jobs.host = HostName();
   jobs.code_version = kCodeVersion;
   jobs.num_workers = options.workers;
   jobs.memory_budget_bytes = options.memory_budget_bytes;
-  jobs.cache_bytes = options.cache_bytes;
+  jobs.cache_bytes = CacheBytes(options);
   jobs.scratch_folder = ScratchFolder(options);
   jobs.checkpoint_interval = options.checkpoint_interval;
   jobs.max_lost_attempts = options.max_lost_attempts;
@@ -366,7 +367,7 @@ class Server::Impl {
     context_.limits.default_threads = options_.threads;
     predictions_ = MakePool(PredictionThreads());
     ticker_ = std::make_unique<Ticker>(options_.heartbeat, kHeartbeatParts);
-    cache_ = std::make_unique<ModelCache>(storage_->models(), *blobs_, options_.cache_bytes,
+    cache_ = std::make_unique<ModelCache>(storage_->models(), *blobs_, CacheBytes(options_),
                                           PredictionThreads());
     model_jobs_ = {storage_.get(),
                    blobs_.get(),

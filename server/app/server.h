@@ -57,7 +57,7 @@ class Server {
   // looks at them by itself.
   void ReloadAccess();
   // What SIGHUP means: ReloadAccess, and the options as they are given now, or why they cannot be read. The log level and
-  // the limits change at once (LiveFlags); the log names what changes, what waits for the next start, and what is wrong,
+  // the limits change at once (Setting::kLive); the log names what changes, what waits for the next start, and what is wrong,
   // in which case all stays as it was.
   void Reload(const absl::StatusOr<ServerOptions>& options);
 

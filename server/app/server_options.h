@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -24,8 +27,8 @@ struct ServerOptions {
   std::string http;
   int threads = 0;  // of one job; 0: the processor's, divided by the workers
   int workers = 0;  // jobs at the same time; 0: half of the processor's threads, at least one
-  int64_t memory_budget_bytes = 0;           // for all running jobs; 0: half of what it may use
-  int64_t cache_bytes = int64_t{512} << 20;  // for models kept ready, and as much for kernels
+  int64_t memory_budget_bytes = 0;  // for all running jobs; 0: half of what it may use
+  int cache_mb = 512;               // MiB for models kept ready, and as much for kernels
   // Largest data set: what is sent, what it inflates to, and its cells as numbers; 0: the memory
   // budget, at most 16 GiB.
   int64_t max_upload_bytes = 0;
@@ -52,7 +55,43 @@ struct ServerOptions {
   AccessOptions access;
 };
 
+// What an option is to its flag, to a line of the configuration file, and to those who read both again.
+struct Setting {
+  enum When : uint8_t { kAtStart, kLive };  // a change takes effect with the next start, or at once
+  // kBytes may be given as 4GB, kAge, in seconds, as 90d.
+  enum Unit : uint8_t { kPlain, kBytes, kAge };
+
+  // As they are compared and shown: "24h".
+  std::string Text() const;
+  // "must be in [0, 64]"
+  std::string Range() const;
+
+  const char* flag;  // "--data-dir"
+  std::variant<std::string*, bool*, int*, int64_t*, absl::Duration*> value;
+  When when;
+  Unit unit;
+  const char* meaning;
+  // Of numbers; of times in seconds.
+  int64_t least = 0;
+  int64_t most = std::numeric_limits<int64_t>::max();
+};
+
+// All, in the order of the help. Point into `options`.
+std::vector<Setting> SettingsOf(ServerOptions& options);
+
 // Fills in what 0 stands for. Errors: kInvalidArgument naming the flag; those of CheckListenAddress.
 absl::StatusOr<ServerOptions> ResolveOptions(ServerOptions options);
+
+// What a running server takes over from options that were read again.
+struct ReloadPlan {
+  ServerOptions options;                // resolved: what is in force from now on
+  std::vector<std::string> changes;     // "--max-calls 4096 -> 100": in force from now on
+  std::vector<std::string> at_restart;  // flags whose new values wait for the next start
+};
+
+// `started_with`: as they were given to the start; `in_force`: the resolved ones; `fresh`: as they are given now. Errors:
+// those of ResolveOptions about `fresh`; nothing is to change then.
+absl::StatusOr<ReloadPlan> PlanReload(ServerOptions started_with, ServerOptions in_force,
+                                      ServerOptions fresh);
 
 }  // namespace mercer::server

@@ -68,7 +68,7 @@ void TestOneInput(std::string_view bytes) {
     return;
   }
   Require(options->workers >= 1 && options->threads >= 1 && options->memory_budget_bytes > 0 &&
-              options->max_upload_bytes > 0 && options->cache_bytes >= 0,
+              options->max_upload_bytes > 0 && options->cache_mb >= 0,
           "what is accepted can be worked with");
   Require(server::CheckListenAddress("--listen", options->listen, options->access).ok(),
           "the address was checked");

@@ -56,7 +56,7 @@ TEST_F(ConfigurationTest, ValuesAreRead) {
   EXPECT_EQ(parsed.options.workers, 3);
   EXPECT_EQ(parsed.options.memory_budget_bytes, int64_t{2} << 30);
   EXPECT_EQ(parsed.options.max_upload_bytes, int64_t{1} << 30);
-  EXPECT_EQ(parsed.options.cache_bytes, int64_t{7} << 20);
+  EXPECT_EQ(parsed.options.cache_mb, 7);
   EXPECT_EQ(parsed.options.checkpoint_interval, absl::Seconds(2.5));
   EXPECT_EQ(parsed.options.log_level, "warning");
 }

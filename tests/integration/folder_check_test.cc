@@ -15,7 +15,7 @@
 #include <sqlite3.h>
 
 #include "core/base/status/errors.h"
-#include "server/app/maintenance_commands.h"
+#include "server/app/commands.h"
 #include "server/digest/sha256.h"
 #include "server/storage/sqlite/database/connection.h"
 #include "server/storage/sqlite/database/row_checksums.h"

@@ -78,7 +78,7 @@ class LargeDataTest : public ServerTest {
     options.workers = 1;
     options.memory_budget_bytes = kLargeBudget;
     options.max_upload_bytes = int64_t{200} << 20;
-    options.cache_bytes = 0;
+    options.cache_mb = 0;
     StartServer(options);
   }
 

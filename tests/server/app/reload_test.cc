@@ -1,6 +1,4 @@
 // What takes effect while the server runs, what waits for a start, what is refused.
-#include "server/app/reload.h"
-
 #include <algorithm>
 #include <sstream>
 #include <string>
@@ -10,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "server/app/command_line.h"
+#include "server/app/server_options.h"
 
 namespace mercer::server {
 namespace {
@@ -43,16 +42,29 @@ std::vector<std::string> FlagsInHelp() {
 }
 
 TEST(ReloadTest, EveryFlagEitherTakesEffectOrIsNamed) {
-  std::vector<std::string> known = LiveFlags();
-  for (const std::string& flag : StartFlags()) {
-    EXPECT_EQ(std::count(known.begin(), known.end(), flag), 0) << flag;
-    known.push_back(flag);
+  ServerOptions options;
+  std::vector<std::string> known;
+  for (const Setting& setting : SettingsOf(options)) {
+    EXPECT_EQ(std::count(known.begin(), known.end(), setting.flag), 0) << setting.flag;
+    known.emplace_back(setting.flag);
   }
   // What is no option of a server that runs.
   known.insert(known.end(), {"--help", "--version", "--config", "--check", "--repair"});
   const std::vector<std::string> flags = FlagsInHelp();
   EXPECT_GE(flags.size(), 25u);
   EXPECT_THAT(flags, testing::UnorderedElementsAreArray(known));
+}
+
+TEST(SettingsTest, NumbersOutOfTheirRangeAreRefusedWithIt) {
+  for (const auto& [argument, meaning] : std::vector<std::pair<const char*, const char*>>{
+           {"--workers=65", "--workers: must be in [0, 64], is 65"},
+           {"--max-calls=-1", "--max-calls: must be >= 0, is -1"},
+           {"--upload-expiry=nan", "--upload-expiry: must be in [1, 31536000], is nan"}}) {
+    const char* const arguments[] = {"mercer-server", argument};
+    testing::internal::CaptureStderr();
+    EXPECT_TRUE(ParseCommandLine(2, arguments).exit_code.has_value()) << argument;
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr(meaning));
+  }
 }
 
 TEST(ReloadTest, LimitsChangeAtOnceAndTheRestIsNamed) {
@@ -68,8 +80,8 @@ TEST(ReloadTest, LimitsChangeAtOnceAndTheRestIsNamed) {
   fresh.workers = 3;
   const auto plan = PlanReload(given, Resolved(given), fresh);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(plan->changes, ElementsAre("--log-level info -> debug", "--max-calls 4096 -> 10",
-                                         "--max-queued-jobs 5 -> 7", "--upload-expiry 24h -> 2h"));
+  EXPECT_THAT(plan->changes, ElementsAre("--upload-expiry 24h -> 2h", "--max-queued-jobs 5 -> 7",
+                                         "--log-level info -> debug", "--max-calls 4096 -> 10"));
   EXPECT_THAT(plan->at_restart, ElementsAre("--listen", "--workers"));
   EXPECT_EQ(plan->options.max_queued_jobs, 7);
   EXPECT_EQ(plan->options.listen, "127.0.0.1:0") << "as it is, until the next start";
