@@ -1,6 +1,7 @@
 // The port of gRPC: who listens there, with which services and limits, and what its health checks say.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,14 @@
 #include "server/rpc/rpc_service.h"
 
 namespace mercer::server {
+
+// Bytes for what clients have sent and no call has taken yet, with answers on their way; and as many for requests that have
+// been parsed.
+int64_t ReceiveMemory(const ServerOptions& options);
+
+// A builder with limits and keep-alive; with reflection and channelz, which pass by the
+// door, where `options` want them.
+std::unique_ptr<grpc::ServerBuilder> NewServerBuilder(const ServerOptions& options);
 
 // Thread-safe.
 class GrpcFront {

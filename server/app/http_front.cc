@@ -4,12 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include <spdlog/spdlog.h>
 
 #include "core/base/status/status_macros.h"
 #include "server/app/listener.h"
-#include "server/gateway/gateway.h"
 
 namespace mercer::server {
 namespace {
@@ -35,18 +32,13 @@ gateway::GatewayOptions GatewayOptionsOf(const ServerOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<HttpFront>> HttpFront::Open(const ServerOptions& options,
-                                                           HttpDependencies dependencies) {
-  AccessControl& access = *dependencies.access;
-  gateway::GatewayDependencies parts;
-  parts.channel = std::move(dependencies.channel);
-  parts.peer_key = std::move(dependencies.peer_key);
-  parts.gate = access.gate();
-  parts.about = std::move(dependencies.about);
-  parts.metrics = dependencies.metrics;
-  parts.log = std::move(dependencies.log);
-  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<gateway::Gateway> gateway,
-                          gateway::Gateway::Open(GatewayOptionsOf(options), std::move(parts)));
+absl::StatusOr<std::unique_ptr<HttpFront>> HttpFront::Open(
+    const ServerOptions& options, AccessControl& access,
+    gateway::GatewayDependencies dependencies) {
+  dependencies.gate = access.gate();
+  MERCER_ASSIGN_OR_RETURN(
+      std::unique_ptr<gateway::Gateway> gateway,
+      gateway::Gateway::Open(GatewayOptionsOf(options), std::move(dependencies)));
   const TlsCertificates* certificates = access.certificates();
   if (certificates != nullptr) {
     MERCER_RETURN_IF_ERROR(gateway->SetTls(IdentityOf(certificates->texts())));
@@ -65,11 +57,5 @@ HttpFront::HttpFront(AccessControl& access, std::unique_ptr<gateway::Gateway> ga
   access_.SetCertificateListener(
       [this](const TlsTexts& texts) { gateway_->SetTls(IdentityOf(texts)).IgnoreError(); });
 }
-
-HttpFront::~HttpFront() { access_.SetCertificateListener(nullptr); }
-
-void HttpFront::BeginDrain() { gateway_->BeginDrain(); }
-void HttpFront::Stop(absl::Duration grace) { gateway_->Stop(grace); }
-int HttpFront::port() const { return gateway_->port(); }
 
 }  // namespace mercer::server

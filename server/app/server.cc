@@ -1,6 +1,7 @@
 #include "server/app/server.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <thread>
 #include <unistd.h>
@@ -19,25 +20,22 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "core/learners/registry.h"
 #include "server/api/request_planner.h"
 #include "server/api/services.h"
 #include "server/app/access/access_control.h"
 #include "server/app/dropped_versions.h"
 #include "server/app/grpc_front.h"
 #include "server/app/http_front.h"
-#include "server/app/job_metrics.h"
 #include "server/app/process/data_folder.h"
 #include "server/app/process/port_file.h"
-#include "server/app/server_info.h"
 #include "server/app/server_metrics.h"
-#include "server/app/transport.h"
 #include "server/gateway/rpc_messages.h"
 #include "server/jobs/record/job_log.h"
 #include "server/jobs/upkeep/crash_notes.h"
 #include "server/jobs/upkeep/storage_keeper.h"
 #include "server/rpc/peer.h"
 #include "server/storage/sqlite/sqlite_storage.h"
+#include "server/translation/times.h"
 #include "server/uploads/upload_recovery.h"
 
 namespace mercer::server {
@@ -94,6 +92,24 @@ JobManagerOptions JobOptions(const ServerOptions& options) {
   return jobs;
 }
 
+// All that stays as long as the server runs. `options` are resolved.
+v1::ServerInfo MakeServerInfo(const ServerOptions& options) {
+  v1::ServerInfo info;
+  info.set_version(kCodeVersion);
+  SetTimestamp(absl::FromUnixMillis(absl::ToUnixMillis(absl::Now())), info.mutable_started());
+  info.set_tokens(!options.access.tokens.empty());
+  for (const LearnerEntry* learner : AllLearners()) {
+    info.add_learner_names(learner->name);
+  }
+  info.set_learners(info.learner_names_size());
+  info.set_code_version(kCodeVersion);
+  info.mutable_limits()->set_memory_budget_bytes(options.memory_budget_bytes);
+  info.set_processors(static_cast<int>(std::thread::hardware_concurrency()));
+  info.set_workers(options.workers);
+  info.set_threads_per_job(options.threads);
+  return info;
+}
+
 }  // namespace
 
 std::shared_ptr<spdlog::logger> MakeLogger(const std::string& level) {
@@ -105,41 +121,31 @@ std::shared_ptr<spdlog::logger> MakeLogger(const std::string& level) {
   return logger;
 }
 
-// Members are destroyed in reverse order: the gRPC server before the services, these before what they stand on.
-class Server::Impl {
+namespace {
+
+// Members are destroyed in reverse order: the gRPC server before the pools, whose work uses the services, these before what
+// they stand on.
+class RunningServer final : public Server {
  public:
-  Impl(const ServerOptions& given, ServerOptions resolved, std::shared_ptr<spdlog::logger> log,
-       LearnerLookup find_learner)
+  RunningServer(const ServerOptions& given, ServerOptions resolved,
+                std::shared_ptr<spdlog::logger> log, LearnerLookup find_learner)
       : options_(std::move(resolved)),
         started_with_(given),
         in_force_(options_),
         log_(std::move(log)),
         find_learner_(std::move(find_learner)) {}
 
-  ~Impl() {
+  ~RunningServer() override {
     http_.reset();
-    if (grpc_ != nullptr) {
-      hub_->Close();
-      call_hub_->Close();
-      grpc_.reset();
-    }
-    // What calls have left on the pools uses the services.
-    compute_.reset();
-    submission_.reset();
-    predictions_.reset();
-    io_for_calls_.reset();
-    intake_.reset();
-    services_.clear();
-    jobs_.reset();
+    CloseHubs();
+    grpc_.reset();
     if (feed_ticker_ != nullptr) {
       feed_ticker_->Remove(feed_tick_);
-      feed_ticker_->Remove(refusal_tick_);
-      feed_ticker_->Remove(reserve_tick_);
     }
   }
 
   // A start that fails leaves every job as it found it, but for those of a dead process, which are queued again.
-  absl::Status Start() {
+  absl::Status Open() {
     const absl::Status started = TryToStart();
     if (!started.ok() && grpc_ != nullptr) {
       Drain();
@@ -147,23 +153,22 @@ class Server::Impl {
     return started;
   }
 
-  void Drain() {
+  void Drain() override {
     std::call_once(drained_, [this] {
       log_->info("drain begins");
       grpc_->BeginDrain();
       if (http_ != nullptr) {
-        http_->BeginDrain();
+        http_->gateway().BeginDrain();
       }
       environment_.calls->Drain();
       jobs_->Drain();
-      hub_->Close();
-      call_hub_->Close();
+      CloseHubs();
       if (!environment_.calls->WaitForCalls(kStreamGrace)) {
         environment_.calls->Cancel();
         environment_.calls->WaitForCalls(kCallGrace);
       }
       if (http_ != nullptr) {
-        http_->Stop(kStreamGrace);
+        http_->gateway().Stop(kStreamGrace);
       }
       grpc_->Stop(kTransportGrace);
       RemovePortFiles();
@@ -171,9 +176,10 @@ class Server::Impl {
     });
   }
 
-  void ReloadAccess() { access_->Reload(); }
+  void ReloadAccess() override { access_->Reload(); }
 
-  void Reload(const absl::StatusOr<ServerOptions>& fresh) ABSL_LOCKS_EXCLUDED(reload_mutex_) {
+  void Reload(const absl::StatusOr<ServerOptions>& fresh) override
+      ABSL_LOCKS_EXCLUDED(reload_mutex_) {
     ReloadAccess();
     absl::MutexLock lock(&reload_mutex_);
     absl::StatusOr<ReloadPlan> plan =
@@ -197,10 +203,10 @@ class Server::Impl {
     log_->set_level(level);
   }
 
-  int port() const { return grpc_->port(); }
-  int http_port() const { return http_ == nullptr ? 0 : http_->port(); }
-  const std::string& address() const { return grpc_->address(); }
-  std::shared_ptr<grpc::Channel> InProcessChannel() { return grpc_->InProcessChannel({}); }
+  int port() const override { return grpc_->port(); }
+  int http_port() const override { return http_ == nullptr ? 0 : http_->gateway().port(); }
+  const std::string& address() const override { return grpc_->address(); }
+  std::shared_ptr<grpc::Channel> InProcessChannel() override { return grpc_->InProcessChannel({}); }
 
  private:
   // The workers come last: an attempt that a failing start breaks off would count as lost, and a job that is lost
@@ -213,22 +219,28 @@ class Server::Impl {
     MERCER_RETURN_IF_ERROR(RecoverUploads(context_));
     MERCER_RETURN_IF_ERROR(Listen());
     MERCER_RETURN_IF_ERROR(ListenForHttp());
-    MERCER_RETURN_IF_ERROR(WritePortFile(PosixFileSystem(), PortFile(), grpc_->port()));
+    MERCER_RETURN_IF_ERROR(WritePortFile(PosixFileSystem(), PortFiles()[0], grpc_->port()));
     MERCER_RETURN_IF_ERROR(jobs_->StartWorkers());
     retention_ = std::make_unique<JobRetention>(
         JobRetentionDependencies{storage_.get(), blobs_.get(), &RealClock(), log_},
         options_.job_retention);
-    StorageKeeperOptions keeper;
-    keeper.storage = storage_.get();
-    keeper.blobs = blobs_.get();
-    keeper.reserve = reserve_.get();
-    keeper.retention = retention_.get();
-    keeper.collect_interval = options_.collect_interval;
-    keeper.log = log_;
-    return RunSafely("starting the keeper of the storage", [&] {
-      keeper_ = std::make_unique<StorageKeeper>(std::move(keeper));
+    return RunSafely("starting the keeper of the storage", [this] {
+      keeper_ = std::make_unique<StorageKeeper>(
+          StorageKeeperOptions{.storage = storage_.get(),
+                               .blobs = blobs_.get(),
+                               .reserve = reserve_.get(),
+                               .collect_interval = options_.collect_interval,
+                               .retention = retention_.get(),
+                               .log = log_});
       return absl::OkStatus();
     });
+  }
+
+  void CloseHubs() {
+    if (call_hub_ != nullptr) {
+      hub_->Close();
+      call_hub_->Close();
+    }
   }
 
   void ApplyLimits(const ServerOptions& options) {
@@ -247,11 +259,13 @@ class Server::Impl {
     context_.limits.stored_bytes = options.max_stored_bytes;
   }
 
-  std::string PortFile() const { return options_.data_dir + "/port"; }
-  std::string HttpPortFile() const { return options_.data_dir + "/http_port"; }
+  // Of gRPC and of HTTP.
+  std::array<std::string, 2> PortFiles() const {
+    return {options_.data_dir + "/port", options_.data_dir + "/http_port"};
+  }
 
   void RemovePortFiles() {
-    for (const std::string& path : {PortFile(), HttpPortFile()}) {
+    for (const std::string& path : PortFiles()) {
       const absl::Status removed = RemovePortFile(PosixFileSystem(), path);
       if (!removed.ok()) {
         log_->warn("the file of the port stays: {}", removed.ToString());
@@ -262,13 +276,13 @@ class Server::Impl {
   absl::Status OpenData() {
     MERCER_RETURN_IF_ERROR(MakeFolder(options_.data_dir));
     MERCER_RETURN_IF_ERROR(CheckBlobsHaveDatabase(options_.data_dir));
-    SqliteOptions sqlite;
-    sqlite.folder = options_.data_dir;
-    MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Storage> database, OpenSqliteStorage(sqlite));
-    storage_ = std::make_unique<WatchedStorage>(std::move(database), &job_metrics_);
+    MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Storage> database,
+                            OpenSqliteStorage({.folder = options_.data_dir}));
+    storage_ = std::make_unique<WatchedStorage>(std::move(database), &metrics_);
     // The folder is this process' now, so the file is of a dead one.
-    MERCER_RETURN_IF_ERROR(RemovePortFile(PosixFileSystem(), PortFile()));
-    MERCER_RETURN_IF_ERROR(RemovePortFile(PosixFileSystem(), HttpPortFile()));
+    for (const std::string& path : PortFiles()) {
+      MERCER_RETURN_IF_ERROR(RemovePortFile(PosixFileSystem(), path));
+    }
     MERCER_ASSIGN_OR_RETURN(blobs_, OpenBlobStore(options_.data_dir + "/blobs"));
     disk_ = std::make_unique<DiskGuard>(options_.data_dir, options_.min_free_disk_bytes);
     reserve_ = std::make_unique<DiskReserve>(options_.data_dir + "/reserve");
@@ -309,12 +323,10 @@ class Server::Impl {
 
   std::unique_ptr<ThreadPool> MakePool(int num_threads,
                                        PoolPriority priority = PoolPriority::kNormal) const {
-    return std::make_unique<ThreadPool>(
-        num_threads,
-        [log = log_](const absl::Status& status) {
-          log->error("an exception has left a call: {}", status.ToString());
-        },
-        priority);
+    const auto log_error = [log = log_](const absl::Status& status) {
+      log->error("an exception has left a call: {}", status.ToString());
+    };
+    return std::make_unique<ThreadPool>(num_threads, log_error, priority);
   }
 
   absl::Status RecoverJobs() {
@@ -332,22 +344,21 @@ class Server::Impl {
     feed_tick_ = feed_ticker_->Add(
         [this, part = size_t{0}]() mutable { feed_->Tick(part++ % kFeedParts, kFeedParts); });
     environment_.refusals = std::make_unique<RefusalLog>(log_);
-    refusal_tick_ = feed_ticker_->Add([this] { environment_.refusals->Tick(); });
-    reserve_tick_ = feed_ticker_->Add(RefillReserve);
+    feed_ticker_->Add([this] { environment_.refusals->Tick(); });
+    feed_ticker_->Add(RefillReserve);
     planner_ = std::make_unique<RequestPlanner>(find_learner_, options_.threads);
-    JobManagerDependencies dependencies;
-    dependencies.storage = storage_.get();
-    dependencies.blobs = blobs_.get();
-    dependencies.planner = planner_.get();
-    dependencies.find_learner = find_learner_;
-    dependencies.clock = &RealClock();
-    dependencies.disk = disk_.get();
-    dependencies.reserve = reserve_.get();
-    dependencies.crash_notes = crash_notes_.get();
-    dependencies.other_works = WorksOfModels(&model_jobs_);
-    dependencies.observer = &job_metrics_;
-    dependencies.log = log_;
-    jobs_ = std::make_unique<JobManager>(JobOptions(options_), std::move(dependencies));
+    jobs_ = std::make_unique<JobManager>(
+        JobOptions(options_), JobManagerDependencies{.storage = storage_.get(),
+                                                     .blobs = blobs_.get(),
+                                                     .planner = planner_.get(),
+                                                     .find_learner = find_learner_,
+                                                     .clock = &RealClock(),
+                                                     .other_works = WorksOfModels(&model_jobs_),
+                                                     .disk = disk_.get(),
+                                                     .reserve = reserve_.get(),
+                                                     .crash_notes = crash_notes_.get(),
+                                                     .observer = &metrics_,
+                                                     .log = log_});
     return jobs_->Recover();
   }
 
@@ -361,7 +372,7 @@ class Server::Impl {
     context_.call_hub = call_hub_.get();
     context_.feed = feed_.get();
     context_.learners = AllLearners();
-    context_.about = MakeServerInfo(options_, context_.learners);
+    context_.about = MakeServerInfo(options_);
     context_.limits.message_bytes = options_.max_message_bytes;
     SetUploadLimits(options_);
     context_.limits.default_threads = options_.threads;
@@ -391,10 +402,9 @@ class Server::Impl {
     environment_.log = log_;
     environment_.gate = access_->gate();
     environment_.max_calls_per_caller = options_.access.max_calls_per_caller;
-    metrics_ = std::make_unique<ServerMetrics>(
-        MetricsDependencies{access_->gate(), options_.access.metrics_open, storage_.get(),
-                            environment_.calls.get(), cache_.get(), &job_metrics_});
-    environment_.observer = metrics_.get();
+    environment_.observer = &metrics_;
+    metrics_.SetDependencies({access_->gate(), options_.access.metrics_open, storage_.get(),
+                              environment_.calls.get(), cache_.get()});
     services_.push_back(MakeDatasetService(environment_, context_));
     services_.push_back(MakeTrainingService(environment_, context_));
     services_.push_back(MakeModelService(environment_, context_, *cache_));
@@ -419,13 +429,15 @@ class Server::Impl {
     }
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);  // the server sends none beyond its own limit
-    MERCER_ASSIGN_OR_RETURN(
-        http_,
-        HttpFront::Open(options_, {access_.get(), grpc_->InProcessChannel(arguments),
-                                   environment_.peer_key, context_.about, metrics_.get(), log_}));
+    MERCER_ASSIGN_OR_RETURN(http_, HttpFront::Open(options_, *access_,
+                                                   {.channel = grpc_->InProcessChannel(arguments),
+                                                    .peer_key = environment_.peer_key,
+                                                    .about = context_.about,
+                                                    .metrics = &metrics_,
+                                                    .log = log_}));
     WarnOfOpenDoor(*log_, options_.access, options_.http, http_->url());
     log_->info("dashboard url={}/", http_->url());
-    return WritePortFile(PosixFileSystem(), HttpPortFile(), http_->port());
+    return WritePortFile(PosixFileSystem(), PortFiles()[1], http_->gateway().port());
   }
 
   const ServerOptions options_;  // resolved, as of the start
@@ -435,7 +447,7 @@ class Server::Impl {
   const std::shared_ptr<spdlog::logger> log_;
   const LearnerLookup find_learner_;
   std::unique_ptr<AccessControl> access_;
-  JobMetrics job_metrics_{AllLearners()};  // told by the storage and by workers
+  ServerMetrics metrics_{AllLearners()};  // told by the storage, by workers and by calls
   std::unique_ptr<WatchedStorage> storage_;
   std::unique_ptr<BlobStore> blobs_;
   OwnFolders folders_;
@@ -448,54 +460,37 @@ class Server::Impl {
   std::unique_ptr<ProgressHub> hub_;
   std::unique_ptr<ProgressHub> call_hub_;
   std::unique_ptr<JobFeed> feed_;
-  std::unique_ptr<Ticker> feed_ticker_;
-  int64_t feed_tick_ = 0;
-  int64_t refusal_tick_ = 0;
-  int64_t reserve_tick_ = 0;
   std::unique_ptr<RequestPlanner> planner_;
-  std::unique_ptr<JobManager> jobs_;
   ApiContext context_;
   ModelJobContext model_jobs_;  // whole before there are workers
   RpcEnvironment environment_;
   std::unique_ptr<Ticker> ticker_;
+  std::unique_ptr<Ticker> feed_ticker_;
+  int64_t feed_tick_ = 0;
   std::unique_ptr<ModelCache> cache_;  // there before the workers are
   std::unique_ptr<DroppedVersions> dropped_versions_;
-  std::unique_ptr<ServerMetrics> metrics_;
+  std::unique_ptr<JobManager> jobs_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
-  std::unique_ptr<ThreadPool> io_for_calls_;
-  std::unique_ptr<ThreadPool> compute_;
   std::unique_ptr<ThreadPool> intake_;
-  std::unique_ptr<ThreadPool> submission_;
+  std::unique_ptr<ThreadPool> io_for_calls_;
   std::unique_ptr<ThreadPool> predictions_;
+  std::unique_ptr<ThreadPool> submission_;
+  std::unique_ptr<ThreadPool> compute_;
   std::unique_ptr<GrpcFront> grpc_;
   std::unique_ptr<HttpFront> http_;  // null: not wanted
   std::once_flag drained_;
 };
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
-                                                      std::shared_ptr<spdlog::logger> log) {
-  return Start(options, std::move(log), FindLearner);
-}
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     const ServerOptions& options, std::shared_ptr<spdlog::logger> log,
     std::function<const LearnerEntry*(std::string_view)> find_learner) {
   MERCER_ASSIGN_OR_RETURN(ServerOptions resolved, ResolveOptions(options));
-  auto impl =
-      std::make_unique<Impl>(options, std::move(resolved), std::move(log), std::move(find_learner));
-  MERCER_RETURN_IF_ERROR(impl->Start());
-  return std::unique_ptr<Server>(new Server(std::move(impl)));
+  auto server = std::make_unique<RunningServer>(options, std::move(resolved), std::move(log),
+                                                std::move(find_learner));
+  MERCER_RETURN_IF_ERROR(server->Open());
+  return server;
 }
-
-Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Server::~Server() = default;
-
-int Server::port() const { return impl_->port(); }
-int Server::http_port() const { return impl_->http_port(); }
-const std::string& Server::address() const { return impl_->address(); }
-std::shared_ptr<grpc::Channel> Server::InProcessChannel() { return impl_->InProcessChannel(); }
-void Server::ReloadAccess() { impl_->ReloadAccess(); }
-void Server::Reload(const absl::StatusOr<ServerOptions>& options) { impl_->Reload(options); }
-void Server::Drain() { impl_->Drain(); }
 
 }  // namespace mercer::server

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 
+#include "core/learners/registry.h"
 #include "server/app/server_options.h"
 
 namespace spdlog {
@@ -17,10 +18,6 @@ class logger;
 namespace grpc {
 class Channel;
 }  // namespace grpc
-
-namespace mercer {
-struct LearnerEntry;
-}  // namespace mercer
 
 namespace mercer::server {
 
@@ -34,42 +31,37 @@ class Server {
   // the folder. Errors: kInvalidArgument (BAD_TOKEN_FILE too), kFailedPrecondition (NOT_LOOPBACK, BAD_CERTIFICATE,
   // TOKEN_FILE_UNREADABLE, DATA_FOLDER_LOCKED, STORAGE_READ_ONLY, NEWER_SCHEMA), kDataLoss, kUnavailable
   // (HOST_NOT_FOUND, ADDRESS_IN_USE, ADDRESS_NOT_AVAILABLE), kResourceExhausted (DISK_FULL), kInternal.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
-                                                       std::shared_ptr<spdlog::logger> log);
-  // The same with other learners under the names of those that there are, as measurements need them.
+  // `find_learner`: measurements put other learners under the names of those that there are.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
       const ServerOptions& options, std::shared_ptr<spdlog::logger> log,
-      std::function<const LearnerEntry*(std::string_view)> find_learner);
+      std::function<const LearnerEntry*(std::string_view)> find_learner = FindLearner);
   // Without Drain before: as if the process had died.
-  ~Server();
+  virtual ~Server() = default;
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  int port() const;
+  virtual int port() const = 0;
   // 0: no HTTP.
-  int http_port() const;
+  virtual int http_port() const = 0;
   // "127.0.0.1:7345", with the port that is really used.
-  const std::string& address() const;
+  virtual const std::string& address() const = 0;
   // A channel that needs no network.
-  std::shared_ptr<grpc::Channel> InProcessChannel();
+  virtual std::shared_ptr<grpc::Channel> InProcessChannel() = 0;
 
   // Reads tokens and certificates again, now; broken files leave everything as it is. The server also
   // looks at them by itself.
-  void ReloadAccess();
+  virtual void ReloadAccess() = 0;
   // What SIGHUP means: ReloadAccess, and the options as they are given now, or why they cannot be read. The log level and
   // the limits change at once (Setting::kLive); the log names what changes, what waits for the next start, and what is wrong,
   // in which case all stays as it was.
-  void Reload(const absl::StatusOr<ServerOptions>& options);
+  virtual void Reload(const absl::StatusOr<ServerOptions>& options) = 0;
 
   // Says NOT_SERVING, takes no new jobs, sends running ones back to the queue with a checkpoint,
   // ends streams with UNAVAILABLE, stops listening. Blocks until all is done. Idempotent.
-  void Drain();
+  virtual void Drain() = 0;
 
- private:
-  class Impl;
-  explicit Server(std::unique_ptr<Impl> impl);
-
-  std::unique_ptr<Impl> impl_;
+ protected:
+  Server() = default;
 };
 
 }  // namespace mercer::server

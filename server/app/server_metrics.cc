@@ -8,57 +8,65 @@
 #include <unistd.h>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/time/clock.h"
-#include <prometheus/counter.h>
-#include <prometheus/histogram.h>
-#include <prometheus/metric_family.h>
-#include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include "core/training/contract/learner.h"
 #include "server/app/server_options.h"
 #include "server/translation/job_translator.h"
 
 namespace mercer::server {
 namespace {
 
-using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
-using MetricLabels = std::vector<ClientMetric::Label>;
 
 // Jobs that have not ended are looked at one by one, up to so many.
 constexpr size_t kMaxJobs = 10'000;
 // Seconds, from a quick look-up to a prediction of many rows.
-const prometheus::Histogram::BucketBoundaries kBuckets = {
+const prometheus::Histogram::BucketBoundaries kCallSeconds = {
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, 600};
+// From a worker that was free and a fit in a loop over parameters to a queue and a training of days.
+const prometheus::Histogram::BucketBoundaries kJobSeconds = {
+    0.01, 0.05, 0.25, 1, 5, 15, 60, 300, 1800, 7200, 28'800, 86'400};
 
-MetricFamily Family(const char* name, const char* help, MetricType type) {
-  MetricFamily family;
-  family.name = name;
-  family.help = help;
-  family.type = type;
-  return family;
+// "queued", "running", ...
+std::string StateLabel(JobState state) {
+  const std::string_view name = JobStateName(state);
+  return absl::AsciiStrToLower(absl::string_view(name.data(), name.size()));
 }
 
-void AddGauge(MetricFamily& family, double value, MetricLabels labels = {}) {
-  ClientMetric metric;
-  metric.label = std::move(labels);
-  metric.gauge.value = value;
-  family.metric.push_back(std::move(metric));
-}
+// What is read when somebody asks.
+class Families {
+ public:
+  using Labels = std::vector<prometheus::ClientMetric::Label>;
+  struct Value {
+    double value;
+    Labels labels = {};
+  };
 
-void AddCounter(MetricFamily& family, int64_t value, MetricLabels labels = {}) {
-  ClientMetric metric;
-  metric.label = std::move(labels);
-  metric.counter.value = static_cast<double>(value);
-  family.metric.push_back(std::move(metric));
-}
+  explicit Families(std::vector<MetricFamily> counted) : all_(std::move(counted)) {}
 
-MetricFamily OneGauge(const char* name, const char* help, double value, MetricLabels labels = {}) {
-  MetricFamily family = Family(name, help, MetricType::Gauge);
-  AddGauge(family, value, std::move(labels));
-  return family;
-}
+  void Add(const char* name, const char* help, MetricType type, std::vector<Value> values) {
+    MetricFamily& family = all_.emplace_back(MetricFamily{name, help, type, {}});
+    for (Value& value : values) {
+      prometheus::ClientMetric& metric = family.metric.emplace_back();
+      metric.label = std::move(value.labels);
+      (type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value.value;
+    }
+  }
+  template <typename Number>
+  void Gauge(const char* name, const char* help, Number value, Labels labels = {}) {
+    Add(name, help, MetricType::Gauge, {{static_cast<double>(value), std::move(labels)}});
+  }
+  void Add(MetricFamily family) { all_.push_back(std::move(family)); }
+
+  const std::vector<MetricFamily>& all() const { return all_; }
+
+ private:
+  std::vector<MetricFamily> all_;
+};
 
 double ResidentBytes() {
   std::ifstream file("/proc/self/statm");
@@ -66,12 +74,6 @@ double ResidentBytes() {
   double resident = 0;
   file >> total >> resident;
   return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
-
-MetricFamily OneCounter(const char* name, const char* help, int64_t value) {
-  MetricFamily family = Family(name, help, MetricType::Counter);
-  AddCounter(family, value);
-  return family;
 }
 
 std::vector<JobRecord> UnfinishedJobs(Storage& storage) {
@@ -91,19 +93,15 @@ std::vector<JobRecord> UnfinishedJobs(Storage& storage) {
   return jobs;
 }
 
-void AddJobs(Storage& storage, std::vector<MetricFamily>& families) {
-  MetricFamily by_state = Family("mercer_jobs", "Jobs that are kept, by state.", MetricType::Gauge);
+void AddJobs(Storage& storage, Families& families) {
+  std::vector<Families::Value> by_state;
   if (const auto counts = storage.jobs().CountJobs(); counts.ok()) {
     for (const auto& [state, count] : *counts) {
-      AddGauge(by_state, static_cast<double>(count), {{"state", StateLabel(state)}});
+      by_state.push_back({static_cast<double>(count), {{"state", StateLabel(state)}}});
     }
   }
-  MetricFamily unfinished =
-      Family("mercer_unfinished_jobs", "Jobs that have not ended, by state and learner.",
-             MetricType::Gauge);
-  MetricFamily gaps = Family("mercer_job_relative_gap",
-                             "Last known relative gap of each running job.", MetricType::Gauge);
   std::map<std::pair<std::string, std::string>, int64_t> counts;
+  std::vector<Families::Value> gaps;
   absl::Duration longest_wait;
   for (const JobRecord& job : UnfinishedJobs(storage)) {
     ++counts[{StateLabel(job.state), job.learner}];
@@ -112,85 +110,116 @@ void AddJobs(Storage& storage, std::vector<MetricFamily>& families) {
     }
     const auto written = WriteJob(job, {});
     if (written.ok() && written->progress().progress().has_relative_gap()) {
-      AddGauge(gaps, written->progress().progress().relative_gap(),
-               {{"job", written->name()}, {"learner", job.learner}});
+      gaps.push_back({written->progress().progress().relative_gap(),
+                      {{"job", written->name()}, {"learner", job.learner}}});
     }
   }
+  std::vector<Families::Value> unfinished;
   for (const auto& [key, count] : counts) {
-    AddGauge(unfinished, static_cast<double>(count),
-             {{"state", key.first}, {"learner", key.second}});
+    unfinished.push_back(
+        {static_cast<double>(count), {{"state", key.first}, {"learner", key.second}}});
   }
-  families.push_back(std::move(by_state));
-  families.push_back(std::move(unfinished));
-  families.push_back(std::move(gaps));
-  families.push_back(OneGauge("mercer_queue_longest_wait_seconds", "Age of the oldest queued job.",
-                              absl::ToDoubleSeconds(longest_wait)));
+  families.Add("mercer_jobs", "Jobs that are kept, by state.", MetricType::Gauge, by_state);
+  families.Add("mercer_unfinished_jobs", "Jobs that have not ended, by state and learner.",
+               MetricType::Gauge, unfinished);
+  families.Add("mercer_job_relative_gap", "Last known relative gap of each running job.",
+               MetricType::Gauge, gaps);
+  families.Gauge("mercer_queue_longest_wait_seconds", "Age of the oldest queued job.",
+                 absl::ToDoubleSeconds(longest_wait));
 }
 
-void AddCache(const ModelCacheUse& use, std::vector<MetricFamily>& families) {
-  families.push_back(OneGauge("mercer_model_cache_models", "Versions of models in memory.",
-                              static_cast<double>(use.models)));
-  families.push_back(OneGauge("mercer_model_cache_bytes", "Memory that they take.",
-                              static_cast<double>(use.bytes)));
-  families.push_back(OneCounter("mercer_model_cache_hits_total",
-                                "Times that a version was needed and in memory.", use.hits));
-  families.push_back(OneCounter("mercer_model_cache_misses_total",
-                                "Times that a version was needed and had to be read.", use.misses));
+void AddCache(const ModelCacheUse& use, Families& families) {
+  families.Gauge("mercer_model_cache_models", "Versions of models in memory.", use.models);
+  families.Gauge("mercer_model_cache_bytes", "Memory that they take.", use.bytes);
+  families.Add("mercer_model_cache_hits_total", "Times that a version was needed and in memory.",
+               MetricType::Counter, {{static_cast<double>(use.hits)}});
+  families.Add("mercer_model_cache_misses_total",
+               "Times that a version was needed and had to be read.", MetricType::Counter,
+               {{static_cast<double>(use.misses)}});
 }
 
-void AddPredictions(const PredictionStatisticsTable& table, std::vector<MetricFamily>& families) {
-  MetricFamily calls =
-      Family("mercer_predictions_total", "Predictions of each model's version, by result.",
-             MetricType::Counter);
-  MetricFamily rows = Family("mercer_predicted_rows_total",
-                             "Rows predicted by each model's version.", MetricType::Counter);
-  MetricFamily latency =
-      Family("mercer_prediction_seconds", "Latency of each model's version.", MetricType::Summary);
+void AddPredictions(const PredictionStatisticsTable& table, Families& families) {
+  std::vector<Families::Value> calls;
+  std::vector<Families::Value> rows;
+  MetricFamily latency{
+      "mercer_prediction_seconds", "Latency of each model's version.", MetricType::Summary, {}};
   for (const auto& model : table.All()) {
-    AddCounter(calls, model->succeeded(), {{"model", model->model()}, {"result", "ok"}});
-    AddCounter(calls, model->failed(), {{"model", model->model()}, {"result", "error"}});
-    AddCounter(rows, model->rows(), {{"model", model->model()}});
-    ClientMetric metric;
-    metric.label = {{"model", model->model()}};
+    const prometheus::ClientMetric::Label name = {"model", model->model()};
+    calls.push_back({static_cast<double>(model->succeeded()), {name, {"result", "ok"}}});
+    calls.push_back({static_cast<double>(model->failed()), {name, {"result", "error"}}});
+    rows.push_back({static_cast<double>(model->rows()), {name}});
+    prometheus::ClientMetric& metric = latency.metric.emplace_back();
+    metric.label = {name};
     metric.summary.sample_count = static_cast<uint64_t>(model->latency().count());
     metric.summary.sample_sum = absl::ToDoubleSeconds(model->latency().sum());
     for (const double share : {0.5, 0.9, 0.99}) {
       metric.summary.quantile.push_back(
           {share, absl::ToDoubleSeconds(model->latency().Quantile(share))});
     }
-    latency.metric.push_back(std::move(metric));
   }
-  families.push_back(std::move(calls));
-  families.push_back(std::move(rows));
-  families.push_back(std::move(latency));
+  families.Add("mercer_predictions_total", "Predictions of each model's version, by result.",
+               MetricType::Counter, calls);
+  families.Add("mercer_predicted_rows_total", "Rows predicted by each model's version.",
+               MetricType::Counter, rows);
+  families.Add(std::move(latency));
 }
 
 }  // namespace
 
-struct ServerMetrics::Counters {
-  prometheus::Registry registry;
-  prometheus::Family<prometheus::Counter>& calls =
-      prometheus::BuildCounter()
-          .Name("mercer_calls_total")
-          .Help("Calls that have ended, over gRPC and HTTP, by method and code.")
-          .Register(registry);
-  prometheus::Family<prometheus::Histogram>& seconds =
-      prometheus::BuildHistogram()
-          .Name("mercer_call_seconds")
-          .Help("How long calls took, by method; streams to their end.")
-          .Register(registry);
-};
+ServerMetrics::ServerMetrics(const std::vector<const LearnerEntry*>& learners)
+    : started_(absl::Now()),
+      calls_(prometheus::BuildCounter()
+                 .Name("mercer_calls_total")
+                 .Help("Calls that have ended, over gRPC and HTTP, by method and code.")
+                 .Register(registry_)),
+      call_seconds_(prometheus::BuildHistogram()
+                        .Name("mercer_call_seconds")
+                        .Help("How long calls took, by method; streams to their end.")
+                        .Register(registry_)),
+      finished_(prometheus::BuildCounter()
+                    .Name("mercer_jobs_finished_total")
+                    .Help("Jobs that have ended since the server started, by learner and state.")
+                    .Register(registry_)),
+      training_(prometheus::BuildHistogram()
+                    .Name("mercer_training_seconds")
+                    .Help("How long workers were busy with each attempt at a job, verification "
+                          "included, by learner.")
+                    .Register(registry_)),
+      waits_(prometheus::BuildHistogram()
+                 .Name("mercer_queue_wait_seconds")
+                 .Help("How long jobs were queued before a worker took them for the first time.")
+                 .Register(registry_)
+                 .Add({}, kJobSeconds)) {
+  for (const LearnerEntry* learner : learners) {
+    learners_.insert(learner->name);
+    training_.Add({{"learner", learner->name}}, kJobSeconds);
+    for (const JobState state : {JobState::kSucceeded, JobState::kFailed, JobState::kCancelled}) {
+      finished_.Add({{"learner", learner->name}, {"state", StateLabel(state)}});
+    }
+  }
+}
 
-ServerMetrics::ServerMetrics(MetricsDependencies dependencies)
-    : dependencies_(std::move(dependencies)),
-      started_(absl::Now()),
-      counters_(std::make_unique<Counters>()) {}
+void ServerMetrics::OnClaimed(const JobRecord& job) {
+  // Whatever comes before a later attempt is no wait for a worker: a restart, or a pause after a failure.
+  if (job.attempt == 1) {
+    const double seconds = absl::ToDoubleSeconds(job.start_time - job.create_time);
+    waits_.Observe(std::max(seconds, 0.0));  // of a clock that may have been set back
+  }
+}
 
-ServerMetrics::~ServerMetrics() = default;
+void ServerMetrics::OnWorked(const std::string& learner, absl::Duration time) {
+  training_.Add({{"learner", LearnerLabel(learner)}}, kJobSeconds)
+      .Observe(absl::ToDoubleSeconds(time));
+}
+
+void ServerMetrics::OnEnded(const JobRecord& job) {
+  finished_.Add({{"learner", LearnerLabel(job.learner)}, {"state", StateLabel(job.state)}})
+      .Increment();
+}
 
 void ServerMetrics::OnCall(const char* method, absl::StatusCode code, absl::Duration duration) {
-  counters_->calls.Add({{"method", method}, {"code", absl::StatusCodeToString(code)}}).Increment();
-  counters_->seconds.Add({{"method", method}}, kBuckets).Observe(absl::ToDoubleSeconds(duration));
+  calls_.Add({{"method", method}, {"code", absl::StatusCodeToString(code)}}).Increment();
+  call_seconds_.Add({{"method", method}}, kCallSeconds).Observe(absl::ToDoubleSeconds(duration));
 }
 
 absl::Status ServerMetrics::Admit(const std::vector<std::string_view>& authorization) const {
@@ -200,30 +229,29 @@ absl::Status ServerMetrics::Admit(const std::vector<std::string_view>& authoriza
 }
 
 std::string ServerMetrics::Text(const gateway::HttpCounts& counts) {
-  std::vector<MetricFamily> families = counters_->registry.Collect();
-  families.push_back(OneGauge("mercer_build_info", "The version of the server; always 1.", 1,
-                              {{"version", kCodeVersion}}));
-  families.push_back(OneGauge("process_start_time_seconds", "When the server started, since 1970.",
-                              absl::ToDoubleSeconds(started_ - absl::UnixEpoch())));
-  families.push_back(
-      OneGauge("process_resident_memory_bytes", "Memory of the process.", ResidentBytes()));
-  families.push_back(OneGauge("mercer_calls_running", "Calls that run now, streams included.",
-                              static_cast<double>(dependencies_.calls->running())));
-  families.push_back(OneGauge("mercer_http_event_streams", "Event streams that are open.",
-                              static_cast<double>(counts.event_streams)));
+  Families families(Counted());
+  families.Gauge("mercer_build_info", "The version of the server; always 1.", 1,
+                 {{"version", kCodeVersion}});
+  families.Gauge("process_start_time_seconds", "When the server started, since 1970.",
+                 absl::ToDoubleSeconds(started_ - absl::UnixEpoch()));
+  families.Gauge("process_resident_memory_bytes", "Memory of the process.", ResidentBytes());
+  families.Gauge("mercer_calls_running", "Calls that run now, streams included.",
+                 dependencies_.calls->running());
+  families.Gauge("mercer_http_event_streams", "Event streams that are open.", counts.event_streams);
   if (const auto bytes = dependencies_.storage->datasets().StoredBytes(BlobDigest()); bytes.ok()) {
-    families.push_back(OneGauge("mercer_dataset_bytes",
-                                "Bytes of all data sets, equal ones counted once.",
-                                static_cast<double>(*bytes)));
+    families.Gauge("mercer_dataset_bytes", "Bytes of all data sets, equal ones counted once.",
+                   *bytes);
   }
   AddJobs(*dependencies_.storage, families);
-  std::vector<MetricFamily> of_jobs = dependencies_.jobs->Collect();
-  std::move(of_jobs.begin(), of_jobs.end(), std::back_inserter(families));
   AddCache(dependencies_.cache->use(), families);
   AddPredictions(dependencies_.cache->statistics(), families);
   std::ostringstream text;
-  prometheus::TextSerializer().Serialize(text, families);
+  prometheus::TextSerializer().Serialize(text, families.all());
   return text.str();
+}
+
+std::string ServerMetrics::LearnerLabel(const std::string& learner) const {
+  return learners_.contains(learner) ? learner : "other";
 }
 
 }  // namespace mercer::server

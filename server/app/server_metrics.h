@@ -2,49 +2,74 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include <prometheus/counter.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
 
 #include "server/access/gate.h"
-#include "server/app/job_metrics.h"
 #include "server/gateway/metrics_source.h"
+#include "server/jobs/job_observer.h"
 #include "server/prediction/model_cache.h"
 #include "server/rpc/call_tracker.h"
 #include "server/rpc/rpc.h"
 #include "server/storage/storage.h"
 
+namespace mercer {
+struct LearnerEntry;
+}  // namespace mercer
+
 namespace mercer::server {
 
-// What is looked at when somebody asks; all outlive the metrics.
+// What is looked at when somebody asks.
 struct MetricsDependencies {
   std::shared_ptr<const Gate> gate;
   bool open = false;  // for callers without a token, too
   Storage* storage = nullptr;
   const CallTracker* calls = nullptr;
   const ModelCache* cache = nullptr;
-  const JobMetrics* jobs = nullptr;
 };
 
-// Counts calls as they end; the rest is read when it is asked for. Thread-safe.
-class ServerMetrics final : public CallObserver, public gateway::MetricsSource {
+// Counts calls as they end, and jobs as they come and go, since it was made; the rest is read when it is asked for. Thread-safe.
+class ServerMetrics final : public JobObserver, public CallObserver, public gateway::MetricsSource {
  public:
-  explicit ServerMetrics(MetricsDependencies dependencies);
-  ~ServerMetrics() override;
+  // `learners`: their names are the values of the label, all shown from the start. A job of another learner, which only
+  // another version of the server can have taken, is counted as "other".
+  explicit ServerMetrics(const std::vector<const LearnerEntry*>& learners);
 
+  // Once, before anybody asks. All are there as long as somebody may.
+  void SetDependencies(MetricsDependencies dependencies) {
+    dependencies_ = std::move(dependencies);
+  }
+
+  void OnClaimed(const JobRecord& job) override;
+  void OnWorked(const std::string& learner, absl::Duration time) override;
+  void OnEnded(const JobRecord& job) override;
   void OnCall(const char* method, absl::StatusCode code, absl::Duration duration) override;
+
   absl::Status Admit(const std::vector<std::string_view>& authorization) const override;
   std::string Text(const gateway::HttpCounts& counts) override;
+  // What is counted.
+  std::vector<prometheus::MetricFamily> Counted() const { return registry_.Collect(); }
 
  private:
-  struct Counters;
+  std::string LearnerLabel(const std::string& learner) const;
 
-  const MetricsDependencies dependencies_;
   const absl::Time started_;
-  const std::unique_ptr<Counters> counters_;
+  MetricsDependencies dependencies_;
+  std::set<std::string> learners_;
+  prometheus::Registry registry_;
+  prometheus::Family<prometheus::Counter>& calls_;
+  prometheus::Family<prometheus::Histogram>& call_seconds_;
+  prometheus::Family<prometheus::Counter>& finished_;
+  prometheus::Family<prometheus::Histogram>& training_;
+  prometheus::Histogram& waits_;
 };
 
 }  // namespace mercer::server

@@ -15,7 +15,7 @@
 
 namespace mercer::server {
 
-// Thread-safe. All callbacks must be removed before it is destroyed.
+// Thread-safe. Callbacks that are not removed go with it.
 class Ticker {
  public:
   explicit Ticker(absl::Duration interval, int64_t parts = 1);

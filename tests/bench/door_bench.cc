@@ -17,7 +17,6 @@
 
 #include "mercer/v1/training_service.grpc.pb.h"
 #include "server/app/grpc_front.h"
-#include "server/app/transport.h"
 #include "server/rpc/rpc_service.h"
 
 namespace mercer::server {

@@ -9,30 +9,18 @@
 
 namespace mercer::server {
 
-AccessControl::AccessControl(const AccessOptions& options, std::shared_ptr<spdlog::logger> log)
-    : log_(std::move(log)), gate_(std::make_shared<Gate>()) {
-  if (options.has_files()) {
-    ticker_ = std::make_unique<Ticker>(options.reload_interval);
-  }
-}
-
-AccessControl::~AccessControl() {
-  if (ticker_ != nullptr) {
-    ticker_->Remove(ticker_key_);
-  }
-}
-
 absl::StatusOr<std::unique_ptr<AccessControl>> AccessControl::Open(
     const AccessOptions& options, std::shared_ptr<spdlog::logger> log) {
-  auto access = std::unique_ptr<AccessControl>(new AccessControl(options, std::move(log)));
+  auto access = std::unique_ptr<AccessControl>(new AccessControl(std::move(log)));
   if (!options.tokens.empty()) {
     MERCER_ASSIGN_OR_RETURN(access->gate_, Gate::FromFile(options.tokens));
   }
   if (!options.tls.empty()) {
     MERCER_ASSIGN_OR_RETURN(access->certificates_, TlsCertificates::Load(options.tls, absl::Now()));
   }
-  if (access->ticker_ != nullptr) {
-    access->ticker_key_ = access->ticker_->Add([raw = access.get()] { raw->Reload(); });
+  if (options.has_files()) {
+    access->ticker_ = std::make_unique<Ticker>(options.reload_interval);
+    access->ticker_->Add([raw = access.get()] { raw->Reload(); });
   }
   return access;
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -27,7 +28,6 @@ class AccessControl {
   // Errors: those of Gate::FromFile and CheckTlsFiles.
   static absl::StatusOr<std::unique_ptr<AccessControl>> Open(const AccessOptions& options,
                                                              std::shared_ptr<spdlog::logger> log);
-  ~AccessControl();
   AccessControl(const AccessControl&) = delete;
   AccessControl& operator=(const AccessControl&) = delete;
 
@@ -46,20 +46,19 @@ class AccessControl {
   void Reload() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  AccessControl(const AccessOptions& options, std::shared_ptr<spdlog::logger> log);
+  explicit AccessControl(std::shared_ptr<spdlog::logger> log) : log_(std::move(log)) {}
   // What came of a look at one kind of files, into the log. `error` remembers the last flaw.
   void Report(const char* what, const absl::StatusOr<bool>& reloaded, std::string& error)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<spdlog::logger> log_;
-  std::shared_ptr<Gate> gate_;
+  std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   std::unique_ptr<TlsCertificates> certificates_;  // null: plain text
   absl::Mutex mutex_;                              // one look at a time
   std::function<void(const TlsTexts&)> certificate_listener_ ABSL_GUARDED_BY(mutex_);
   std::string token_error_ ABSL_GUARDED_BY(mutex_);
   std::string certificate_error_ ABSL_GUARDED_BY(mutex_);
-  int64_t ticker_key_ = 0;
-  std::unique_ptr<Ticker> ticker_;  // null: no files
+  std::unique_ptr<Ticker> ticker_;  // null: no files; calls the rest of this
 };
 
 // A line of the log where others than this machine reach `address`, which is where `listen` is, without TLS or without tokens.

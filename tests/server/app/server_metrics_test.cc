@@ -1,4 +1,4 @@
-#include "server/app/job_metrics.h"
+#include "server/app/server_metrics.h"
 
 #include <sstream>
 
@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-class JobMetricsTest : public testing::Test {
+class ServerMetricsTest : public testing::Test {
  protected:
   static LearnerEntry Svm() {
     LearnerEntry entry;
@@ -23,7 +23,7 @@ class JobMetricsTest : public testing::Test {
   // As Prometheus gets it.
   std::string Text() const {
     std::ostringstream text;
-    prometheus::TextSerializer().Serialize(text, metrics_.Collect());
+    prometheus::TextSerializer().Serialize(text, metrics_.Counted());
     return text.str();
   }
   static JobRecord JobThatWaited(absl::Duration wait) {
@@ -37,11 +37,11 @@ class JobMetricsTest : public testing::Test {
   }
 
   const LearnerEntry entry_ = Svm();
-  JobMetrics metrics_{{&entry_}};
+  ServerMetrics metrics_{{&entry_}};
 };
 
 // Else Prometheus misses the first of them: what appears with the value 1 has not increased.
-TEST_F(JobMetricsTest, EverySeriesIsThereFromTheStart) {
+TEST_F(ServerMetricsTest, EverySeriesIsThereFromTheStart) {
   for (const char* line : {"mercer_jobs_finished_total{learner=\"svm\",state=\"succeeded\"} 0\n",
                            "mercer_jobs_finished_total{learner=\"svm\",state=\"failed\"} 0\n",
                            "mercer_jobs_finished_total{learner=\"svm\",state=\"cancelled\"} 0\n",
@@ -52,7 +52,7 @@ TEST_F(JobMetricsTest, EverySeriesIsThereFromTheStart) {
   EXPECT_THAT(Text(), Not(HasSubstr("other")));
 }
 
-TEST_F(JobMetricsTest, WaitIsThatBeforeTheFirstAttempt) {
+TEST_F(ServerMetricsTest, WaitIsThatBeforeTheFirstAttempt) {
   JobRecord job = JobThatWaited(absl::Seconds(3));
   metrics_.OnClaimed(job);
   job.attempt = 2;
@@ -63,13 +63,13 @@ TEST_F(JobMetricsTest, WaitIsThatBeforeTheFirstAttempt) {
   EXPECT_THAT(Text(), HasSubstr("mercer_queue_wait_seconds_bucket{le=\"5\"} 1\n"));
 }
 
-TEST_F(JobMetricsTest, ClockThatWasSetBackMakesNoNegativeWait) {
+TEST_F(ServerMetricsTest, ClockThatWasSetBackMakesNoNegativeWait) {
   metrics_.OnClaimed(JobThatWaited(absl::Seconds(-3600)));
   EXPECT_THAT(Text(), HasSubstr("mercer_queue_wait_seconds_count 1\n"));
   EXPECT_THAT(Text(), HasSubstr("mercer_queue_wait_seconds_sum 0\n"));
 }
 
-TEST_F(JobMetricsTest, LearnersThatAreUnknownShareOneLabel) {
+TEST_F(ServerMetricsTest, LearnersThatAreUnknownShareOneLabel) {
   JobRecord job = JobThatWaited(absl::ZeroDuration());
   job.state = JobState::kFailed;
   for (int i = 0; i < 3; ++i) {
