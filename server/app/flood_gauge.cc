@@ -49,16 +49,6 @@ constexpr int64_t kCreditInACrowd = kMostCredit / 2;
 
 }  // namespace
 
-FloodGauge::Counts FloodGauge::Count(const ConnectionLoad& load, const TcpBytes& bytes) {
-  return {bytes,
-          load.calls,
-          load.admitted_calls,
-          load.answered_calls,
-          load.cancelled_calls,
-          load.message_bytes,
-          load.cancelled_bytes};
-}
-
 void FloodGauge::Settle(const Counts& counts, bool is_crowded, absl::Time now) {
   const bool is_first = looked_ == absl::InfinitePast();
   const double seconds = is_first ? 0 : absl::ToDoubleSeconds(now - looked_);
@@ -119,7 +109,13 @@ const char* FloodGauge::Look(const ConnectionLoad& load, const TcpBytes& bytes, 
   // What messages may still bring is read before what they have brought: a message that ends in between counts twice.
   const int64_t running_bytes = load.running_bytes;
   const int64_t running_calls = load.running_calls;
-  const Counts counts = Count(load, bytes);
+  const Counts counts = {bytes,
+                         load.calls,
+                         load.admitted_calls,
+                         load.answered_calls,
+                         load.cancelled_calls,
+                         load.message_bytes,
+                         load.cancelled_bytes};
   if (running_bytes > 0 || counts.admitted_calls != last_.admitted_calls) {
     known_until_ = now + kKnownFor;
   }

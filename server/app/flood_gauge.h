@@ -47,7 +47,6 @@ class FloodGauge {
     int64_t cancelled_bytes = 0;
   };
 
-  static Counts Count(const ConnectionLoad& load, const TcpBytes& bytes);
   // What came and went since the last look.
   void Settle(const Counts& counts, bool is_crowded, absl::Time now);
   // Few enough that each may have a large message.

@@ -48,38 +48,6 @@ class LibraryServices final : public grpc::ServerBuilderOption {
   const bool channelz_;
 };
 
-void ChooseLibraryServices(const AccessOptions& access, grpc::ServerBuilder& builder) {
-  builder.SetOption(std::make_unique<LibraryServices>(access.tokens.empty() || access.reflection,
-                                                      access.channelz));
-  builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, access.channelz ? 1 : 0);
-}
-
-void SetLimits(const ServerOptions& options, grpc::ServerBuilder& builder) {
-  const int message_bytes = static_cast<int>(options.max_message_bytes);
-  builder.SetMaxReceiveMessageSize(message_bytes);
-  builder.SetMaxSendMessageSize(message_bytes);
-  // Three megabytes of gzip become three gigabytes, before anybody has asked who sent them.
-  for (const auto compression : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
-    builder.SetCompressionAlgorithmSupportStatus(compression, false);
-  }
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
-  // A client that connects and says nothing, at first or later on.
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
-                             Milliseconds(options.access.idle_limit));
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
-                             Milliseconds(options.access.handshake_limit));
-  // Of all connections together: near it the transport reads less, beyond it it drops calls.
-  builder.SetResourceQuota(
-      grpc::ResourceQuota("mercer").Resize(static_cast<size_t>(ReceiveMemory(options))));
-}
-
-void SetKeepAlive(const AccessOptions& access, grpc::ServerBuilder& builder) {
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(access.ping_interval));
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(access.ping_timeout));
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
-}
-
 // Counts the calls that gRPC begins: it asks for a context as soon as the headers of a call have
 // come. All contexts are its own.
 class BeginCounter final : public grpc::ContextAllocator {
@@ -107,19 +75,43 @@ int64_t ReceiveMemory(const ServerOptions& options) {
 }
 
 std::unique_ptr<grpc::ServerBuilder> NewServerBuilder(const ServerOptions& options) {
+  const AccessOptions& access = options.access;
   // Switches for the whole process, which builders look at when they are made.
   static std::once_flag reflection;
   std::call_once(reflection, grpc::reflection::InitProtoReflectionServerBuilderPlugin);
-  if (options.access.channelz) {
+  if (access.channelz) {
     static std::once_flag channelz;
     std::call_once(channelz, grpc::channelz::experimental::InitChannelzService);
   }
   auto builder = std::make_unique<grpc::ServerBuilder>();
-  // A second server on the port fails instead of sharing it.
-  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  SetLimits(options, *builder);
-  SetKeepAlive(options.access, *builder);
-  ChooseLibraryServices(options.access, *builder);
+  builder->SetOption(std::make_unique<LibraryServices>(access.tokens.empty() || access.reflection,
+                                                       access.channelz));
+  const int message_bytes = static_cast<int>(options.max_message_bytes);
+  builder->SetMaxReceiveMessageSize(message_bytes);
+  builder->SetMaxSendMessageSize(message_bytes);
+  // Three megabytes of gzip become three gigabytes, before anybody has asked who sent them.
+  for (const auto compression : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    builder->SetCompressionAlgorithmSupportStatus(compression, false);
+  }
+  // Of all connections together: near it the transport reads less, beyond it it drops calls.
+  builder->SetResourceQuota(
+      grpc::ResourceQuota("mercer").Resize(static_cast<size_t>(ReceiveMemory(options))));
+  const std::pair<const char*, int> arguments[] = {
+      // A second server on the port fails instead of sharing it.
+      {GRPC_ARG_ALLOW_REUSEPORT, 0},
+      {GRPC_ARG_ENABLE_CHANNELZ, access.channelz ? 1 : 0},
+      {GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection},
+      // A client that connects and says nothing, at first or later on.
+      {GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, Milliseconds(access.handshake_limit)},
+      {GRPC_ARG_MAX_CONNECTION_IDLE_MS, Milliseconds(access.idle_limit)},
+      {GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(access.ping_interval)},
+      {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(access.ping_timeout)},
+      {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1},
+      {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000},
+  };
+  for (const auto& [name, value] : arguments) {
+    builder->AddChannelArgument(name, value);
+  }
   return builder;
 }
 

@@ -2,14 +2,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <fcntl.h>
 #include <iostream>
 #include <memory>
-#include <poll.h>
+#include <semaphore.h>
 #include <string>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "absl/synchronization/mutex.h"
 
@@ -24,17 +22,14 @@ namespace {
 
 constexpr int64_t kReserveBytes = int64_t{16} << 20;
 
-// What a signal handler may use: the ends of a pipe, and whether the end has been asked for.
-int signal_pipe[2];
+// What a signal handler may use: what main waits for, and whether the end has been asked for.
+sem_t signals;
 volatile std::sig_atomic_t end_requested = 0;
 
 extern "C" void PassOn(int) {
   const int error = errno;
-  const char byte = 0;
-  // A pipe that is full wakes its reader too.
-  if (write(signal_pipe[1], &byte, 1) < 0) {
-    errno = error;
-  }
+  sem_post(&signals);
+  errno = error;
 }
 
 extern "C" void AskForEnd(int signal) {
@@ -62,9 +57,7 @@ bool CatchHangUp(bool has_files) {
 // A handler and not sigwait: OpenBLAS has started its threads before main, they block no signal,
 // and would take it while nobody waits. A second signal ends the program the hard way.
 bool CatchSignals(bool has_files) {
-  if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
-    return false;
-  }
+  sem_init(&signals, 0, 0);
   struct sigaction action = {};
   action.sa_handler = AskForEnd;
   action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
@@ -85,13 +78,11 @@ void RaiseFileLimit() {
 // What the server stores is its users' business: other accounts of the machine read none of it.
 void KeepFilesPrivate() { umask(umask(0) | 027); }
 
-// True when the program is to end.
+// True when the program is to end. Signals that have come meanwhile are one.
 bool WaitForSignal() {
-  pollfd ready = {signal_pipe[0], POLLIN, 0};
-  while (poll(&ready, 1, -1) < 0 && errno == EINTR) {
+  while (sem_wait(&signals) != 0) {  // EINTR
   }
-  char bytes[64];
-  while (read(signal_pipe[0], bytes, sizeof(bytes)) > 0) {
+  while (sem_trywait(&signals) == 0) {
   }
   return end_requested != 0;
 }

@@ -27,7 +27,6 @@
 #include "server/app/grpc_front.h"
 #include "server/app/http_front.h"
 #include "server/app/process/data_folder.h"
-#include "server/app/process/port_file.h"
 #include "server/app/server_metrics.h"
 #include "server/gateway/rpc_messages.h"
 #include "server/jobs/record/job_log.h"
@@ -41,15 +40,6 @@
 namespace mercer::server {
 namespace {
 
-constexpr int kIoThreads = 16;  // as many calls as should wait for SQL and files at once
-constexpr int kComputeThreads = 2;
-// Tell watchers what is new, in the background: thousands of messages at the moment of one change must not keep the call
-// waiting that has made it.
-constexpr int kWatchThreads = 1;
-// Read requests with many fields, in the background: a few megabytes may have millions.
-constexpr int kIntakeThreads = 2;
-// The first Train on a data set since the start reads the whole file; no other call waits for it.
-constexpr int kSubmissionThreads = 4;
 // How long calls may take to end after a drain has told them to. A stream that has not ended after the first is writing to a client that
 // does not read.
 constexpr absl::Duration kStreamGrace = absl::Milliseconds(500);
@@ -62,7 +52,6 @@ constexpr absl::Duration kFeedInterval = absl::Seconds(1);
 constexpr size_t kFeedParts = 10;
 constexpr int64_t kHeartbeatParts = 20;
 
-// Predictions have threads of their own, so that the parsing of an upload delays none.
 int PredictionThreads() {
   return std::max(2, static_cast<int>(std::thread::hardware_concurrency()) / 2);
 }
@@ -109,19 +98,6 @@ v1::ServerInfo MakeServerInfo(const ServerOptions& options) {
   info.set_threads_per_job(options.threads);
   return info;
 }
-
-}  // namespace
-
-std::shared_ptr<spdlog::logger> MakeLogger(const std::string& level) {
-  auto logger =
-      std::make_shared<spdlog::logger>("mercer", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
-  logger->set_level(spdlog::level::from_str(level));
-  logger->flush_on(spdlog::level::info);
-  return logger;
-}
-
-namespace {
 
 // Members are destroyed in reverse order: the gRPC server before the pools, whose work uses the services, these before what
 // they stand on.
@@ -293,9 +269,10 @@ class RunningServer final : public Server {
     context_.reserve = reserve_.get();
     OpenCrashNotes();
     MERCER_RETURN_IF_ERROR(MakeEmptyFolder(ScratchFolder(options_)));
-    MERCER_ASSIGN_OR_RETURN(folders_, TakeFolders(options_.data_dir));
-    context_.backup_folder = folders_.backup->path();
-    context_.upload_folder = folders_.uploads->path();
+    MERCER_ASSIGN_OR_RETURN(backup_folder_, TakeEmptyFolder(options_.data_dir + "/backup"));
+    MERCER_ASSIGN_OR_RETURN(upload_folder_, TakeUploadFolder(options_.data_dir + "/uploads"));
+    context_.backup_folder = backup_folder_->path();
+    context_.upload_folder = upload_folder_->path();
     // Uploads that the server has vouched for would go with a folder that has not reached the disk.
     return PosixFileSystem().SyncFolder(options_.data_dir);
   }
@@ -321,25 +298,18 @@ class RunningServer final : public Server {
     }
   }
 
-  std::unique_ptr<ThreadPool> MakePool(int num_threads,
-                                       PoolPriority priority = PoolPriority::kNormal) const {
-    const auto log_error = [log = log_](const absl::Status& status) {
+  std::function<void(const absl::Status&)> LogErrors() const {
+    return [log = log_](const absl::Status& status) {
       log->error("an exception has left a call: {}", status.ToString());
     };
-    return std::make_unique<ThreadPool>(num_threads, log_error, priority);
   }
 
   absl::Status RecoverJobs() {
-    watching_ = MakePool(kWatchThreads, PoolPriority::kBackground);
-    io_for_calls_ = MakePool(kIoThreads);
-    compute_ = MakePool(kComputeThreads);
-    intake_ = MakePool(kIntakeThreads, PoolPriority::kBackground);
-    submission_ = MakePool(kSubmissionThreads);
     dropped_versions_ =
-        std::make_unique<DroppedVersions>(storage_->listeners(), cache_, watching_.get());
-    hub_ = std::make_unique<ProgressHub>(storage_.get(), watching_.get());
-    call_hub_ = std::make_unique<ProgressHub>(storage_.get(), io_for_calls_.get());
-    feed_ = std::make_unique<JobFeed>(storage_.get(), watching_.get());
+        std::make_unique<DroppedVersions>(storage_->listeners(), cache_, &watching_);
+    hub_ = std::make_unique<ProgressHub>(storage_.get(), &watching_);
+    call_hub_ = std::make_unique<ProgressHub>(storage_.get(), &io_for_calls_);
+    feed_ = std::make_unique<JobFeed>(storage_.get(), &watching_);
     feed_ticker_ = std::make_unique<Ticker>(kFeedInterval / kFeedParts);
     feed_tick_ = feed_ticker_->Add(
         [this, part = size_t{0}]() mutable { feed_->Tick(part++ % kFeedParts, kFeedParts); });
@@ -376,7 +346,6 @@ class RunningServer final : public Server {
     context_.limits.message_bytes = options_.max_message_bytes;
     SetUploadLimits(options_);
     context_.limits.default_threads = options_.threads;
-    predictions_ = MakePool(PredictionThreads());
     ticker_ = std::make_unique<Ticker>(options_.heartbeat, kHeartbeatParts);
     cache_ = std::make_unique<ModelCache>(storage_->models(), *blobs_, CacheBytes(options_),
                                           PredictionThreads());
@@ -389,12 +358,12 @@ class RunningServer final : public Server {
                    options_.max_message_bytes,
                    [this] { return context_.limits.stored_bytes; }};
     context_.model_jobs = &model_jobs_;
-    environment_.io = io_for_calls_.get();
-    environment_.watching = watching_.get();
-    environment_.compute = compute_.get();
-    environment_.intake = intake_.get();
-    environment_.submission = submission_.get();
-    environment_.predictions = predictions_.get();
+    environment_.io = &io_for_calls_;
+    environment_.watching = &watching_;
+    environment_.compute = &compute_;
+    environment_.intake = &intake_;
+    environment_.submission = &submission_;
+    environment_.predictions = &predictions_;
     environment_.ticker = ticker_.get();
     environment_.max_message_bytes = options_.max_message_bytes;
     environment_.request_memory_bytes = ReceiveMemory(options_);
@@ -450,13 +419,16 @@ class RunningServer final : public Server {
   ServerMetrics metrics_{AllLearners()};  // told by the storage, by workers and by calls
   std::unique_ptr<WatchedStorage> storage_;
   std::unique_ptr<BlobStore> blobs_;
-  OwnFolders folders_;
+  std::shared_ptr<OwnedFolder> backup_folder_;
+  std::shared_ptr<OwnedFolder> upload_folder_;
   std::unique_ptr<DiskGuard> disk_;
   std::unique_ptr<DiskReserve> reserve_;
   std::unique_ptr<JobRetention> retention_;
   std::unique_ptr<StorageKeeper> keeper_;
   std::unique_ptr<CrashNotes> crash_notes_;  // null when the file cannot be opened
-  std::unique_ptr<ThreadPool> watching_;
+  // Tells watchers what is new, in the background: thousands of messages at the moment of one change must not keep the call
+  // waiting that has made it.
+  ThreadPool watching_{1, LogErrors(), PoolPriority::kBackground};
   std::unique_ptr<ProgressHub> hub_;
   std::unique_ptr<ProgressHub> call_hub_;
   std::unique_ptr<JobFeed> feed_;
@@ -471,17 +443,30 @@ class RunningServer final : public Server {
   std::unique_ptr<DroppedVersions> dropped_versions_;
   std::unique_ptr<JobManager> jobs_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
-  std::unique_ptr<ThreadPool> intake_;
-  std::unique_ptr<ThreadPool> io_for_calls_;
-  std::unique_ptr<ThreadPool> predictions_;
-  std::unique_ptr<ThreadPool> submission_;
-  std::unique_ptr<ThreadPool> compute_;
+  // Reads requests with many fields, in the background: a few megabytes may have millions.
+  ThreadPool intake_{2, LogErrors(), PoolPriority::kBackground};
+  ThreadPool io_for_calls_{16,
+                           LogErrors()};  // as many calls as should wait for SQL and files at once
+  // Predictions have threads of their own, so that the parsing of an upload delays none.
+  ThreadPool predictions_{PredictionThreads(), LogErrors()};
+  // The first Train on a data set since the start reads the whole file; no other call waits for it.
+  ThreadPool submission_{4, LogErrors()};
+  ThreadPool compute_{2, LogErrors()};
   std::unique_ptr<GrpcFront> grpc_;
   std::unique_ptr<HttpFront> http_;  // null: not wanted
   std::once_flag drained_;
 };
 
 }  // namespace
+
+std::shared_ptr<spdlog::logger> MakeLogger(const std::string& level) {
+  auto logger =
+      std::make_shared<spdlog::logger>("mercer", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
+  logger->set_level(spdlog::level::from_str(level));
+  logger->flush_on(spdlog::level::info);
+  return logger;
+}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     const ServerOptions& options, std::shared_ptr<spdlog::logger> log,

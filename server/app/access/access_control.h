@@ -25,7 +25,7 @@ namespace mercer::server {
 // Thread-safe.
 class AccessControl {
  public:
-  // Errors: those of Gate::FromFile and CheckTlsFiles.
+  // Errors: those of Gate::FromFile and TlsCertificates::Load.
   static absl::StatusOr<std::unique_ptr<AccessControl>> Open(const AccessOptions& options,
                                                              std::shared_ptr<spdlog::logger> log);
   AccessControl(const AccessControl&) = delete;

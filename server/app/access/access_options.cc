@@ -1,28 +1,14 @@
 #include "server/app/access/access_options.h"
 
-#include <algorithm>
-#include <vector>
+#include <arpa/inet.h>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 
 #include "core/base/status/errors.h"
 
 namespace mercer::server {
 namespace {
-
-// 127.0.0.0/8, written with four numbers.
-bool IsLoopback4(const std::string& host) {
-  const std::vector<std::string> parts = absl::StrSplit(host, '.');
-  if (parts.size() != 4 || parts[0] != "127") {
-    return false;
-  }
-  return std::all_of(parts.begin(), parts.end(), [](const std::string& part) {
-    int value = -1;
-    return absl::SimpleAtoi(part, &value) && value >= 0 && value <= 255;
-  });
-}
 
 std::string HostOf(const std::string& listen) { return listen.substr(0, listen.rfind(':')); }
 
@@ -30,7 +16,10 @@ std::string HostOf(const std::string& listen) { return listen.substr(0, listen.r
 
 bool IsLoopback(const std::string& listen) {
   const std::string host = HostOf(listen);
-  return host == "localhost" || host == "[::1]" || IsLoopback4(host);
+  in_addr address = {};
+  return host == "localhost" || host == "[::1]" ||
+         (inet_pton(AF_INET, host.c_str(), &address) == 1 &&
+          ntohl(address.s_addr) >> 24 == IN_LOOPBACKNET);
 }
 
 absl::Status CheckListenAddress(const std::string& flag, const std::string& listen,

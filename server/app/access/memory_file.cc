@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <string_view>
+#include <fstream>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,19 +14,10 @@
 namespace mercer::server {
 namespace {
 
+std::string PathOf(int descriptor) { return absl::StrCat("/proc/self/fd/", descriptor); }
+
 absl::Status Failed(const char* step) {
   return absl::InternalError(absl::StrCat("a file in memory: ", step, ": ", std::strerror(errno)));
-}
-
-bool WriteAll(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(descriptor, text.data(), text.size());
-    if (written < 0 && errno != EINTR) {
-      return false;
-    }
-    text.remove_prefix(written < 0 ? 0 : static_cast<size_t>(written));
-  }
-  return true;
 }
 
 }  // namespace
@@ -45,7 +36,9 @@ absl::Status MemoryFile::Replace(const std::string& text) {
   const absl::Cleanup close_file = [file] { close(file); };
   ++generation_;
   const timespec times[2] = {{generation_, 0}, {generation_, 0}};
-  if (!WriteAll(file, text) || futimens(file, times) != 0) {
+  std::ofstream writer(PathOf(file), std::ios::binary);
+  writer << text << std::flush;
+  if (!writer || futimens(file, times) != 0) {
     return Failed("write");
   }
   // The number, and with it the path, goes over from the old file to the new one.
@@ -56,7 +49,7 @@ absl::Status MemoryFile::Replace(const std::string& text) {
   }
   if (descriptor_ < 0) {
     descriptor_ = moved;
-    path_ = absl::StrCat("/proc/self/fd/", descriptor_);
+    path_ = PathOf(descriptor_);
   }
   return access(path_.c_str(), R_OK) == 0 ? absl::OkStatus() : Failed(path_.c_str());
 }

@@ -109,11 +109,6 @@ absl::Status CheckTexts(const TlsFiles& files, const TlsTexts& texts, absl::Time
 
 }  // namespace
 
-absl::Status CheckTlsFiles(const TlsFiles& files, absl::Time now) {
-  MERCER_ASSIGN_OR_RETURN(const TlsTexts texts, ReadTexts(files));
-  return CheckTexts(files, texts, now);
-}
-
 absl::StatusOr<std::unique_ptr<TlsCertificates>> TlsCertificates::Load(const TlsFiles& files,
                                                                        absl::Time now) {
   auto certificates = std::unique_ptr<TlsCertificates>(new TlsCertificates(files));

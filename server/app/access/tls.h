@@ -26,17 +26,14 @@ struct TlsTexts {
   friend bool operator==(const TlsTexts&, const TlsTexts&) = default;
 };
 
-// Errors, all kFailedPrecondition with reason BAD_CERTIFICATE and the file's name: a file that
-// cannot be read, is no PEM, a certificate that is not valid at `now`, a key of another
-// certificate, a certificate without its key.
-absl::Status CheckTlsFiles(const TlsFiles& files, absl::Time now);
-
 // The server's certificates in use. gRPC reads files again by itself, but refuses every new connection
 // while they do not fit together, and a certificate and its key cannot be replaced at once; so it reads
 // files in memory, which get the operator's when those are good. Thread-safe.
 class TlsCertificates {
  public:
-  // Errors: those of CheckTlsFiles.
+  // Errors, all kFailedPrecondition with reason BAD_CERTIFICATE and the file's name: a file that
+  // cannot be read, is no PEM, a certificate that is not valid at `now`, a key of another
+  // certificate, a certificate without its key. kInternal.
   static absl::StatusOr<std::unique_ptr<TlsCertificates>> Load(const TlsFiles& files,
                                                                absl::Time now);
   TlsCertificates(const TlsCertificates&) = delete;

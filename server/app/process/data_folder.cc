@@ -82,13 +82,6 @@ absl::StatusOr<std::shared_ptr<OwnedFolder>> TakeUploadFolder(const std::string&
   return own;
 }
 
-absl::StatusOr<OwnFolders> TakeFolders(const std::string& data_folder) {
-  OwnFolders folders;
-  MERCER_ASSIGN_OR_RETURN(folders.backup, TakeEmptyFolder(data_folder + "/backup"));
-  MERCER_ASSIGN_OR_RETURN(folders.uploads, TakeUploadFolder(data_folder + "/uploads"));
-  return folders;
-}
-
 absl::Status CheckBlobsHaveDatabase(const std::string& folder) {
   std::error_code error;
   if (std::filesystem::exists(absl::StrCat(folder, "/", kUnfinishedRestore), error)) {
@@ -113,6 +106,20 @@ absl::Status CheckBlobsHaveDatabase(const std::string& folder) {
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status WritePortFile(FileSystem& files, const std::string& path, int port) {
+  const std::string temporary = path + ".new";
+  MERCER_RETURN_IF_ERROR(RemovePortFile(files, temporary));  // what a crash has left
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files.Create(temporary));
+  MERCER_RETURN_IF_ERROR(file->Append(absl::StrCat(port, "\n")));
+  MERCER_RETURN_IF_ERROR(file->Close());
+  return files.Rename(temporary, path);
+}
+
+absl::Status RemovePortFile(FileSystem& files, const std::string& path) {
+  const absl::Status removed = files.Remove(path);
+  return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
 }
 
 }  // namespace mercer::server

@@ -1,4 +1,4 @@
-// What a start looks at and makes in the data folder before anything is opened.
+// What a start looks at and makes in the data folder.
 #pragma once
 
 #include <memory>
@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "server/blobs/file_system.h"
 #include "server/blobs/owned_folder.h"
 
 namespace mercer::server {
@@ -23,15 +24,15 @@ absl::StatusOr<std::shared_ptr<OwnedFolder>> TakeEmptyFolder(const std::string& 
 // Likewise, with the unfinished uploads of the dead. Those of a server that knew no owners lie in the folder `path` itself.
 absl::StatusOr<std::shared_ptr<OwnedFolder>> TakeUploadFolder(const std::string& path);
 
-// Both in the data folder.
-struct OwnFolders {
-  std::shared_ptr<OwnedFolder> backup;
-  std::shared_ptr<OwnedFolder> uploads;
-};
-absl::StatusOr<OwnFolders> TakeFolders(const std::string& data_folder);
-
 // A new database would leave every blob without reference, and such blobs are deleted. Errors: kDataLoss
 // (DATABASE_MISSING, RESTORE_UNFINISHED).
 absl::Status CheckBlobsHaveDatabase(const std::string& folder);
+
+// The file that tells on which port a server listens: there while it does, for scripts that start one on a free port. Whoever
+// waits for it never reads half of it. Errors: those of the file system; `path` is then as it was.
+absl::Status WritePortFile(FileSystem& files, const std::string& path, int port);
+
+// A file that is not there is no error.
+absl::Status RemovePortFile(FileSystem& files, const std::string& path);
 
 }  // namespace mercer::server

@@ -1,6 +1,5 @@
 #include "server/app/process/reproducible.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -35,16 +34,14 @@ std::vector<std::pair<std::string, std::string>> ReproducibleEnvironment(
 }
 
 absl::Status ComputeReproducibly(char** argv) {
-  const auto environment = ReproducibleEnvironment(ValueOf("GLIBC_TUNABLES"));
-  const bool is_there = std::all_of(environment.begin(), environment.end(), [](const auto& entry) {
-    return ValueOf(entry.first.c_str()) == entry.second;
-  });
+  bool is_there = true;
+  for (const auto& [name, value] : ReproducibleEnvironment(ValueOf("GLIBC_TUNABLES"))) {
+    is_there = is_there && ValueOf(name.c_str()) == value;
+    setenv(name.c_str(), value.c_str(), /*overwrite=*/1);
+  }
   if (is_there) {
     UseCommonInstructions();
     return absl::OkStatus();
-  }
-  for (const auto& [name, value] : environment) {
-    setenv(name.c_str(), value.c_str(), /*overwrite=*/1);
   }
   execv("/proc/self/exe", argv);
   return absl::InternalError(

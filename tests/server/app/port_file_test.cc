@@ -1,5 +1,3 @@
-#include "server/app/process/port_file.h"
-
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -11,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status/errors.h"
+#include "server/app/process/data_folder.h"
 #include "tests/support/server/real_file_system.h"
 
 namespace mercer::server {

@@ -54,7 +54,7 @@ class TlsTest : public ::testing::Test {
     Write(files_.client_ca, authority_.certificate());
   }
   std::string Complaint() const {
-    const absl::Status status = CheckTlsFiles(files_, absl::Now());
+    const absl::Status status = TlsCertificates::Load(files_, absl::Now()).status();
     EXPECT_EQ(GetReason(status), "BAD_CERTIFICATE") << status;
     return std::string(status.message());
   }
@@ -100,9 +100,9 @@ class TlsTest : public ::testing::Test {
 };
 
 TEST_F(TlsTest, AGoodPairIsAccepted) {
-  EXPECT_TRUE(CheckTlsFiles(files_, absl::Now()).ok());
+  EXPECT_TRUE(TlsCertificates::Load(files_, absl::Now()).ok());
   RequireClients();
-  EXPECT_TRUE(CheckTlsFiles(files_, absl::Now()).ok());
+  EXPECT_TRUE(TlsCertificates::Load(files_, absl::Now()).ok());
 }
 
 TEST_F(TlsTest, EveryFlawIsNamedWithItsFile) {
