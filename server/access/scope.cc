@@ -1,6 +1,8 @@
 #include "server/access/scope.h"
 
-#include <array>
+#include <algorithm>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -11,24 +13,17 @@
 namespace mercer::server {
 namespace {
 
-constexpr std::array kScopes = {Scope::kRead, Scope::kPredict, Scope::kTrain, Scope::kAdmin};
+constexpr std::pair<Scope, std::string_view> kNames[] = {{Scope::kRead, "read"},
+                                                         {Scope::kPredict, "predict"},
+                                                         {Scope::kTrain, "train"},
+                                                         {Scope::kAdmin, "admin"}};
 
 }  // namespace
 
 std::string_view ScopeName(Scope scope) {
-  switch (scope) {
-    case Scope::kRead:
-      return "read";
-    case Scope::kPredict:
-      return "predict";
-    case Scope::kTrain:
-      return "train";
-    case Scope::kAdmin:
-      return "admin";
-    case Scope::kAny:
-      return "any";
-  }
-  return "";
+  const auto found = std::find_if(std::begin(kNames), std::end(kNames),
+                                  [scope](const auto& entry) { return entry.first == scope; });
+  return found == std::end(kNames) ? "any" : found->second;
 }
 
 absl::StatusOr<ScopeSet> ParseScopes(std::string_view text) {
@@ -36,26 +31,22 @@ absl::StatusOr<ScopeSet> ParseScopes(std::string_view text) {
   const std::vector<std::string> words =
       absl::StrSplit(absl::string_view(text.data(), text.size()), ',');
   for (const std::string& word : words) {
-    bool known = false;
-    for (const Scope scope : kScopes) {
-      if (word == ScopeName(scope)) {
-        scopes.Add(scope);
-        known = true;
-      }
-    }
-    if (!known) {
+    const auto found = std::find_if(std::begin(kNames), std::end(kNames),
+                                    [&word](const auto& entry) { return entry.second == word; });
+    if (found == std::end(kNames)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "'", word, "' is not a scope; there are read, predict, train and admin, with commas"));
     }
+    scopes.Add(found->first);
   }
   return scopes;
 }
 
 std::string FormatScopes(ScopeSet scopes) {
   std::vector<std::string> words;
-  for (const Scope scope : kScopes) {
+  for (const auto& [scope, name] : kNames) {
     if (scopes.Allows(scope) && (scope == Scope::kAdmin || !scopes.Allows(Scope::kAdmin))) {
-      words.emplace_back(ScopeName(scope));
+      words.emplace_back(name);
     }
   }
   return absl::StrJoin(words, ",");

@@ -1,14 +1,12 @@
 #include "server/access/token_table.h"
 
 #include <algorithm>
-#include <array>
-#include <map>
-#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -57,12 +55,6 @@ absl::StatusOr<std::vector<std::string>> ParseGroups(absl::string_view text) {
   return groups;
 }
 
-absl::Status BadLine(size_t line, const absl::Status& status) {
-  return WithReason(absl::InvalidArgumentError(
-                        absl::StrCat("line ", line, " of the token file: ", status.message())),
-                    "BAD_TOKEN_FILE", {{"line", absl::StrCat(line)}});
-}
-
 bool IsHexDigest(std::string_view text) {
   return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
            return absl::ascii_isxdigit(static_cast<unsigned char>(c));
@@ -71,16 +63,15 @@ bool IsHexDigest(std::string_view text) {
 
 }  // namespace
 
-absl::StatusOr<TokenTable::ParsedLine> TokenTable::ParseLine(
-    const std::vector<std::string>& fields) {
+absl::StatusOr<TokenTable::Entry> TokenTable::ParseLine(const std::vector<std::string>& fields,
+                                                        Groups& groups) {
   if (fields.size() < 3 || fields.size() > 5) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected name, scopes, sha256 and perhaps a time and groups, found ",
                      fields.size(), " fields"));
   }
   MERCER_RETURN_IF_ERROR(CheckName(fields[0]));
-  ParsedLine line;
-  Entry& entry = line.entry;
+  Entry entry;
   entry.caller.name = fields[0];
   MERCER_ASSIGN_OR_RETURN(entry.caller.scopes, ParseScopes(fields[1]));
   if (!IsHexDigest(fields[2])) {
@@ -89,36 +80,35 @@ absl::StatusOr<TokenTable::ParsedLine> TokenTable::ParseLine(
   }
   const std::string bytes = absl::HexStringToBytes(fields[2]);
   std::copy(bytes.begin(), bytes.end(), entry.digest.begin());
-  MERCER_RETURN_IF_ERROR(ParseOptions(fields, line));
-  return line;
-}
-
-absl::Status TokenTable::ParseOptions(const std::vector<std::string>& fields, ParsedLine& line) {
-  bool has_expiry = false;
   for (size_t i = 3; i < fields.size(); ++i) {
     absl::string_view field = fields[i];
     const bool is_groups = absl::ConsumePrefix(&field, kGroups);
-    if (is_groups ? !line.groups.empty() : has_expiry) {
+    std::string why;
+    if (i > 3 && is_groups == absl::StartsWith(fields[3], kGroups)) {
       return absl::InvalidArgumentError("there are two fields of one kind behind the sha256");
     }
     if (is_groups) {
-      MERCER_ASSIGN_OR_RETURN(line.groups, ParseGroups(field));
-      continue;
-    }
-    has_expiry = true;
-    std::string why;
-    if (!absl::ParseTime(absl::RFC3339_full, field, &line.entry.expires, &why)) {
+      MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> names, ParseGroups(field));
+      for (const std::string& name : names) {
+        auto& group = groups[name];
+        if (group == nullptr) {
+          group = std::make_shared<std::set<std::string, std::less<>>>();
+        }
+        group->insert(entry.caller.name);
+        entry.caller.groups.push_back(group);  // later lines add their names
+      }
+    } else if (!absl::ParseTime(absl::RFC3339_full, field, &entry.expires, &why)) {
       return absl::InvalidArgumentError(
           absl::StrCat("the expiry must look like 2027-01-31T00:00:00Z: ", why));
     }
   }
-  return absl::OkStatus();
+  return entry;
 }
 
 absl::StatusOr<TokenTable> TokenTable::Parse(std::string_view text) {
   TokenTable table;
   std::set<Sha256Bytes> digests;
-  std::map<std::string, std::shared_ptr<std::set<std::string, std::less<>>>> groups;
+  Groups groups;
   size_t line_number = 0;
   for (const absl::string_view line : absl::StrSplit(View(text), '\n')) {
     ++line_number;
@@ -127,23 +117,17 @@ absl::StatusOr<TokenTable> TokenTable::Parse(std::string_view text) {
     if (fields.empty() || fields[0].front() == '#') {
       continue;
     }
-    absl::StatusOr<ParsedLine> parsed = ParseLine(fields);
-    if (!parsed.ok()) {
-      return BadLine(line_number, parsed.status());
+    absl::StatusOr<Entry> entry = ParseLine(fields, groups);
+    if (entry.ok() && !digests.insert(entry->digest).second) {
+      entry = absl::InvalidArgumentError("this token is listed already");
     }
-    Entry& entry = parsed->entry;
-    if (!digests.insert(entry.digest).second) {
-      return BadLine(line_number, absl::InvalidArgumentError("this token is listed already"));
+    if (!entry.ok()) {
+      return WithReason(
+          absl::InvalidArgumentError(
+              absl::StrCat("line ", line_number, " of the token file: ", entry.status().message())),
+          "BAD_TOKEN_FILE", {{"line", absl::StrCat(line_number)}});
     }
-    for (const std::string& name : parsed->groups) {
-      auto& group = groups[name];
-      if (group == nullptr) {
-        group = std::make_shared<std::set<std::string, std::less<>>>();
-      }
-      group->insert(entry.caller.name);
-      entry.caller.groups.push_back(group);  // later lines add their names
-    }
-    table.entries_.push_back(std::move(entry));
+    table.entries_.push_back(*std::move(entry));
   }
   return table;
 }
@@ -170,13 +154,17 @@ absl::StatusOr<Caller> TokenTable::Find(std::string_view token, absl::Time now) 
   return found->caller;
 }
 
-absl::StatusOr<std::string> MakeToken() {
-  std::array<unsigned char, 32> bytes;
-  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
+absl::StatusOr<std::string> RandomHex(size_t bytes) {
+  std::string random(bytes, '\0');
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(random.data()), static_cast<int>(bytes)) != 1) {
     return absl::InternalError("the system has no random numbers to give");
   }
-  return absl::StrCat("mercer_", absl::BytesToHexString(absl::string_view(
-                                     reinterpret_cast<const char*>(bytes.data()), bytes.size())));
+  return absl::BytesToHexString(random);
+}
+
+absl::StatusOr<std::string> MakeToken() {
+  MERCER_ASSIGN_OR_RETURN(const std::string digits, RandomHex(32));
+  return "mercer_" + digits;
 }
 
 absl::StatusOr<std::string> TokenLine(std::string_view name, ScopeSet scopes,

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -55,19 +56,18 @@ class TokenTable {
     Sha256Bytes digest;
     absl::Time expires = absl::InfiniteFuture();
   };
-  struct ParsedLine {
-    Entry entry;
-    std::vector<std::string> groups;
-  };
-  static absl::StatusOr<ParsedLine> ParseLine(const std::vector<std::string>& fields);
-  // The fields behind the first three.
-  static absl::Status ParseOptions(const std::vector<std::string>& fields, ParsedLine& line);
+  using Groups = std::map<std::string, std::shared_ptr<std::set<std::string, std::less<>>>>;
+
+  // Adds the holder of the line to `groups`.
+  static absl::StatusOr<Entry> ParseLine(const std::vector<std::string>& fields, Groups& groups);
 
   std::vector<Entry> entries_;
 };
 
-// A new token: "mercer_" and 256 random bits in 64 hexadecimal digits. Errors: kInternal (no
-// randomness).
+// Twice as many digits as there are bytes. Errors: kInternal (the system has no randomness to give).
+absl::StatusOr<std::string> RandomHex(size_t bytes);
+
+// A new token: "mercer_" and 256 random bits in 64 hexadecimal digits. Errors: those of RandomHex.
 absl::StatusOr<std::string> MakeToken();
 
 // The line of the file for `token`. `groups`: with commas. Errors: kInvalidArgument (name, no scopes, groups).

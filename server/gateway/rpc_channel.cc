@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/memory/memory_reserve.h"
-#include "server/rpc/peer.h"
+#include "server/rpc/call_metadata.h"
 #include "server/translation/error_details.h"
 
 namespace mercer::gateway {

@@ -1,22 +1,20 @@
 #include "server/rpc/rpc.h"
 
-#include <string_view>
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include <spdlog/spdlog.h>
 
 #include "core/base/memory/memory_reserve.h"
 #include "core/base/status/errors.h"
-#include "server/rpc/peer.h"
-#include "server/rpc/trace_context.h"
+#include "server/rpc/call_metadata.h"
 #include "server/translation/answer_size.h"
 #include "server/translation/error_details.h"
 #include "server/translation/unknown_fields.h"
 
 namespace mercer::server {
 namespace {
+
+constexpr char kAuthorization[] = "authorization";
 
 spdlog::level::level_enum LevelOf(absl::StatusCode code) {
   switch (code) {
@@ -29,16 +27,6 @@ spdlog::level::level_enum LevelOf(absl::StatusCode code) {
     default:
       return spdlog::level::info;
   }
-}
-
-// All values of the header, as they came.
-std::vector<std::string_view> AuthorizationOf(const grpc::ServerContextBase& context) {
-  std::vector<std::string_view> values;
-  const auto [begin, end] = context.client_metadata().equal_range("authorization");
-  for (auto header = begin; header != end; ++header) {
-    values.emplace_back(header->second.data(), header->second.size());
-  }
-  return values;
 }
 
 }  // namespace
@@ -86,7 +74,7 @@ class CallRecord::CallerWatch {
  private:
   void Look() {
     const absl::Status status = RunSafely("the look at a stream's caller", [this] {
-      return gate_->Admit(AuthorizationOf(*context_), rule_.scope, absl::Now()).status();
+      return gate_->Admit(MetadataOf(*context_, kAuthorization), rule_.scope, absl::Now()).status();
     });
     const bool before = std::exchange(refused_, !status.ok());
     if (before && refused_) {
@@ -101,8 +89,6 @@ class CallRecord::CallerWatch {
   bool refused_ = false;  // at the heartbeat before; of the ticker's thread
   int64_t key_ = 0;
 };
-
-void CallRecord::WatchDeleter::operator()(CallerWatch* watch) const { delete watch; }
 
 CallRecord::CallRecord(const RpcEnvironment& environment, grpc::CallbackServerContext& context,
                        const char* method)
@@ -150,12 +136,13 @@ absl::Status CallRecord::TakeSlot() {
 }
 
 absl::StatusOr<Caller> CallRecord::AskGate() const {
-  return environment_->gate->Admit(AuthorizationOf(*context_), rule_->scope, absl::Now());
+  return environment_->gate->Admit(MetadataOf(*context_, kAuthorization), rule_->scope,
+                                   absl::Now());
 }
 
 void CallRecord::WatchCaller() {
   if (!environment_->gate->open()) {
-    watch_.reset(new CallerWatch(*environment_, context_, *rule_));
+    watch_ = std::make_shared<CallerWatch>(*environment_, context_, *rule_);
   }
 }
 

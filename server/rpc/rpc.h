@@ -123,9 +123,6 @@ class CallRecord {
 
  private:
   class CallerWatch;
-  struct WatchDeleter {
-    void operator()(CallerWatch* watch) const;
-  };
 
   CallRecord(const RpcEnvironment& environment, grpc::CallbackServerContext& context,
              const char* method);
@@ -144,18 +141,26 @@ class CallRecord {
   absl::Time start_;
   CallInfo info_;
   Budget::Share slot_;
-  std::unique_ptr<CallerWatch, WatchDeleter> watch_;  // null: a call that ends by itself soon
+  std::shared_ptr<CallerWatch> watch_;  // null: a call that ends by itself soon
 };
 
-// Calls `handler` with the request and, when it takes that too, with the CallInfo.
-template <typename Request, typename Handler>
-auto Handle(const CallRecord& call, const Request& request, const Handler& handler) {
-  if constexpr (std::is_invocable_v<const Handler&, const Request&, const CallInfo&>) {
-    return handler(request, call.info());
+// Calls `handler` with the request, when it takes that too with the CallInfo, and with the rest.
+template <typename Request, typename Handler, typename... Rest>
+auto Handle(const CallRecord& call, const Request& request, const Handler& handler,
+            const Rest&... rest) {
+  if constexpr (std::is_invocable_v<const Handler&, const Request&, const CallInfo&,
+                                    const Rest&...>) {
+    return handler(request, call.info(), rest...);
   } else {
-    return handler(request);
+    return handler(request, rest...);
   }
 }
+
+// What it answers.
+template <typename Request, typename Handler, typename... Rest>
+using Handled = typename decltype(Handle(
+    std::declval<const CallRecord&>(), std::declval<const Request&>(),
+    std::declval<const Handler&>(), std::declval<const Rest&>()...))::value_type;
 
 // The body of a unary call, from the checks to the status. Whatever `handler` throws becomes a
 // status.

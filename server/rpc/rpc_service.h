@@ -1,18 +1,19 @@
 // The RPCs of a service, each with what answers it.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/impl/codegen/service_type.h>
 
-#include "server/rpc/long_unary.h"
+#include "core/base/process/cancellation.h"
+#include "core/base/status/errors.h"
 #include "server/rpc/request_call.h"
 #include "server/rpc/rpc.h"
 
@@ -29,9 +30,7 @@ class ShortUnary final : public RequestCall {
         handler_(handler) {}
 
  private:
-  using Response =
-      typename decltype(Handle(std::declval<const CallRecord&>(), std::declval<const Request&>(),
-                               std::declval<const Handler&>()))::value_type;
+  using Response = Handled<Request, Handler>;
 
   void Begin() override {
     PostOrEnd(executor_, [this] {
@@ -42,6 +41,82 @@ class ShortUnary final : public RequestCall {
 
   Executor& executor_;
   const Handler& handler_;
+  Request request_;
+  Response response_;
+};
+
+// An RPC with one answer that may run for long. It ends soon after its client has gone, its token is admitted no longer, or a drain
+// waits for it no longer. Answered once: by its work, or, while that waits for a thread, by what ends the call. Deletes itself.
+template <typename Request, typename Handler>
+class CancellableUnary final : public RequestCall {
+ public:
+  // `handler` (see RpcService::LongUnary) runs on `executor`; both outlive it.
+  CancellableUnary(const RpcEnvironment& environment, CallRecord call,
+                   grpc::CallbackServerContext* context, Executor& executor, const Handler& handler)
+      : RequestCall(environment, std::move(call), context, request_),
+        executor_(executor),
+        handler_(handler) {}
+
+  void OnCancel() override { EndSoon(); }
+
+ private:
+  using Response = Handled<Request, Handler, CancellationToken>;
+
+  // Asked by those that may come when the call has gone.
+  struct Turn {
+    std::atomic<bool> is_posted{false};  // from then on, whoever takes the work ends the call
+    std::atomic<bool> is_taken{false};
+    std::atomic<bool> shall_end{false};  // without waiting for a thread
+  };
+
+  // What Post throws ends the call, as nobody else can have ended it by then.
+  void Begin() override {
+    const std::shared_ptr<Turn> turn = turn_;  // the call may have gone before Post returns
+    executor_.Post([this, turn] {
+      if (!turn->is_taken.exchange(true)) {
+        Work();
+      }
+    });
+    turn->is_posted = true;
+    if (turn->shall_end && !turn->is_taken.exchange(true)) {
+      Work();  // ends at once now
+    }
+  }
+
+  void CancelForDrain() override { EndSoon(); }
+
+  void EndSoon() {
+    cancellation_.Cancel();
+    turn_->shall_end = true;
+    if (turn_->is_posted && !turn_->is_taken.exchange(true)) {
+      Work();
+    }
+  }
+
+  void Work() {
+    const auto work = [this](const Request& request) { return Answer(request); };
+    FinishWith(*this, response_, AnswerUnary(call_, *context_, request_, &response_, work), bytes_);
+  }
+
+  absl::StatusOr<Response> Answer(const Request& request) {
+    absl::StatusOr<Response> answer = absl::CancelledError("ended before the work began");
+    if (!cancellation_.cancelled()) {
+      answer = Handle(call_, request, handler_, cancellation_);
+    }
+    if (!absl::IsCancelled(answer.status())) {
+      return answer;
+    }
+    if (environment_.calls->draining()) {
+      return DrainingError();
+    }
+    MERCER_RETURN_IF_ERROR(call_.CheckCaller());
+    return WithReason(answer.status(), "CALL_CANCELLED");
+  }
+
+  Executor& executor_;
+  const Handler& handler_;
+  const CancellationToken cancellation_;
+  const std::shared_ptr<Turn> turn_ = std::make_shared<Turn>();
   Request request_;
   Response response_;
 };

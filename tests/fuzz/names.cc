@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/base/status/shorten.h"
-#include "server/rpc/trace_context.h"
+#include "server/rpc/call_metadata.h"
 #include "server/storage/page_token.h"
 #include "server/translation/recipe_translator.h"
 #include "server/translation/resource_names.h"

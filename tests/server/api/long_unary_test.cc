@@ -1,5 +1,4 @@
 // Calls that wait for a thread end without one.
-#include "server/rpc/long_unary.h"
 
 #include <thread>
 
