@@ -19,7 +19,6 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/blobs/owned_folder.h"
-#include "server/blobs/pin_table.h"
 #include "server/digest/sha256.h"
 
 namespace mercer::server {
@@ -396,12 +395,6 @@ absl::StatusOr<bool> DiskBlobStore::DeleteIf(
 }
 
 }  // namespace
-
-absl::StatusOr<FileIdentity> BlobStore::Verify(const std::string& digest,
-                                               const CancellationToken& /*cancellation*/) {
-  MERCER_RETURN_IF_ERROR(Read(digest).status());
-  return Identify(digest);
-}
 
 absl::StatusOr<PinnedBlob> BlobStore::Put(std::string_view bytes) {
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<BlobWriter> writer, NewBlob());

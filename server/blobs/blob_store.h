@@ -78,19 +78,15 @@ class BlobStore {
   // right and the file shows no change, by a quicker checksum of all its bytes, which finds what rots. Errors: those of
   // Read, kCancelled.
   virtual absl::StatusOr<FileIdentity> Verify(const std::string& digest,
-                                              const CancellationToken& cancellation);
+                                              const CancellationToken& cancellation) = 0;
   // Which file it is now. Errors: kNotFound.
-  virtual absl::StatusOr<FileIdentity> Identify(const std::string& /*digest*/) {
-    return FileIdentity();
-  }
+  virtual absl::StatusOr<FileIdentity> Identify(const std::string& digest) = 0;
 
-  // Keeps a stored blob from being deleted. Errors: kNotFound; kUnimplemented where it cannot be done.
-  virtual absl::StatusOr<PinnedBlob> Pin(const std::string& /*digest*/) {
-    return absl::UnimplementedError("this store pins nothing");
-  }
+  // Keeps a stored blob from being deleted. Errors: kNotFound.
+  virtual absl::StatusOr<PinnedBlob> Pin(const std::string& digest) = 0;
   // While the answer lives, DeleteIf deletes nothing: for whoever is about to pin blobs that rows name which others
-  // may delete meanwhile. What is kept by it is found by the next collection. Null where it cannot be done.
-  virtual absl::StatusOr<std::shared_ptr<void>> HoldDeletions() { return nullptr; }
+  // may delete meanwhile. What is kept by it is found by the next collection.
+  virtual absl::StatusOr<std::shared_ptr<void>> HoldDeletions() = 0;
 
   // All digests, sorted.
   virtual absl::StatusOr<std::vector<std::string>> List() = 0;

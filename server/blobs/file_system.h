@@ -6,12 +6,29 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace mercer::server {
+
+// Closes what it holds.
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  ~Descriptor();
+  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+
+  int get() const { return value_; }
+  int Release() { return std::exchange(value_, -1); }
+
+ private:
+  int value_;
+};
 
 // A file being written. Destroying it closes it without any promise.
 class WritableFile {
@@ -65,12 +82,19 @@ class FileSystem {
       const std::string& path) = 0;  // renames and removals in it are on the disk
   virtual absl::StatusOr<std::vector<std::string>> List(
       const std::string& folder) = 0;  // names, sorted
-  virtual absl::StatusOr<DiskSpace> Space(
-      const std::string&
-          folder);  // of the disk that the folder is on; by default that of the real one
+  // Of the disk that the folder is on.
+  virtual absl::StatusOr<DiskSpace> Space(const std::string& folder) = 0;
 };
 
 // The real one. Lives for ever.
 FileSystem& PosixFileSystem();
+
+// The folder of the file.
+inline std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+// Makes the folder `path` and those above it, as far as they are missing, and puts the name of each on the disk, where it is
+// still when the power has been lost. One whose parent may not be read is made all the same: whoever forbids that has to make it
+// durable himself.
+std::error_code MakeFolders(const std::string& path, FileSystem& files = PosixFileSystem());
 
 }  // namespace mercer::server

@@ -6,31 +6,27 @@
 #include <fcntl.h>
 #include <optional>
 #include <sys/file.h>
-#include <unistd.h>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/memory/memory_reserve.h"
 #include "core/base/status/status_macros.h"
 
 namespace mercer::server {
 namespace {
 
 // None: somebody holds it.
-absl::StatusOr<std::optional<int>> TryToHold(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
+absl::StatusOr<std::optional<Descriptor>> TryToHold(const std::string& path) {
+  Descriptor descriptor(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (descriptor.get() >= 0 && flock(descriptor.get(), LOCK_EX | LOCK_NB) == 0) {
     return descriptor;
   }
-  const int error = errno;
-  if (descriptor >= 0) {
-    close(descriptor);
-  }
-  if (descriptor >= 0 && error == EWOULDBLOCK) {
+  if (descriptor.get() >= 0 && errno == EWOULDBLOCK) {
     return std::nullopt;
   }
   return absl::InternalError(
-      absl::StrCat("cannot lock the folder '", path, "': ", std::strerror(error)));
+      absl::StrCat("cannot lock the folder '", path, "': ", std::strerror(errno)));
 }
 
 // Whether a folder that is made so may have this name.
@@ -62,12 +58,11 @@ absl::StatusOr<std::vector<std::string>> FoldersIn(FileSystem& files, const std:
   return paths;
 }
 
+std::string MarkOf(const std::string& owner, const std::string& digest) {
+  return absl::StrCat(owner, "/", kPinPrefix, digest);
+}
+
 }  // namespace
-
-OwnedFolder::OwnedFolder(FileSystem* files, std::string parent, std::string path, int descriptor)
-    : files_(*files), parent_(std::move(parent)), path_(std::move(path)), descriptor_(descriptor) {}
-
-OwnedFolder::~OwnedFolder() { close(descriptor_); }
 
 absl::StatusOr<std::shared_ptr<OwnedFolder>> OwnedFolder::Take(FileSystem& files,
                                                                const std::string& parent,
@@ -76,16 +71,15 @@ absl::StatusOr<std::shared_ptr<OwnedFolder>> OwnedFolder::Take(FileSystem& files
   for (int number = 1; own == nullptr; ++number) {
     std::string path = absl::StrCat(parent, "/", number);
     MERCER_RETURN_IF_ERROR(files.MakeFolder(path));
-    MERCER_ASSIGN_OR_RETURN(const std::optional<int> held, TryToHold(path));
+    MERCER_ASSIGN_OR_RETURN(std::optional<Descriptor> held, TryToHold(path));
     if (held.has_value()) {
-      own.reset(new OwnedFolder(&files, parent, std::move(path), *held));
+      own.reset(new OwnedFolder(&files, parent, std::move(path), *std::move(held)));
     }
   }
   MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> others, own->Others());
   for (const std::string& path : others) {
-    MERCER_ASSIGN_OR_RETURN(const std::optional<int> held, TryToHold(path));
+    MERCER_ASSIGN_OR_RETURN(const std::optional<Descriptor> held, TryToHold(path));
     if (held.has_value()) {
-      const OwnedFolder left(&files, parent, path, *held);
       MERCER_RETURN_IF_ERROR(inherit(path, *own));
     }
   }
@@ -108,6 +102,41 @@ absl::StatusOr<std::vector<std::string>> OwnedFolder::Others() const {
   MERCER_ASSIGN_OR_RETURN(std::vector<std::string> paths, FoldersIn(files_, parent_));
   std::erase(paths, path_);
   return paths;
+}
+
+absl::StatusOr<std::shared_ptr<void>> TakePin(const std::shared_ptr<PinTable>& pins,
+                                              const std::string& digest) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // one that is not made would be given back
+  const std::string mark = MarkOf(pins->own->path(), digest);
+  if (!pins->counts.contains(digest)) {
+    const absl::Status marked = pins->files.Create(mark).status();
+    if (!marked.ok() && !absl::IsAlreadyExists(marked)) {
+      return marked;
+    }
+  }
+  ++pins->counts[digest];
+  // The pointee does not matter, only what happens when the last copy goes.
+  return std::shared_ptr<void>(pins.get(), [pins, digest, mark](void*) {
+    absl::MutexLock lock(&pins->mutex);
+    if (--pins->counts[digest] == 0) {
+      pins->counts.erase(digest);
+      // What cannot be removed now keeps others from deleting the blob until the next start.
+      pins->files.Remove(mark).IgnoreError();
+    }
+  });
+}
+
+absl::StatusOr<bool> IsPinnedElsewhere(const PinTable& pins, const std::vector<std::string>& others,
+                                       const std::string& digest) {
+  for (const std::string& owner : others) {
+    for (const std::string& name : {digest, std::string(kPinsAll)}) {
+      const absl::Status found = pins.files.Identify(MarkOf(owner, name)).status();
+      if (!absl::IsNotFound(found)) {
+        return found.ok() ? absl::StatusOr<bool>(true) : found;
+      }
+    }
+  }
+  return false;
 }
 
 }  // namespace mercer::server

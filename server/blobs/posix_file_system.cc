@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <dirent.h>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -45,25 +45,6 @@ absl::Status SystemError(int error, const std::string& what, const std::string& 
 absl::Status Result(int result, const std::string& what, const std::string& path) {
   return result == 0 ? absl::OkStatus() : SystemError(errno, what, path);
 }
-
-// Closes what it holds.
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  ~Descriptor() {
-    if (value_ >= 0) {
-      close(value_);
-    }
-  }
-  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-
-  int get() const { return value_; }
-  int Release() { return std::exchange(value_, -1); }
-
- private:
-  int value_;
-};
 
 class PosixWritableFile final : public WritableFile {
  public:
@@ -199,38 +180,61 @@ class PosixFiles final : public FileSystem {
   }
 
   absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override {
-    DIR* stream = opendir(folder.c_str());
-    if (stream == nullptr) {
-      return SystemError(errno, "list", folder);
-    }
     std::vector<std::string> names;
-    while (const dirent* entry = readdir(stream)) {
-      const std::string name = entry->d_name;
-      if (name != "." && name != "..") {
-        names.push_back(name);
-      }
+    std::error_code error;
+    for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error)) {
+      names.push_back(entry->path().filename().string());
     }
-    closedir(stream);
+    if (error) {
+      return SystemError(error.value(), "list", folder);
+    }
     std::sort(names.begin(), names.end());
     return names;
+  }
+
+  absl::StatusOr<DiskSpace> Space(const std::string& folder) override {
+    struct statvfs info = {};
+    if (statvfs(folder.c_str(), &info) != 0) {
+      return SystemError(errno, "ask for the space of", folder);
+    }
+    const auto block = static_cast<int64_t>(info.f_frsize);
+    return DiskSpace{static_cast<int64_t>(info.f_bavail) * block,
+                     static_cast<int64_t>(info.f_blocks) * block};
   }
 };
 
 }  // namespace
 
-absl::StatusOr<DiskSpace> FileSystem::Space(const std::string& folder) {
-  struct statvfs info = {};
-  if (statvfs(folder.c_str(), &info) != 0) {
-    return SystemError(errno, "ask for the space of", folder);
+Descriptor::~Descriptor() {
+  if (value_ >= 0) {
+    close(value_);
   }
-  const auto block = static_cast<int64_t>(info.f_frsize);
-  return DiskSpace{static_cast<int64_t>(info.f_bavail) * block,
-                   static_cast<int64_t>(info.f_blocks) * block};
 }
 
 FileSystem& PosixFileSystem() {
   static PosixFiles files;
   return files;
+}
+
+std::error_code MakeFolders(const std::string& path, FileSystem& files) {
+  std::filesystem::path folder = std::filesystem::absolute(path).lexically_normal();
+  if (!folder.has_filename()) {
+    folder = folder.parent_path();  // of "data/" that is "data" itself
+  }
+  std::error_code error;
+  std::vector<std::filesystem::path> parents;
+  for (auto missing = folder; missing.has_relative_path() && !exists(missing, error);
+       missing = missing.parent_path()) {
+    parents.push_back(missing.parent_path());
+  }
+  std::filesystem::create_directories(folder, error);
+  if (!error) {
+    for (const std::filesystem::path& parent : parents) {
+      files.SyncFolder(parent.string()).IgnoreError();
+    }
+  }
+  return error;
 }
 
 }  // namespace mercer::server

@@ -13,7 +13,6 @@
 #include "core/base/process/live_value.h"
 #include "server/blobs/blob_store.h"
 #include "server/blobs/disk_guard.h"
-#include "server/blobs/disk_reserve.h"
 #include "server/jobs/data/dataset_cache.h"
 #include "server/jobs/data/job_scratch.h"
 #include "server/jobs/executor.h"

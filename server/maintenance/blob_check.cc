@@ -13,7 +13,7 @@
 #include "core/training/model/model.h"
 #include "core/training/model/witness.h"
 #include "server/backup/backup_format.h"
-#include "server/blobs/pin_table.h"
+#include "server/blobs/owned_folder.h"
 #include "server/digest/sha256.h"
 #include "server/maintenance/checks.h"
 

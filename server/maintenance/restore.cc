@@ -15,7 +15,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/backup/tar.h"
-#include "server/blobs/make_folders.h"
+#include "server/blobs/file_system.h"
 #include "server/digest/sha256.h"
 #include "server/storage/sqlite/database/connection.h"
 #include "server/storage/sqlite/database/folder_lock.h"

@@ -13,7 +13,6 @@
 #include "core/base/status/errors.h"
 #include "server/blobs/blob_store.h"
 #include "server/blobs/disk_guard.h"
-#include "server/blobs/disk_reserve.h"
 #include "server/budget/budget.h"
 #include "server/jobs/record/clock.h"
 #include "server/storage/storage.h"

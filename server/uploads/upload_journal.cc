@@ -28,8 +28,6 @@ absl::Status WriteBeginning(WritableFile& file, const std::string& bytes, FileSy
   return file_system.SyncFolder(folder);
 }
 
-std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
-
 absl::Status Damaged(const std::string& path) {
   return absl::DataLossError(absl::StrCat("the journal '", path, "' is damaged"));
 }

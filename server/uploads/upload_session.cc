@@ -283,8 +283,7 @@ absl::Status UploadSession::BeginPart() {
     MERCER_RETURN_IF_ERROR(Vouch());
   }
   MERCER_RETURN_IF_ERROR(files_.BeginPart());
-  MERCER_RETURN_IF_ERROR(
-      options_.files->SyncFolder(options_.stem.substr(0, options_.stem.rfind('/'))));
+  MERCER_RETURN_IF_ERROR(options_.files->SyncFolder(FolderOf(options_.stem)));
   MERCER_RETURN_IF_ERROR(journal_->Record(files_.parts() - 1, 0, options_.clock->Now()));
   vouched_ = files_.sizes();
   return absl::OkStatus();
@@ -371,7 +370,7 @@ absl::Status UploadSession::RemoveFiles() {
     if (!gone.ok() && !absl::IsNotFound(gone)) {
       return gone;
     }
-    durable = options_.files->SyncFolder(options_.stem.substr(0, options_.stem.rfind('/')));
+    durable = options_.files->SyncFolder(FolderOf(options_.stem));
   }
   removed_ = true;
   journal_.reset();

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 
 #include "mercer/v1/admin_service.grpc.pb.h"
-#include "server/blobs/disk_reserve.h"
+#include "server/blobs/disk_guard.h"
 #include "server/maintenance/folder_check.h"
 #include "tests/integration/test_server.h"
 

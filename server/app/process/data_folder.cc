@@ -10,7 +10,7 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/blobs/make_folders.h"
+#include "server/blobs/file_system.h"
 #include "server/maintenance/restore.h"
 
 namespace mercer::server {

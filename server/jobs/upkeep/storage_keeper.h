@@ -12,7 +12,7 @@
 
 #include "core/base/process/live_value.h"
 #include "server/blobs/blob_store.h"
-#include "server/blobs/disk_reserve.h"
+#include "server/blobs/disk_guard.h"
 #include "server/jobs/record/clock.h"
 #include "server/jobs/record/steady_sleep.h"
 #include "server/storage/storage.h"

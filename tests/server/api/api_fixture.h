@@ -28,6 +28,7 @@
 #include "server/api/training_handlers.h"
 #include "server/storage/forwarding_storage.h"
 #include "server/uploads/dataset_upload.h"
+#include "tests/support/server/forwarding_blobs.h"
 #include "tests/support/server/test_storage.h"
 
 namespace mercer::server {
@@ -88,39 +89,34 @@ class FaultyStorage final : public ForwardingStorage {
 };
 
 // Calls a function before each reading of a blob.
-class HookedBlobStore final : public BlobStore {
+class HookedBlobStore final : public ForwardingBlobStore {
  public:
-  explicit HookedBlobStore(BlobStore& inner) : inner_(inner) {}
+  using ForwardingBlobStore::ForwardingBlobStore;
 
   absl::StatusOr<std::unique_ptr<BlobWriter>> NewBlob() override {
     const absl::Status status = before_new_blob();
     if (!status.ok()) {
       return status;
     }
-    auto writer = inner_.NewBlob();
+    auto writer = inner_->NewBlob();
     return writer.ok() ? hook_writer(*std::move(writer)) : std::move(writer);
   }
   absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) override {
-    auto file = inner_.Read(digest);
+    auto file = inner_->Read(digest);
     before_answer(digest);
     return file;
   }
-  absl::StatusOr<std::string> VerifiedPath(const std::string& digest) override {
-    return inner_.VerifiedPath(digest);
-  }
-  absl::StatusOr<std::vector<std::string>> List() override { return inner_.List(); }
-  absl::StatusOr<bool> DeleteIf(const std::string& digest,
-                                absl::FunctionRef<absl::StatusOr<bool>()> unreferenced) override {
-    return inner_.DeleteIf(digest, unreferenced);
+  absl::StatusOr<FileIdentity> Verify(const std::string& digest,
+                                      const CancellationToken& cancellation) override {
+    auto file = inner_->Verify(digest, cancellation);
+    before_answer(digest);
+    return file;
   }
 
   std::function<absl::Status()> before_new_blob = [] { return absl::OkStatus(); };
   std::function<std::unique_ptr<BlobWriter>(std::unique_ptr<BlobWriter>)> hook_writer =
       [](std::unique_ptr<BlobWriter> writer) { return writer; };
   std::function<void(const std::string&)> before_answer = [](const std::string&) {};
-
- private:
-  BlobStore& inner_;
 };
 
 class ApiTest : public testing::Test {
@@ -144,7 +140,7 @@ class ApiTest : public testing::Test {
     auto blobs = OpenBlobStore(folder_ / "blobs");
     EXPECT_TRUE(blobs.ok()) << blobs.status();
     real_blobs_ = *std::move(blobs);
-    blobs_ = std::make_unique<HookedBlobStore>(*real_blobs_);
+    blobs_ = std::make_unique<HookedBlobStore>(real_blobs_.get());
     hub_ = std::make_unique<ProgressHub>(real_storage_.get(), &hub_io_);
     feed_ = std::make_unique<JobFeed>(real_storage_.get(), &hub_io_);
     StartJobs();

@@ -11,7 +11,6 @@
 
 #include "core/base/status/errors.h"
 #include "server/blobs/disk_guard.h"
-#include "server/blobs/disk_reserve.h"
 #include "tests/support/server/real_file_system.h"
 
 namespace mercer::server {

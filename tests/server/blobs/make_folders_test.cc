@@ -1,5 +1,3 @@
-#include "server/blobs/make_folders.h"
-
 #include <filesystem>
 #include <string>
 #include <unistd.h>
@@ -8,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/blobs/file_system.h"
 #include "tests/support/server/real_file_system.h"
 
 namespace mercer::server {

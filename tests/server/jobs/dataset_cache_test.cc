@@ -15,19 +15,16 @@
 #include <gtest/gtest.h>
 
 #include "tests/server/jobs/job_harness.h"
+#include "tests/support/server/forwarding_blobs.h"
 
 namespace mercer::server {
 namespace {
 
 // Counts the look-ups of paths, holds them while it is told to, and fails some.
-class SlowBlobs final : public BlobStore {
+class SlowBlobs final : public ForwardingBlobStore {
  public:
-  explicit SlowBlobs(BlobStore* real) : real_(real) {}
+  using ForwardingBlobStore::ForwardingBlobStore;
 
-  absl::StatusOr<std::unique_ptr<BlobWriter>> NewBlob() override { return real_->NewBlob(); }
-  absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) override {
-    return real_->Read(digest);
-  }
   absl::StatusOr<std::string> VerifiedPath(const std::string& digest) override {
     absl::MutexLock lock(&mutex_);
     ++calls_;
@@ -36,12 +33,7 @@ class SlowBlobs final : public BlobStore {
       --failures_;
       throw std::bad_alloc();
     }
-    return real_->VerifiedPath(digest);
-  }
-  absl::StatusOr<std::vector<std::string>> List() override { return real_->List(); }
-  absl::StatusOr<bool> DeleteIf(const std::string& digest,
-                                absl::FunctionRef<absl::StatusOr<bool>()> unreferenced) override {
-    return real_->DeleteIf(digest, unreferenced);
+    return inner_->VerifiedPath(digest);
   }
 
   void WaitForFirstCall() {
@@ -60,7 +52,6 @@ class SlowBlobs final : public BlobStore {
   }
 
  private:
-  BlobStore* const real_;
   absl::Mutex mutex_;
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
   int failures_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -11,6 +11,7 @@
 #include "core/base/numeric/index_range.h"
 #include "core/base/numeric/random.h"
 #include "tests/support/peak_growth.h"
+#include "tests/support/server/forwarding_blobs.h"
 
 namespace mercer::server {
 namespace {
@@ -43,19 +44,12 @@ class BytesInMemory final : public MappedFile {
 };
 
 // The version n of a model has the blob "n": a model with n basis rows.
-class ModelsByNumber final : public BlobStore {
+class ModelsByNumber final : public ForwardingBlobStore {
  public:
-  absl::StatusOr<std::unique_ptr<BlobWriter>> NewBlob() override { return absl::UnknownError(""); }
+  ModelsByNumber() : ForwardingBlobStore(nullptr) {}
+
   absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) override {
     return std::make_unique<BytesInMemory>(ModelFile(std::stoi(digest)));
-  }
-  absl::StatusOr<std::string> VerifiedPath(const std::string&) override {
-    return absl::UnknownError("");
-  }
-  absl::StatusOr<std::vector<std::string>> List() override { return absl::UnknownError(""); }
-  absl::StatusOr<bool> DeleteIf(const std::string&,
-                                absl::FunctionRef<absl::StatusOr<bool>()>) override {
-    return false;
   }
 };
 

@@ -40,6 +40,9 @@ class RealFileSystem : public FileSystem {
   absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override {
     return PosixFileSystem().List(folder);
   }
+  absl::StatusOr<DiskSpace> Space(const std::string& folder) override {
+    return PosixFileSystem().Space(folder);
+  }
 };
 
 }  // namespace mercer::server
