@@ -10,7 +10,6 @@
 #include "server/api/job_starter.h"
 #include "server/prediction/model_jobs.h"
 #include "server/prediction/model_lookup.h"
-#include "server/prediction/prediction_work.h"
 #include "server/translation/answer_size.h"
 #include "server/translation/prediction_translator.h"
 #include "server/translation/resource_names.h"

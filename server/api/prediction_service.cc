@@ -15,7 +15,6 @@
 #include "server/api/services.h"
 #include "server/prediction/model_lookup.h"
 #include "server/prediction/prediction_runner.h"
-#include "server/prediction/prediction_work.h"
 
 namespace mercer::server {
 namespace {

@@ -11,7 +11,6 @@
 #include "core/data/table/text_kind.h"
 #include "core/data/table/weights.h"
 #include "core/training/run/evaluation.h"
-#include "server/prediction/row_blocks.h"
 
 namespace mercer::server {
 namespace {
@@ -44,14 +43,14 @@ absl::StatusOr<Prediction> PredictAll(const Predictor& predictor, const Dataset&
   Prediction all;
   all.decision_values.resize(dataset.rows, 1);
   all.classes.reserve(static_cast<size_t>(dataset.rows));
-  MERCER_RETURN_IF_ERROR(ForEachRowBlock(
-      predictor.model(), dataset, context, [&](Index begin, const Dataset& rows) -> absl::Status {
-        MERCER_ASSIGN_OR_RETURN(const Prediction block, predictor.Predict(rows, options, context));
-        all.decision_values.middleRows(begin, rows.rows) = block.decision_values.leftCols(1);
-        all.classes.insert(all.classes.end(), block.classes.begin(), block.classes.end());
-        all.tasks.insert(all.tasks.end(), block.tasks.begin(), block.tasks.end());
-        return on_block ? on_block(begin + rows.rows) : absl::OkStatus();
-      }));
+  const auto predict = [&](Index begin, const Dataset& rows) -> absl::Status {
+    MERCER_ASSIGN_OR_RETURN(const Prediction block, predictor.Predict(rows, options, context));
+    all.decision_values.middleRows(begin, rows.rows) = block.decision_values.leftCols(1);
+    all.classes.insert(all.classes.end(), block.classes.begin(), block.classes.end());
+    all.tasks.insert(all.tasks.end(), block.tasks.begin(), block.tasks.end());
+    return absl::OkStatus();
+  };
+  MERCER_RETURN_IF_ERROR(ForEachRowBlock(predictor.model(), dataset, context, on_block, predict));
   return all;
 }
 

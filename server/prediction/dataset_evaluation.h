@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "core/base/process/cancellation.h"
 #include "core/data/table/dataset.h"
 #include "core/training/model/predictor.h"
+#include "server/prediction/row_blocks.h"
 
 namespace mercer::server {
 
@@ -21,9 +21,6 @@ struct Evaluation {
   int64_t rows_by_mean = 0;        // of all rows, that the mean over all tasks has predicted
   std::string weight_column;       // empty: none
 };
-
-// Told how many rows are predicted, after each block; an error ends the work with it. May be empty.
-using RowsDone = std::function<absl::Status(Index rows)>;
 
 // Refuses what EvaluateDataset would fail on, as far as the columns and the first row show it. Errors: those of EvaluateDataset.
 absl::Status CheckEvaluation(const Predictor& predictor, const Dataset& dataset,

@@ -12,7 +12,6 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/io/quality/quality.h"
-#include "server/prediction/row_blocks.h"
 
 namespace mercer::server {
 namespace {
@@ -231,9 +230,9 @@ absl::StatusOr<PredictedRows> WritePredictions(const Predictor& predictor, const
                                        static_cast<size_t>(numbers.size()) * sizeof(double)}));
     done.unpredicted += static_cast<int64_t>(block.unseen.size());
     done.by_mean += block.prediction.CountByMean();
-    return on_block ? on_block(begin + rows.rows) : absl::OkStatus();
+    return absl::OkStatus();
   };
-  MERCER_RETURN_IF_ERROR(ForEachRowBlock(model, source, context, write));
+  MERCER_RETURN_IF_ERROR(ForEachRowBlock(model, source, context, on_block, write));
   MERCER_RETURN_IF_ERROR(EncodeRest(shape, sink));
   return done;
 }

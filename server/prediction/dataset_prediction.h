@@ -15,7 +15,7 @@
 #include "core/data/table/dataset.h"
 #include "core/io/store/dataset_file.h"
 #include "core/training/model/predictor.h"
-#include "server/prediction/dataset_evaluation.h"
+#include "server/prediction/row_blocks.h"
 
 namespace mercer::server {
 

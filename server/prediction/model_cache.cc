@@ -7,7 +7,6 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "mercer/v1/model_version.pb.h"
-#include "server/prediction/prediction_work.h"
 #include "server/translation/resource_names.h"
 #include "server/translation/whole_message.h"
 
@@ -180,11 +179,6 @@ ModelCache::Entries ModelCache::Unlink(const std::string& model, int64_t version
 ModelCacheUse ModelCache::use() const {
   absl::ReaderMutexLock lock(&mutex_);
   return {static_cast<int64_t>(entries_.size()), bytes_, hits_, misses_};
-}
-
-int64_t ModelCache::resident_bytes() const {
-  absl::ReaderMutexLock lock(&mutex_);
-  return bytes_;
 }
 
 }  // namespace mercer::server

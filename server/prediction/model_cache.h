@@ -75,7 +75,6 @@ class ModelCache {
   // Frees what was taken out, and gives the memory back to the system when it has become much.
   void Free(Entries removed) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  int64_t resident_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
   ModelCacheUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
   const PredictionStatisticsTable& statistics() const { return statistics_; }
 

@@ -68,17 +68,9 @@ absl::Status ModelWork::ReadRequest(google::protobuf::MessageLite& request) cons
 }
 
 std::map<JobKind, JobWorkMaker> WorksOfModels(const ModelJobContext* context) {
-  std::map<JobKind, JobWorkMaker> works;
-  works[JobKind::kPrediction] = [context](AttemptFrame& frame) {
-    return MakePredictionWork(*context, frame);
-  };
-  works[JobKind::kEvaluation] = [context](AttemptFrame& frame) {
-    return MakeEvaluationWork(*context, frame);
-  };
-  works[JobKind::kVerification] = [context](AttemptFrame& frame) {
-    return MakeVerificationWork(*context, frame);
-  };
-  return works;
+  return {{JobKind::kPrediction, MakerOfPredictions(context)},
+          {JobKind::kEvaluation, MakerOfEvaluations(context)},
+          {JobKind::kVerification, MakerOfVerifications(context)}};
 }
 
 }  // namespace mercer::server

@@ -13,7 +13,6 @@
 #include "core/base/status/status_macros.h"
 #include "server/jobs/attempt_frame.h"
 #include "server/jobs/job_work.h"
-#include "server/prediction/dataset_evaluation.h"
 #include "server/prediction/model_jobs.h"
 
 namespace mercer::server {
@@ -57,8 +56,13 @@ class ModelWork : public JobWork {
   int64_t steps_ = 0;
 };
 
-std::unique_ptr<JobWork> MakePredictionWork(const ModelJobContext& context, AttemptFrame& frame);
-std::unique_ptr<JobWork> MakeEvaluationWork(const ModelJobContext& context, AttemptFrame& frame);
-std::unique_ptr<JobWork> MakeVerificationWork(const ModelJobContext& context, AttemptFrame& frame);
+template <typename Work>
+JobWorkMaker MakerOf(const ModelJobContext* context) {
+  return [context](AttemptFrame& frame) { return std::make_unique<Work>(*context, frame); };
+}
+
+JobWorkMaker MakerOfPredictions(const ModelJobContext* context);
+JobWorkMaker MakerOfEvaluations(const ModelJobContext* context);
+JobWorkMaker MakerOfVerifications(const ModelJobContext* context);
 
 }  // namespace mercer::server

@@ -204,8 +204,8 @@ absl::StatusOr<AdmittedJob> AdmitPrediction(const ModelJobContext& context,
   return AdmittedJob{EncodeWhole(resolved), {id}, held + PredictionBytes(model, *source, asked)};
 }
 
-std::unique_ptr<JobWork> MakePredictionWork(const ModelJobContext& context, AttemptFrame& frame) {
-  return std::make_unique<PredictionWork>(context, frame);
+JobWorkMaker MakerOfPredictions(const ModelJobContext* context) {
+  return MakerOf<PredictionWork>(context);
 }
 
 }  // namespace mercer::server

@@ -11,6 +11,10 @@
 
 namespace mercer::server {
 
+// Ends every call of `batch`, computed as one, and empties it. Each gets the bits that it would get alone, and its own
+// error, which no other call sees. `max_message_bytes` bounds each answer.
+void AnswerBatch(const LoadedModel& model, PredictionBatch& batch, int64_t max_message_bytes);
+
 // Thread-safe. Outlives what it has handed to the pool.
 class PredictionRunner {
  public:

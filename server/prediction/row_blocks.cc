@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -65,16 +64,18 @@ int64_t BytesOfBlock(const Model& model, const Dataset& dataset) {
 }
 
 absl::Status ForEachRowBlock(
-    const Model& model, const Dataset& dataset, const RunContext& context,
+    const Model& model, const Dataset& dataset, const RunContext& context, const RowsDone& on_block,
     absl::FunctionRef<absl::Status(Index begin, const Dataset& block)> visit) {
   const Index block_rows = BlockRows(model, dataset);
   for (Index begin = 0; begin < dataset.rows; begin += block_rows) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const std::vector<Index> rows =
-        IndexRange(begin, begin + std::min(block_rows, dataset.rows - begin));
-    const absl::Status status = visit(begin, SelectRows(dataset, rows));
+    const Index end = begin + std::min(block_rows, dataset.rows - begin);
+    const absl::Status status = visit(begin, SelectRows(dataset, IndexRange(begin, end)));
     if (!status.ok()) {
       return begin > 0 && absl::IsInvalidArgument(status) ? CountFrom(begin, status) : status;
+    }
+    if (on_block) {
+      MERCER_RETURN_IF_ERROR(on_block(end));
     }
   }
   return absl::OkStatus();

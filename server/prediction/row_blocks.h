@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -16,10 +17,13 @@ namespace mercer::server {
 // at a time.
 int64_t BytesOfBlock(const Model& model, const Dataset& dataset);
 
+// Told how many rows are done, after each block; an error ends the work with it. May be empty.
+using RowsDone = std::function<absl::Status(Index rows)>;
+
 // Calls visit(begin, rows [begin, ...) of `dataset`) for one block after the other. The blocks depend on the shapes alone. An error
-// of `visit` that names a row of its block names it as that of the data set. Errors: those of `visit`; kCancelled.
+// of `visit` that names a row of its block names it as that of the data set. Errors: those of `visit` and `on_block`; kCancelled.
 absl::Status ForEachRowBlock(
-    const Model& model, const Dataset& dataset, const RunContext& context,
+    const Model& model, const Dataset& dataset, const RunContext& context, const RowsDone& on_block,
     absl::FunctionRef<absl::Status(Index begin, const Dataset& block)> visit);
 
 }  // namespace mercer::server

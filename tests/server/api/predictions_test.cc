@@ -220,7 +220,7 @@ TEST_F(ModelCacheTest, VersionDeletedWhileItIsReadDoesNotStay) {
   };
   EXPECT_EQ(cache_->Load("clouds", 1).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(cache_->Find("clouds", 1), nullptr);
-  EXPECT_EQ(cache_->resident_bytes(), 0);
+  EXPECT_EQ(cache_->use().bytes, 0);
 }
 
 TEST_F(ModelCacheTest, LoadingOneModelDelaysNoOther) {

@@ -124,7 +124,7 @@ class ModelCacheBudgetTest : public testing::Test {
 TEST_F(ModelCacheBudgetTest, ModelsThatWereNotUsedLatelyLeave) {
   ModelCache one(versions_, blobs_, int64_t{1} << 30, 2);
   ASSERT_TRUE(one.Load("m", 110).ok());
-  ModelCache cache(versions_, blobs_, 4 * one.resident_bytes(), 2);
+  ModelCache cache(versions_, blobs_, 4 * one.use().bytes, 2);
   for (const int64_t version : {100, 101, 102, 103}) {
     ASSERT_TRUE(cache.Load("m", version).ok());
   }
@@ -133,7 +133,7 @@ TEST_F(ModelCacheBudgetTest, ModelsThatWereNotUsedLatelyLeave) {
   ASSERT_TRUE(cache.Load("m", 104).ok());
   ASSERT_TRUE(cache.Load("m", 105).ok());
   EXPECT_EQ(Resident(cache), (std::set<int64_t>{100, 102, 104, 105}));
-  EXPECT_LE(cache.resident_bytes(), 4 * one.resident_bytes());
+  EXPECT_LE(cache.use().bytes, 4 * one.use().bytes);
 }
 
 TEST_F(ModelCacheBudgetTest, ModelLargerThanTheBudgetPredictsWithoutStaying) {
@@ -142,7 +142,7 @@ TEST_F(ModelCacheBudgetTest, ModelLargerThanTheBudgetPredictsWithoutStaying) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ((*loaded)->predictor->model().function.bases.size(), 1u);
   EXPECT_EQ(cache.Find("m", 100), nullptr);
-  EXPECT_EQ(cache.resident_bytes(), 0);
+  EXPECT_EQ(cache.use().bytes, 0);
 }
 
 TEST_F(ModelCacheBudgetTest, CountsWhatWasThereAndWhatHadToBeRead) {
@@ -155,7 +155,7 @@ TEST_F(ModelCacheBudgetTest, CountsWhatWasThereAndWhatHadToBeRead) {
   cache.Remove("m", 101);
   const ModelCacheUse use = cache.use();
   EXPECT_EQ(use.models, 1);
-  EXPECT_EQ(use.bytes, cache.resident_bytes());
+  EXPECT_EQ(use.bytes, cache.use().bytes);
   EXPECT_EQ(use.hits, 2);
   EXPECT_EQ(use.misses, 2);
 }
@@ -183,7 +183,7 @@ TEST_F(ModelCacheBudgetTest, MemoryIsGivenBack) {
     for (int64_t i = 0; i < count; ++i) {
       cache.Remove("m" + std::to_string(i), 0);
     }
-    return cache.resident_bytes() == 0;
+    return cache.use().bytes == 0;
   };
   ASSERT_TRUE(load_all(50));
   const int64_t before = ResidentBytes();
