@@ -34,7 +34,7 @@
 #include "server/jobs/upkeep/storage_keeper.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 #include "server/translation/times.h"
-#include "server/uploads/upload_recovery.h"
+#include "server/uploads/dataset_context.h"
 
 namespace mercer::server {
 namespace {

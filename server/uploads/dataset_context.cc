@@ -1,5 +1,6 @@
 #include "server/uploads/dataset_context.h"
 
+#include "core/base/status/status_macros.h"
 #include "server/jobs/upkeep/blob_collector.h"
 
 namespace mercer::server {
@@ -21,6 +22,20 @@ void ReleaseBlobs(const DatasetContext& context, const std::vector<BlobDigest>& 
 
 absl::Status CheckDiskRoom(const DatasetContext& context, int64_t more) {
   return context.disk != nullptr ? context.disk->CheckRoom(more) : absl::OkStatus();
+}
+
+absl::Status RecoverUploads(const DatasetContext& context) {
+  MERCER_RETURN_IF_ERROR(context.uploads->Recover(PolicyOfUploads(context)));
+  for (const std::shared_ptr<UploadSession>& upload : context.uploads->All()) {
+    MERCER_ASSIGN_OR_RETURN(
+        const std::optional<DatasetRecord> made,
+        context.upload_requests->FindUpload(context.storage->datasets(), upload->caller(),
+                                            upload->header().upload_id()));
+    if (made.has_value()) {
+      context.uploads->Remove(upload).IgnoreError();  // else it expires
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace mercer::server

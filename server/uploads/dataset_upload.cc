@@ -37,9 +37,7 @@ class BlobSink final : public ByteSink {
            const std::function<bool()>& is_cancelled)
       : context_(context), writer_(writer), is_cancelled_(is_cancelled) {}
   absl::Status Write(std::string_view bytes) override {
-    if (is_cancelled_()) {
-      return absl::CancelledError("the client has gone");
-    }
+    MERCER_RETURN_IF_ERROR(CheckWanted(is_cancelled_));
     unchecked_ += bytes.size();
     if (unchecked_ >= kCheckedBytes) {
       MERCER_RETURN_IF_ERROR(CheckDiskRoom(context_));
@@ -285,14 +283,6 @@ absl::StatusOr<v1::Dataset> DatasetUpload::Read(const std::function<bool()>& is_
   return Store(UploadDigest(header_, content_digest), is_cancelled);
 }
 
-// A table that is too large for the memory is split into a second file, and all is written once more as the content that is
-// kept.
-absl::Status DatasetUpload::CheckRoomToStore() const {
-  const std::vector<int64_t>& sizes = session_->files().sizes();
-  const int64_t received = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
-  return CheckDiskRoom(context_, 2 * received);
-}
-
 absl::StatusOr<WrittenDataset> DatasetUpload::WriteContent(
     const std::function<bool()>& is_cancelled) {
   if (intake_ != nullptr) {
@@ -302,7 +292,11 @@ absl::StatusOr<WrittenDataset> DatasetUpload::WriteContent(
       return *std::move(written);
     }
   }
-  MERCER_RETURN_IF_ERROR(CheckRoomToStore());
+  // A table that is too large for the memory is split into a second file, and all is written once more as the content that is
+  // kept.
+  const std::vector<int64_t>& sizes = session_->files().sizes();
+  const int64_t received = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
+  MERCER_RETURN_IF_ERROR(CheckDiskRoom(context_, 2 * received));
   return ReadAndWrite(header_.parts(), session_->files(), context_, is_cancelled);
 }
 
@@ -360,9 +354,7 @@ absl::StatusOr<CreatedDataset> DatasetUpload::Create(
   // A data set that no answer can hold must not be there after the refusal.
   MERCER_ASSIGN_OR_RETURN(const v1::Dataset answer, WriteDataset(record, v1::DATASET_VIEW_FULL));
   MERCER_RETURN_IF_ERROR(CheckMessageSize(answer, context_.limits.message_bytes));
-  if (is_cancelled()) {
-    return absl::CancelledError("the client has gone");
-  }
+  MERCER_RETURN_IF_ERROR(CheckWanted(is_cancelled));
   return context_.upload_requests->CreateOnce(context_.storage->datasets(), std::move(record),
                                               context_.limits.stored_bytes);
 }

@@ -44,10 +44,8 @@ class DatasetUpload {
   absl::Status FindFinished();
   void RemoveFinished();
   absl::StatusOr<v1::Dataset> Read(const std::function<bool()>& is_cancelled);
-  // Errors: kResourceExhausted (DISK_NEARLY_FULL).
   // Columns that the upload names and the data set does not keep.
   void DescribeIgnored(v1::Dataset& description) const;
-  absl::Status CheckRoomToStore() const;
   // The content and what is known of it.
   absl::StatusOr<WrittenDataset> WriteContent(const std::function<bool()>& is_cancelled);
   absl::StatusOr<v1::Dataset> Store(const std::string& upload_digest,

@@ -206,9 +206,7 @@ absl::StatusOr<Dataset> ReadImages(const v1::ImagesFormat& format, const std::st
                                    int64_t max_bytes, const std::function<bool()>& is_cancelled) {
   MERCER_ASSIGN_OR_RETURN(const ImagePlan plan, PlanImages(format, file, max_bytes));
   const auto read = [&](size_t position) -> absl::StatusOr<GrayImage> {
-    if (is_cancelled()) {
-      return absl::CancelledError("the client has gone");
-    }
+    MERCER_RETURN_IF_ERROR(CheckWanted(is_cancelled));
     absl::StatusOr<GrayImage> image = ReadGrayImage(plan.contents[position]);
     return image.ok() ? std::move(image)
                       : OfImage(format.files(static_cast<int>(position)), image.status());

@@ -9,6 +9,7 @@
 
 #include "core/base/status/status_macros.h"
 #include "server/blobs/file_system.h"
+#include "server/uploads/upload_files.h"
 
 namespace mercer::server {
 namespace {
@@ -139,9 +140,7 @@ absl::StatusOr<Dataset> SplitTable(const SharedMatrix& table, const CsvLayout& l
   const Index rows_at_once = std::max<Index>(1, kPieceBytes / row_bytes);
   std::vector<double> numbers;
   for (Index begin = 0; begin < table.rows(); begin += rows_at_once) {
-    if (is_cancelled()) {
-      return absl::CancelledError("the client has gone");
-    }
+    MERCER_RETURN_IF_ERROR(CheckWanted(is_cancelled));
     const Index end = std::min(table.rows(), begin + rows_at_once);
     for (size_t b = 0; b < order.size(); ++b) {
       Gather(table, order[b], begin, end, numbers);
@@ -164,9 +163,7 @@ absl::StatusOr<SharedMatrix> WidenNumbers(const float* numbers, Index rows, Inde
   MERCER_RETURN_IF_ERROR(wide.Begin());
   const Index rows_at_once = std::max<Index>(1, kPieceBytes / row_bytes);
   for (Index begin = 0; begin < rows; begin += rows_at_once) {
-    if (is_cancelled()) {
-      return absl::CancelledError("the client has gone");
-    }
+    MERCER_RETURN_IF_ERROR(CheckWanted(is_cancelled));
     const Index end = std::min(rows, begin + rows_at_once);
     MERCER_RETURN_IF_ERROR(
         wide.Append(std::vector<double>(numbers + begin * columns, numbers + end * columns)));

@@ -56,20 +56,6 @@ std::string KeyOfSession(const UploadSession& upload) {
   return KeyOfSession(upload.caller(), upload.header().upload_id());
 }
 
-UploadSessionOptions SessionOptions(const UploadPolicy& policy, const std::string& name,
-                                    const std::string& caller, UploadSpace space) {
-  return {absl::StrCat(policy.folder, "/", name),
-          std::move(space),
-          caller,
-          policy.upload_bytes,
-          policy.clock,
-          policy.files};
-}
-
-BudgetLimits LimitsOf(const UploadPolicy& policy) {
-  return {policy.space_bytes, policy.caller_space_bytes};
-}
-
 // As large a part of all as the caller may have of the space.
 size_t MaxUploadsOfCaller(const UploadPolicy& policy) {
   const double part = static_cast<double>(policy.caller_space_bytes) /
@@ -123,8 +109,9 @@ absl::Status UnfinishedUploads::Recover(const UploadPolicy& policy) {
 
 absl::StatusOr<std::shared_ptr<UploadSession>> UnfinishedUploads::Load(const std::string& stem,
                                                                        const UploadPolicy& policy) {
-  MERCER_ASSIGN_OR_RETURN(std::shared_ptr<UploadSession> upload,
-                          UploadSession::Load(SessionOptions(policy, stem, "", UploadSpace())));
+  MERCER_ASSIGN_OR_RETURN(
+      std::shared_ptr<UploadSession> upload,
+      UploadSession::Load({absl::StrCat(policy.folder, "/", stem), "", policy, space_}));
   const std::string& id = upload->header().upload_id();
   const std::string key = KeyOfSession(*upload);
   const bool is_named = stem == StemOf(upload->caller(), id) || stem == FormerStemOf(id);
@@ -134,9 +121,6 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UnfinishedUploads::Load(const std
   if (upload->RemoveIfIdleFor(policy.expiry)) {
     return absl::NotFoundError("too old");
   }
-  UploadSpace space(space_, upload->caller(), BudgetLimits());
-  MERCER_RETURN_IF_ERROR(space.Grow(upload->header().total_bytes()));
-  upload->TakeSpace(std::move(space));
   uploads_[key] = upload;
   return upload;
 }
@@ -146,7 +130,7 @@ std::shared_ptr<UploadSession> UnfinishedUploads::NewPlain(const v1::UploadHeade
                                                            const UploadPolicy& policy) {
   return std::make_shared<UploadSession>(
       header,
-      SessionOptions(policy, RandomId(16), caller, UploadSpace(space_, caller, LimitsOf(policy))));
+      UploadSessionOptions{absl::StrCat(policy.folder, "/", RandomId(16)), caller, policy, space_});
 }
 
 absl::StatusOr<std::shared_ptr<UploadSession>> UnfinishedUploads::Resume(
@@ -159,12 +143,10 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UnfinishedUploads::Resume(
                : UploadIdReused(header.upload_id());
   }
   MERCER_RETURN_IF_ERROR(CheckNumber(caller, policy));
-  UploadSpace space(space_, caller, LimitsOf(policy));
-  MERCER_RETURN_IF_ERROR(space.Grow(header.total_bytes()));
-  MERCER_ASSIGN_OR_RETURN(
-      std::shared_ptr<UploadSession> upload,
-      UploadSession::Create(header, SessionOptions(policy, StemOf(caller, header.upload_id()),
-                                                   caller, std::move(space))));
+  const std::string stem = StemOf(caller, header.upload_id());
+  MERCER_ASSIGN_OR_RETURN(std::shared_ptr<UploadSession> upload,
+                          UploadSession::Create(header, {absl::StrCat(policy.folder, "/", stem),
+                                                         caller, policy, space_}));
   uploads_[KeyOfSession(*upload)] = upload;
   return upload;
 }

@@ -20,19 +20,8 @@
 
 #include "server/storage/records.h"
 #include "server/uploads/upload_session.h"
-#include "server/uploads/upload_space.h"
 
 namespace mercer::server {
-
-struct UploadPolicy {
-  std::string folder;                       // exists
-  int64_t upload_bytes = 0;                 // of one upload
-  int64_t space_bytes = 0;                  // of all unfinished ones
-  int64_t caller_space_bytes = 0;           // of those of one caller
-  absl::Duration expiry = absl::Hours(24);  // without a new byte
-  const Clock* clock = &RealClock();
-  FileSystem* files = &PosixFileSystem();
-};
 
 // Thread-safe.
 class UnfinishedUploads {

@@ -18,8 +18,6 @@
 namespace mercer::server {
 namespace {
 
-absl::Status ClientHasGone() { return absl::CancelledError("the client has gone"); }
-
 // A kind of numbers in files.
 struct NumberFormat {
   size_t bytes = 0;  // of a number
@@ -117,7 +115,8 @@ class CancellableSource final : public ByteSource {
       : inner_(std::move(inner)), is_cancelled_(is_cancelled) {}
 
   absl::StatusOr<size_t> Read(char* buffer, size_t capacity) override {
-    return is_cancelled_() ? ClientHasGone() : inner_->Read(buffer, capacity);
+    MERCER_RETURN_IF_ERROR(CheckWanted(is_cancelled_));
+    return inner_->Read(buffer, capacity);
   }
 
  private:
@@ -172,6 +171,10 @@ void CheckTable(const v1::UploadPart& part, FieldViolations& violations) {
 }
 
 }  // namespace
+
+absl::Status CheckWanted(const std::function<bool()>& is_cancelled) {
+  return is_cancelled() ? absl::CancelledError("the client has gone") : absl::OkStatus();
+}
 
 absl::Status BadSize(const std::string& message) {
   return WithReason(absl::InvalidArgumentError(message), "BAD_SIZE");
@@ -255,9 +258,7 @@ absl::StatusOr<Dataset> ReadUploadedParts(
   MERCER_ASSIGN_OR_RETURN(Dataset dataset,
                           ReadTable(parts[0], files.path(0), max_bytes, is_cancelled));
   for (int i = 1; i < parts.size(); ++i) {
-    if (is_cancelled()) {
-      return ClientHasGone();
-    }
+    MERCER_RETURN_IF_ERROR(CheckWanted(is_cancelled));
     const v1::SquareFormat& format = parts[i].square();
     MERCER_ASSIGN_OR_RETURN(SharedMatrix values,
                             ReadSquare(format, files.path(i), dataset.rows, is_cancelled));

@@ -28,6 +28,9 @@ absl::StatusOr<Dataset> ReadUploadedParts(
 absl::StatusOr<int64_t> ParseBytes(const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts,
                                    const UploadFiles& files, int64_t max_bytes);
 
+// Errors: kCancelled, when `is_cancelled` says so.
+absl::Status CheckWanted(const std::function<bool()>& is_cancelled);
+
 // kInvalidArgument with reason BAD_SIZE.
 absl::Status BadSize(const std::string& message);
 

@@ -8,7 +8,7 @@
 #include "core/base/encoding/bytes.h"
 #include "core/base/encoding/crc32c.h"
 #include "core/base/status/status_macros.h"
-#include "server/uploads/create_anew.h"
+#include "server/uploads/upload_part_files.h"
 
 namespace mercer::server {
 namespace {

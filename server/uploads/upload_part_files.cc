@@ -4,9 +4,17 @@
 
 #include "core/base/memory/memory_reserve.h"
 #include "core/base/status/status_macros.h"
-#include "server/uploads/create_anew.h"
 
 namespace mercer::server {
+
+absl::StatusOr<std::unique_ptr<WritableFile>> CreateAnew(FileSystem& files,
+                                                         const std::string& path) {
+  absl::StatusOr<std::unique_ptr<WritableFile>> file = files.Create(path);
+  if (absl::IsAlreadyExists(file.status()) && files.Remove(path).ok()) {
+    file = files.Create(path);
+  }
+  return file;
+}
 
 UploadFiles::UploadFiles(std::string stem, std::vector<int64_t> sizes, FileSystem& file_system)
     : stem_(std::move(stem)), file_system_(file_system), sizes_(std::move(sizes)) {}

@@ -15,6 +15,10 @@
 
 namespace mercer::server {
 
+// Makes an empty file in the place of one that may be there: what a failed beginning or removal has left is nobody's.
+absl::StatusOr<std::unique_ptr<WritableFile>> CreateAnew(FileSystem& files,
+                                                         const std::string& path);
+
 // Not thread-safe. `file_system` outlives it.
 class UploadFiles {
  public:

@@ -41,6 +41,33 @@ absl::Status TakenOver() {
                     "UPLOAD_TAKEN_OVER");
 }
 
+absl::Status UploadFinishing() {
+  return WithReason(absl::UnavailableError("all bytes of the upload are there and being read"),
+                    "UPLOAD_FINISHING");
+}
+
+absl::Status SpaceExceeded(const std::string& whose, const std::string& flag, int64_t limit_bytes,
+                           ErrorMetadata metadata) {
+  metadata.emplace_back("limit_bytes", absl::StrCat(limit_bytes));
+  return WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                        "all unfinished uploads ", whose, "together may take ", limit_bytes,
+                        " bytes (mercer-server ", flag, "); finish, delete or await the others")),
+                    "UPLOAD_SPACE_EXCEEDED", metadata);
+}
+
+// Nothing changes when a limit forbids it. Errors: kResourceExhausted (UPLOAD_SPACE_EXCEEDED).
+absl::Status TakeSpace(int64_t bytes, const UploadSessionOptions& options, Budget::Share& space) {
+  const BudgetLimits limits = {options.policy.space_bytes, options.policy.caller_space_bytes};
+  const std::optional<BudgetLimit> exceeded = space.Grow(bytes, limits);
+  if (!exceeded.has_value()) {
+    return absl::OkStatus();
+  }
+  return *exceeded == BudgetLimit::kAll
+             ? SpaceExceeded("", "--upload-space", limits.all, {})
+             : SpaceExceeded(absl::StrCat("of ", options.caller, " "), "--upload-space-per-caller",
+                             limits.of_key, {{"caller", options.caller}});
+}
+
 // Of all parts, one after the other.
 absl::StatusOr<std::string> HashFiles(const UploadFiles& files,
                                       const std::function<bool()>& is_cancelled) {
@@ -51,9 +78,7 @@ absl::StatusOr<std::string> HashFiles(const UploadFiles& files,
                             OpenFileSource(files.path(part)));
     size_t size = 0;
     do {
-      if (is_cancelled()) {
-        return absl::CancelledError("the client has gone");
-      }
+      MERCER_RETURN_IF_ERROR(CheckWanted(is_cancelled));
       MERCER_ASSIGN_OR_RETURN(size, file->Read(piece.data(), piece.size()));
       hash.Update(std::string_view(piece).substr(0, size));
     } while (size > 0);
@@ -64,21 +89,22 @@ absl::StatusOr<std::string> HashFiles(const UploadFiles& files,
 }  // namespace
 
 UploadSession::UploadSession(const v1::UploadHeader& header, UploadSessionOptions options)
-    : UploadSession(header, std::move(options), nullptr, JournalContent()) {}
+    : UploadSession(header, options, options.space.NewShare(options.caller), nullptr,
+                    JournalContent()) {}
 
 UploadSession::UploadSession(v1::UploadHeader header, UploadSessionOptions options,
-                             std::unique_ptr<UploadJournal> journal, JournalContent content)
+                             Budget::Share space, std::unique_ptr<UploadJournal> journal,
+                             JournalContent content)
     : header_(std::move(header)),
-      options_{options.stem,  {},           std::move(options.caller), options.max_bytes,
-               options.clock, options.files},
-      space_(std::move(options.space)),
-      files_(options.stem, content.sizes, *options.files),
+      options_(std::move(options)),
+      space_(std::move(space)),
+      files_(options_.stem, content.sizes, *options_.policy.files),
       journal_(std::move(journal)),
       vouched_(content.sizes),
       last_time_(content.last_time),
-      last_bytes_at_(options.clock->Monotonic() -
-                     std::max(options.clock->Now() - content.last_time, absl::ZeroDuration())),
-      vouched_at_(options.clock->Monotonic()) {
+      vouched_at_(options_.policy.clock->Monotonic()) {
+  last_bytes_at_ = vouched_at_ -
+                   std::max(options_.policy.clock->Now() - content.last_time, absl::ZeroDuration());
   files_.set_kept(resumable());
   if (content.sizes.empty()) {
     hash_.emplace();
@@ -87,19 +113,21 @@ UploadSession::UploadSession(v1::UploadHeader header, UploadSessionOptions optio
 
 absl::StatusOr<std::shared_ptr<UploadSession>> UploadSession::Create(const v1::UploadHeader& header,
                                                                      UploadSessionOptions options) {
+  Budget::Share space = options.space.NewShare(options.caller);
+  MERCER_RETURN_IF_ERROR(TakeSpace(header.total_bytes(), options, space));
   JournalContent content;
-  content.last_time = options.clock->Now();
+  content.last_time = options.policy.clock->Now();
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<UploadJournal> journal,
                           UploadJournal::Create(JournalPath(options.stem), options.caller,
-                                                header.SerializeAsString(), *options.files));
-  return std::shared_ptr<UploadSession>(
-      new UploadSession(header, std::move(options), std::move(journal), std::move(content)));
+                                                header.SerializeAsString(), *options.policy.files));
+  return std::shared_ptr<UploadSession>(new UploadSession(
+      header, std::move(options), std::move(space), std::move(journal), std::move(content)));
 }
 
 absl::StatusOr<std::shared_ptr<UploadSession>> UploadSession::Load(UploadSessionOptions options) {
   JournalContent content;
   MERCER_RETURN_IF_ERROR(
-      UploadJournal::Open(JournalPath(options.stem), *options.files, &content).status());
+      UploadJournal::Open(JournalPath(options.stem), *options.policy.files, &content).status());
   v1::UploadHeader header;
   if (!ParseWhole(content.header, header) || header.upload_id().empty()) {
     return absl::DataLossError("the header of an unfinished upload cannot be read");
@@ -107,7 +135,7 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UploadSession::Load(UploadSession
   for (size_t part = 0; part < content.sizes.size(); ++part) {
     // What a part has besides is not vouched for, and would be read as if it were.
     const absl::StatusOr<std::unique_ptr<WritableFile>> file =
-        options.files->Reopen(absl::StrCat(options.stem, ".", part), content.sizes[part]);
+        options.policy.files->Reopen(absl::StrCat(options.stem, ".", part), content.sizes[part]);
     // The record of its beginning was taken back with its file, but has reached the disk all the same.
     const bool taken_back = absl::IsNotFound(file.status()) && part + 1 == content.sizes.size() &&
                             content.sizes[part] == 0;
@@ -118,19 +146,16 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UploadSession::Load(UploadSession
     }
   }
   if (content.last_time == absl::InfinitePast()) {
-    content.last_time = options.clock->Now();  // it was begun in its last moment
+    content.last_time = options.policy.clock->Now();  // it was begun in its last moment
   }
   options.caller = content.caller;
-  return std::shared_ptr<UploadSession>(
-      new UploadSession(std::move(header), std::move(options), nullptr, std::move(content)));
+  Budget::Share space = options.space.NewShare(options.caller);
+  space.Grow(header.total_bytes(), BudgetLimits());
+  return std::shared_ptr<UploadSession>(new UploadSession(
+      std::move(header), std::move(options), std::move(space), nullptr, std::move(content)));
 }
 
 UploadSession::~UploadSession() = default;
-
-void UploadSession::TakeSpace(UploadSpace space) {
-  absl::MutexLock lock(&mutex_);
-  space_ = std::move(space);
-}
 
 int64_t UploadSession::bytes() const {
   return std::accumulate(files_.sizes().begin(), files_.sizes().end(), int64_t{0});
@@ -161,7 +186,7 @@ absl::Status UploadSession::OpenJournal() {
   }
   JournalContent content;
   MERCER_ASSIGN_OR_RETURN(
-      journal_, UploadJournal::Open(JournalPath(options_.stem), *options_.files, &content));
+      journal_, UploadJournal::Open(JournalPath(options_.stem), *options_.policy.files, &content));
   if (vouched_.empty() || content.sizes == vouched_) {
     return absl::OkStatus();
   }
@@ -215,14 +240,14 @@ absl::StatusOr<int64_t> UploadSession::Overlap(const v1::UploadChunk& chunk) {
 
 absl::Status UploadSession::CheckRoom(int64_t more) {
   const int64_t total = bytes() + more;
-  if (total > options_.max_bytes) {
-    return DatasetTooLarge("the upload", options_.max_bytes);
+  if (total > options_.policy.upload_bytes) {
+    return DatasetTooLarge("the upload", options_.policy.upload_bytes);
   }
   if (header_.total_bytes() > 0 && total > header_.total_bytes()) {
     return BadTotal(total, header_.total_bytes());
   }
   // One that can be resumed has taken its space at the beginning.
-  return resumable() ? absl::OkStatus() : space_.Grow(more);
+  return resumable() ? absl::OkStatus() : TakeSpace(more, options_, space_);
 }
 
 absl::Status UploadSession::Append(int64_t ticket, const v1::UploadChunk& chunk) {
@@ -268,8 +293,8 @@ absl::Status UploadSession::Write(int part, std::string_view bytes) {
   if (!resumable()) {
     return absl::OkStatus();
   }
-  last_time_ = options_.clock->Now();
-  last_bytes_at_ = options_.clock->Monotonic();
+  last_time_ = options_.policy.clock->Now();
+  last_bytes_at_ = options_.policy.clock->Monotonic();
   const int64_t fresh = files_.sizes().back() - vouched_.back();
   const bool late = last_bytes_at_ - vouched_at_ >= kVouchInterval;
   return fresh >= kVouchBytes || late ? Vouch() : absl::OkStatus();
@@ -283,8 +308,8 @@ absl::Status UploadSession::BeginPart() {
     MERCER_RETURN_IF_ERROR(Vouch());
   }
   MERCER_RETURN_IF_ERROR(files_.BeginPart());
-  MERCER_RETURN_IF_ERROR(options_.files->SyncFolder(FolderOf(options_.stem)));
-  MERCER_RETURN_IF_ERROR(journal_->Record(files_.parts() - 1, 0, options_.clock->Now()));
+  MERCER_RETURN_IF_ERROR(options_.policy.files->SyncFolder(FolderOf(options_.stem)));
+  MERCER_RETURN_IF_ERROR(journal_->Record(files_.parts() - 1, 0, options_.policy.clock->Now()));
   vouched_ = files_.sizes();
   return absl::OkStatus();
 }
@@ -293,10 +318,10 @@ absl::Status UploadSession::Vouch() {
   if (vouched_ != files_.sizes()) {
     MERCER_RETURN_IF_ERROR(files_.Sync());
     MERCER_RETURN_IF_ERROR(
-        journal_->Record(files_.parts() - 1, files_.sizes().back(), options_.clock->Now()));
+        journal_->Record(files_.parts() - 1, files_.sizes().back(), options_.policy.clock->Now()));
     vouched_ = files_.sizes();
   }
-  vouched_at_ = options_.clock->Monotonic();
+  vouched_at_ = options_.policy.clock->Monotonic();
   return absl::OkStatus();
 }
 
@@ -366,11 +391,11 @@ absl::Status UploadSession::RemoveFiles() {
   absl::Status durable = absl::OkStatus();
   // The journal first, and for good: parts without one are removed at the next start.
   if (resumable()) {
-    const absl::Status gone = options_.files->Remove(JournalPath(options_.stem));
+    const absl::Status gone = options_.policy.files->Remove(JournalPath(options_.stem));
     if (!gone.ok() && !absl::IsNotFound(gone)) {
       return gone;
     }
-    durable = options_.files->SyncFolder(FolderOf(options_.stem));
+    durable = options_.policy.files->SyncFolder(FolderOf(options_.stem));
   }
   removed_ = true;
   journal_.reset();
@@ -394,7 +419,7 @@ bool UploadSession::removed() const {
 
 bool UploadSession::RemoveIfIdleFor(absl::Duration time) {
   absl::MutexLock lock(&mutex_);
-  if (!finishing_ && !removed_ && options_.clock->Monotonic() - last_bytes_at_ >= time) {
+  if (!finishing_ && !removed_ && options_.policy.clock->Monotonic() - last_bytes_at_ >= time) {
     RemoveFiles().IgnoreError();  // what could not be removed is tried again
   }
   return removed_;
@@ -412,11 +437,6 @@ void UploadSession::Describe(absl::Duration expiry, v1::Upload& upload) const {
     upload.set_offset(vouched_.back());
   }
   SetTimestamp(last_time_ + expiry, upload.mutable_expire_time());
-}
-
-absl::Status UploadFinishing() {
-  return WithReason(absl::UnavailableError("all bytes of the upload are there and being read"),
-                    "UPLOAD_FINISHING");
 }
 
 }  // namespace mercer::server

@@ -16,21 +16,29 @@
 #include "absl/time/time.h"
 
 #include "mercer/v1/dataset_service.pb.h"
+#include "server/budget/budget.h"
 #include "server/digest/sha256.h"
 #include "server/jobs/record/clock.h"
 #include "server/uploads/upload_journal.h"
 #include "server/uploads/upload_part_files.h"
-#include "server/uploads/upload_space.h"
 
 namespace mercer::server {
 
+struct UploadPolicy {
+  std::string folder;                       // exists
+  int64_t upload_bytes = 0;                 // of one upload
+  int64_t space_bytes = 0;                  // of all unfinished ones
+  int64_t caller_space_bytes = 0;           // of those of one caller
+  absl::Duration expiry = absl::Hours(24);  // without a new byte
+  const Clock* clock = &RealClock();        // outlives the uploads, as do `files`
+  FileSystem* files = &PosixFileSystem();
+};
+
 struct UploadSessionOptions {
-  std::string stem;              // a path that no other upload uses
-  UploadSpace space;             // all that total_bytes takes; plain uploads: nothing yet
-  std::string caller;            // who begins it
-  int64_t max_bytes = 0;         // of the upload
-  const Clock* clock = nullptr;  // outlives the session
-  FileSystem* files = nullptr;   // outlives the session
+  std::string stem;    // a path that no other upload uses
+  std::string caller;  // who begins it
+  UploadPolicy policy;
+  Budget space;  // of all uploads
 };
 
 // Thread-safe; the calls block on files. The upload belongs to the stream that came last: `ticket` says which one calls.
@@ -38,10 +46,11 @@ class UploadSession {
  public:
   // An upload that cannot be resumed: destroying it removes its files.
   UploadSession(const v1::UploadHeader& header, UploadSessionOptions options);
-  // One that can: what has come and is vouched for survives this object and the process. Errors: those of the file system.
+  // One that can: what has come and is vouched for survives this object and the process; it takes the space for all of its bytes.
+  // Errors: kResourceExhausted (UPLOAD_SPACE_EXCEEDED), those of the file system.
   static absl::StatusOr<std::shared_ptr<UploadSession>> Create(const v1::UploadHeader& header,
                                                                UploadSessionOptions options);
-  // One that an earlier process has left, with the bytes that are vouched for. The share of space comes with TakeSpace.
+  // One that an earlier process has left, with the bytes that are vouched for and its space, whatever the limits are now.
   // Errors: kDataLoss.
   static absl::StatusOr<std::shared_ptr<UploadSession>> Load(UploadSessionOptions options);
   ~UploadSession();
@@ -51,7 +60,6 @@ class UploadSession {
   const v1::UploadHeader& header() const { return header_; }
   // Who began it. Empty: unknown.
   const std::string& caller() const { return options_.caller; }
-  void TakeSpace(UploadSpace space) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // A new stream sends the upload from now on. Errors: kUnavailable (UPLOAD_FINISHING), kAborted (UPLOAD_TAKEN_OVER: it was
   // deleted), those of the file system.
@@ -82,7 +90,7 @@ class UploadSession {
   void Describe(absl::Duration expiry, v1::Upload& upload) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  UploadSession(v1::UploadHeader header, UploadSessionOptions options,
+  UploadSession(v1::UploadHeader header, UploadSessionOptions options, Budget::Share space,
                 std::unique_ptr<UploadJournal> journal, JournalContent content);
 
   bool resumable() const { return !header_.upload_id().empty(); }
@@ -106,7 +114,7 @@ class UploadSession {
   const v1::UploadHeader header_;
   const UploadSessionOptions options_;
   mutable absl::Mutex mutex_;
-  UploadSpace space_ ABSL_GUARDED_BY(mutex_);
+  Budget::Share space_ ABSL_GUARDED_BY(mutex_);
   UploadFiles files_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<UploadJournal> journal_
       ABSL_GUARDED_BY(mutex_);  // null: no stream, after a failure, or not resumable
@@ -120,8 +128,5 @@ class UploadSession {
   bool finishing_ ABSL_GUARDED_BY(mutex_) = false;
   bool removed_ ABSL_GUARDED_BY(mutex_) = false;
 };
-
-// kUnavailable with reason UPLOAD_FINISHING.
-absl::Status UploadFinishing();
 
 }  // namespace mercer::server

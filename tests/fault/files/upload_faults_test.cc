@@ -21,7 +21,6 @@
 #include "server/digest/sha256.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 #include "server/uploads/dataset_upload.h"
-#include "server/uploads/upload_recovery.h"
 #include "tests/fault/files/file_faults.h"
 #include "tests/support/fast_folder.h"
 #include "tests/support/thorough.h"

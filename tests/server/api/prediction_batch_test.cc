@@ -1,12 +1,11 @@
 // Calls that are computed together: each has the answer that it would have alone.
-#include "server/prediction/prediction_runner.h"
-
 #include <future>
 #include <new>
 #include <optional>
 
 #include "server/api/model_handlers.h"
 #include "server/api/prediction_handlers.h"
+#include "server/prediction/prediction_runner.h"
 #include "tests/server/api/api_fixture.h"
 #include "tests/support/server/failing_executor.h"
 

@@ -14,7 +14,6 @@
 #include "core/base/status/status_macros.h"
 #include "server/api/dataset_handlers.h"
 #include "server/uploads/dataset_upload.h"
-#include "server/uploads/upload_recovery.h"
 #include "tests/server/uploads/upload_fixture.h"
 #include "tests/support/server/real_file_system.h"
 

@@ -75,7 +75,11 @@ class UploadSessionTest : public testing::Test {
   ~UploadSessionTest() override { std::filesystem::remove_all(folder_); }
 
   UploadSessionOptions Options() {
-    return {folder_ / "r-u", {}, "anna", 1000, &RealClock(), &files_};
+    UploadPolicy policy;
+    policy.upload_bytes = 1000;
+    policy.space_bytes = policy.caller_space_bytes = 1000;
+    policy.files = &files_;
+    return {folder_ / "r-u", "anna", policy, Budget()};
   }
   std::shared_ptr<UploadSession> Create() {
     auto session = UploadSession::Create(header_, Options());
