@@ -3,8 +3,12 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
+#include <openssl/ssl.h>
+
+#include "core/base/status/errors.h"
 
 namespace mercer::gateway {
 
@@ -12,7 +16,47 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
+namespace {
+
 constexpr size_t kTlsRecordBytes = size_t{16} << 10;
+
+absl::Status BadIdentity(const char* what, const error_code& error) {
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat("HTTP cannot use ", what, ": ", error.message())),
+      "BAD_CERTIFICATE");
+}
+
+}  // namespace
+
+absl::StatusOr<TlsContext> MakeTlsContext(const TlsIdentity& identity) {
+  namespace ssl = asio::ssl;
+  auto context = std::make_shared<ssl::context>(ssl::context::tls_server);
+  SSL_CTX* native = context->native_handle();
+  SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
+  SSL_CTX_set_options(native, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);
+  // Sessions are not taken up again: a client whose certificate is no longer good would come in by one.
+  SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(native, SSL_OP_NO_TICKET);
+  error_code error;
+  context->use_certificate_chain(asio::buffer(identity.certificate), error);
+  if (!error) {
+    context->use_private_key(asio::buffer(identity.key), ssl::context::pem, error);
+  }
+  if (error) {
+    return BadIdentity("the certificate and its key", error);
+  }
+  if (!identity.client_ca.empty()) {
+    context->add_certificate_authority(asio::buffer(identity.client_ca), error);
+    if (!error) {
+      context->set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert, error);
+    }
+    if (error) {
+      return BadIdentity("the authorities of the clients", error);
+    }
+  }
+  return context;
+}
 
 ByteStream::ByteStream(tcp::socket socket, TlsContext context, std::string& buffer)
     : socket_(std::move(socket)), context_(std::move(context)), shared_buffer_(buffer) {

@@ -9,14 +9,20 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/statusor.h"
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 
+#include "server/gateway/http/http_server.h"
+
 namespace mercer::gateway {
 
+// What a connection needs to begin TLS 1.2 or later; null: plain text.
 using TlsContext = std::shared_ptr<boost::asio::ssl::context>;
+// Errors: kFailedPrecondition with reason BAD_CERTIFICATE.
+absl::StatusOr<TlsContext> MakeTlsContext(const TlsIdentity& identity);
 
 // At most one read and one write at a time. Callbacks come later, never from within the call, and also
 // after Close, with a failure; whoever gives one keeps the stream alive until it has come.
@@ -26,7 +32,7 @@ class ByteStream {
   // `bytes` is empty at the end and after a failure, and valid within the call only.
   using Read = std::function<void(std::string_view bytes)>;
 
-  // `context` null: plain text. `buffer` is for reads, shared by all streams of the thread, and outlives them.
+  // `buffer` is for reads, shared by all streams of the thread, and outlives them.
   ByteStream(boost::asio::ip::tcp::socket socket, TlsContext context, std::string& buffer);
 
   boost::asio::ip::tcp::socket::executor_type executor() { return socket_.get_executor(); }

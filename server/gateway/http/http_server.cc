@@ -24,8 +24,8 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/budget/budget.h"
+#include "server/gateway/http/byte_stream.h"
 #include "server/gateway/http/connection.h"
-#include "server/gateway/http/tls_context.h"
 #include "server/net/listening_sockets.h"
 #include "server/net/peer_host.h"
 
@@ -206,6 +206,10 @@ class HttpServer::Impl {
 
   void Forget(int64_t key) {
     connections_.erase(key);
+    TellWhenAllAreGone();
+  }
+
+  void TellWhenAllAreGone() {
     if (retiring_ && connections_.empty()) {
       absl::MutexLock lock(&mutex_);
       all_gone_ = true;
@@ -251,10 +255,7 @@ class HttpServer::Impl {
     for (const auto& connection : Connections()) {
       connection->Retire();
     }
-    if (connections_.empty()) {
-      absl::MutexLock lock(&mutex_);
-      all_gone_ = true;
-    }
+    TellWhenAllAreGone();
   }
 
   void CloseAll() {
