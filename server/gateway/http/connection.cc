@@ -1,7 +1,7 @@
 #include "server/gateway/http/connection.h"
 
 #include <algorithm>
-#include <atomic>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,93 +21,70 @@ namespace asio = boost::asio;
 // Requests that come before the answer to the one before them wait here.
 constexpr size_t kMaxPipelinedBytes = 64 * 1024;
 
+constexpr uint64_t kNoExchange = ~uint64_t{0};  // what is asked for one that was answered
+
 absl::Status ClientGone() {
   return WithReason(absl::CancelledError("the client has gone"), "CALL_CANCELLED");
 }
 
 }  // namespace
 
-// The exchange as others hold it. Its calls go to the network's thread, where the connection is.
-class Connection::LiveExchange final : public Exchange {
- public:
-  LiveExchange(std::shared_ptr<Connection> connection, RequestHead head)
-      : connection_(std::move(connection)),
-        number_(connection_->exchange_),
-        head_(std::move(head)) {}
+// ---------------------------------------------------------------------------------- the exchange as others hold it
 
-  ~LiveExchange() override {
-    if (answered_) {
-      return;
-    }
-    const ScopedAllocations scope(Allocations::kNeeded);
-    asio::dispatch(connection_->stream_->executor(), [c = connection_, begun = begun_.load()] {
-      begun ? c->EndStream(/*whole=*/false) : c->SendAnswer(InternalErrorAnswer());
-    });
-  }
-  LiveExchange(const LiveExchange&) = delete;
-  LiveExchange& operator=(const LiveExchange&) = delete;
+template <typename Method, typename... Arguments>
+void Exchange::Post(Method method, Arguments... arguments) {
+  const ScopedAllocations scope(Allocations::kNeeded);
+  asio::post(connection_->stream_->executor(),
+             [c = connection_, method, ... arguments = std::move(arguments)]() mutable {
+               std::invoke(method, *c, std::move(arguments)...);
+             });
+}
 
-  const RequestHead& head() const override { return head_; }
-  const Peer& peer() const override { return connection_->peer_; }
+Exchange::Exchange(std::shared_ptr<Connection> connection, RequestHead head)
+    : connection_(std::move(connection)), number_(connection_->exchange_), head_(std::move(head)) {}
 
-  void ReadSome(Bytes done) override {
-    if (answered_) {
-      Post([done = std::move(done)] { done(ClientGone()); });
-      return;
-    }
-    Post([c = connection_, n = number_, done = std::move(done)]() mutable {
-      c->WantBody(n, std::move(done));
-    });
+Exchange::~Exchange() {
+  if (answered_) {
+    return;
   }
-  void OnGone(std::function<void()> gone) override {
-    Post([c = connection_, n = number_, gone = std::move(gone)]() mutable {
-      c->SetGone(n, std::move(gone));
-    });
-  }
-  void Send(Answer answer) override {
-    if (answered_.exchange(true)) {
-      return;
-    }
-    Post([c = connection_, answer = std::move(answer)]() mutable {
-      c->SendAnswer(std::move(answer));
-    });
-  }
-  void Begin(StreamHead head) override {
-    if (answered_ || begun_.exchange(true)) {
-      return;
-    }
-    Post([c = connection_, n = number_, head = std::move(head)] { c->BeginStream(n, head); });
-  }
-  void Write(std::string bytes, std::function<void(bool)> done) override {
-    if (answered_) {
-      Post([done = std::move(done)] { done(false); });
-      return;
-    }
-    Post(
-        [c = connection_, n = number_, bytes = std::move(bytes), done = std::move(done)]() mutable {
-          c->WritePiece(n, std::move(bytes), std::move(done));
-        });
-  }
-  void End(bool whole) override {
-    if (answered_.exchange(true)) {
-      return;
-    }
-    Post([c = connection_, whole] { c->EndStream(whole); });
-  }
+  const ScopedAllocations scope(Allocations::kNeeded);
+  asio::dispatch(connection_->stream_->executor(), [c = connection_, begun = begun_.load()] {
+    begun ? c->EndStream(/*whole=*/false) : c->SendAnswer(InternalErrorAnswer());
+  });
+}
 
- private:
-  template <typename Work>
-  void Post(Work work) {
-    const ScopedAllocations scope(Allocations::kNeeded);
-    asio::post(connection_->stream_->executor(), std::move(work));
-  }
+const Peer& Exchange::peer() const { return connection_->peer_; }
 
-  const std::shared_ptr<Connection> connection_;
-  const uint64_t number_;
-  const RequestHead head_;
-  std::atomic<bool> answered_ = false;
-  std::atomic<bool> begun_ = false;
-};
+void Exchange::ReadSome(Bytes done) {
+  Post(&Connection::WantBody, answered_ ? kNoExchange : number_, std::move(done));
+}
+
+void Exchange::OnGone(std::function<void()> gone) {
+  Post(&Connection::SetGone, number_, std::move(gone));
+}
+
+void Exchange::Send(Answer answer) {
+  if (!answered_.exchange(true)) {
+    Post(&Connection::SendAnswer, std::move(answer));
+  }
+}
+
+void Exchange::Begin(StreamHead head) {
+  if (!answered_ && !begun_.exchange(true)) {
+    Post(&Connection::BeginStream, number_, std::move(head));
+  }
+}
+
+void Exchange::Write(std::string bytes, std::function<void(bool)> done) {
+  Post(&Connection::WritePiece, answered_ ? kNoExchange : number_, std::move(bytes),
+       std::move(done));
+}
+
+void Exchange::End(bool whole) {
+  if (!answered_.exchange(true)) {
+    Post(&Connection::EndStream, whole);
+  }
+}
 
 Connection::Connection(std::unique_ptr<ByteStream> stream, Peer peer,
                        const ConnectionLimits& limits, const Handler& handler,
@@ -280,7 +257,7 @@ void Connection::BeginExchange() {
   stream_begun_ = false;
   body_patience_ = limits_.body;
   continue_due_ = !request_.http10 && request_.Find("expect") == "100-continue";
-  auto exchange = std::make_shared<LiveExchange>(shared_from_this(), request_);
+  auto exchange = std::make_shared<Exchange>(shared_from_this(), request_);
   WatchClient();
   handler_(std::move(exchange));
 }
@@ -370,12 +347,7 @@ void Connection::SendAnswer(Answer answer) {
   if (has_body) {
     text += answer.body;
   }
-  Send({std::move(text), has_body ? answer.fixed_body : std::string_view(),
-        [self = shared_from_this(), keep](bool ok) {
-          if (ok) {
-            self->FinishExchange(keep);
-          }
-        },
+  Send({std::move(text), has_body ? answer.fixed_body : std::string_view(), Finishing(keep),
         std::move(answer.memory)});
 }
 
@@ -413,13 +385,16 @@ void Connection::EndStream(bool whole) {
     return;
   }
   const bool keep = request_.keep_alive && !retired_;
-  Send({chunked_ ? std::string(kLastChunk) : std::string(),
-        {},
-        [self = shared_from_this(), keep](bool ok) {
-          if (ok) {
-            self->FinishExchange(keep);
-          }
-        }});
+  Send({chunked_ ? std::string(kLastChunk) : std::string(), {}, Finishing(keep)});
+}
+
+// The last that an exchange sends.
+std::function<void(bool)> Connection::Finishing(bool keep) {
+  return [self = shared_from_this(), keep](bool ok) {
+    if (ok) {
+      self->FinishExchange(keep);
+    }
+  };
 }
 
 void Connection::FinishExchange(bool keep) {

@@ -37,7 +37,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool idle() const { return phase_ == Phase::kHead && !head_begun_; }
 
  private:
-  class LiveExchange;
+  friend class Exchange;
   enum class Phase : uint8_t { kHandshake, kHead, kExchange, kLinger, kClosed };
   struct Outgoing {
     std::string bytes;
@@ -72,6 +72,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void WatchClient();
   void SendAnswer(Answer answer);
   void EndStream(bool whole);
+  std::function<void(bool)> Finishing(bool keep);
   void FinishExchange(bool keep);
 
   void Send(Outgoing outgoing);

@@ -1,6 +1,7 @@
 // One request and its answer: what whoever answers gets to see of a connection.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,29 +21,47 @@ struct Peer {
   bool spare = false;   // of the few connections above a limit, which are there for health checks
 };
 
+class Connection;
+
 // Functions may be called by any thread; callbacks run on the network's, later than the call, and must not block. One
 // answer per exchange: Send, or Begin ... End. An exchange that is dropped without one is answered with an
 // internal error. When the client has gone all this is harmless and does nothing, but each callback comes.
 class Exchange {
  public:
-  virtual ~Exchange() = default;
-  virtual const RequestHead& head() const = 0;
-  virtual const Peer& peer() const = 0;
+  // The one that `connection` begins.
+  Exchange(std::shared_ptr<Connection> connection, RequestHead head);
+  ~Exchange();
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  const RequestHead& head() const { return head_; }
+  const Peer& peer() const;
 
   // The next bytes of the body; empty: that was all. Errors: kCancelled: the client has gone or was too slow,
   // and hears of it. One call at a time.
   using Bytes = std::function<void(absl::StatusOr<std::string> bytes)>;
-  virtual void ReadSome(Bytes done) = 0;
+  void ReadSome(Bytes done);
 
   // Called when the client has gone, before the answer has ended; at once when it has already.
-  virtual void OnGone(std::function<void()> gone) = 0;
+  void OnGone(std::function<void()> gone);
 
-  virtual void Send(Answer answer) = 0;
-  virtual void Begin(StreamHead head) = 0;
+  void Send(Answer answer);
+  void Begin(StreamHead head);
   // After Begin; one at a time. `done` comes when the bytes are on their way: false: nobody takes them.
-  virtual void Write(std::string bytes, std::function<void(bool ok)> done) = 0;
+  void Write(std::string bytes, std::function<void(bool ok)> done);
   // `whole` false: something is missing, which the client sees as a connection that breaks.
-  virtual void End(bool whole) = 0;
+  void End(bool whole);
+
+ private:
+  // Has the connection do that on the network's thread.
+  template <typename Method, typename... Arguments>
+  void Post(Method method, Arguments... arguments);
+
+  const std::shared_ptr<Connection> connection_;
+  const uint64_t number_;
+  const RequestHead head_;
+  std::atomic<bool> answered_ = false;
+  std::atomic<bool> begun_ = false;
 };
 
 // kUnavailable, reason TOO_MANY_BODIES.
