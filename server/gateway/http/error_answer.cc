@@ -1,5 +1,7 @@
 #include "server/gateway/http/error_answer.h"
 
+#include <array>
+
 #include "absl/strings/str_cat.h"
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
@@ -20,13 +22,6 @@ std::string DetailJson(const google::protobuf::Any& detail) {
   return json::MessageToJsonString(detail, &text).ok() ? text : std::string();
 }
 
-std::string QuotedText(const std::string& text) {
-  google::protobuf::Value value;
-  value.set_string_value(text);
-  std::string printed;
-  return json::MessageToJsonString(value, &printed).ok() ? printed : "\"\"";
-}
-
 int64_t RetrySecondsOf(const google::rpc::Status& status) {
   google::rpc::RetryInfo retry;
   for (const google::protobuf::Any& detail : status.details()) {
@@ -38,51 +33,33 @@ int64_t RetrySecondsOf(const google::rpc::Status& status) {
 }
 
 Answer AnswerWith(const google::rpc::Status& status, int http_status) {
-  Answer answer;
-  answer.status = http_status;
-  answer.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
+  Answer answer = MakeAnswer(absl::StrCat("{\"error\":", ErrorJson(status, http_status), "}\n"),
+                             "application/json", http_status);
   if (const int64_t seconds = RetrySecondsOf(status); seconds > 0) {
     answer.headers.emplace_back("Retry-After", absl::StrCat(seconds));
   }
   if (http_status == 401) {
     answer.headers.emplace_back("WWW-Authenticate", "Bearer");
   }
-  answer.body = absl::StrCat("{\"error\":", ErrorJson(status, http_status), "}\n");
   return answer;
 }
 
 }  // namespace
 
+std::string JsonText(const std::string& text) {
+  google::protobuf::Value value;
+  value.set_string_value(text);
+  std::string printed;
+  return json::MessageToJsonString(value, &printed).ok() ? printed : "\"\"";
+}
+
 int HttpStatusOf(int code) {
-  switch (code) {
-    case google::rpc::OK:
-      return 200;
-    case google::rpc::CANCELLED:
-      return 499;
-    case google::rpc::INVALID_ARGUMENT:
-    case google::rpc::FAILED_PRECONDITION:
-    case google::rpc::OUT_OF_RANGE:
-      return 400;
-    case google::rpc::UNAUTHENTICATED:
-      return 401;
-    case google::rpc::PERMISSION_DENIED:
-      return 403;
-    case google::rpc::NOT_FOUND:
-      return 404;
-    case google::rpc::ABORTED:
-    case google::rpc::ALREADY_EXISTS:
-      return 409;
-    case google::rpc::RESOURCE_EXHAUSTED:
-      return 429;
-    case google::rpc::UNIMPLEMENTED:
-      return 501;
-    case google::rpc::UNAVAILABLE:
-      return 503;
-    case google::rpc::DEADLINE_EXCEEDED:
-      return 504;
-    default:
-      return 500;
-  }
+  // In the order of google.rpc.Code.
+  static constexpr std::array kStatuses = {200, 499, 500, 400, 504, 404, 409, 403, 429,
+                                           400, 409, 400, 501, 500, 503, 500, 401};
+  return code >= 0 && static_cast<size_t>(code) < kStatuses.size()
+             ? kStatuses[static_cast<size_t>(code)]
+             : 500;
 }
 
 std::string ErrorJson(const google::rpc::Status& status, int http_status) {
@@ -90,9 +67,8 @@ std::string ErrorJson(const google::rpc::Status& status, int http_status) {
       google::rpc::Code_IsValid(status.code())
           ? google::rpc::Code_Name(static_cast<google::rpc::Code>(status.code()))
           : "UNKNOWN";
-  std::string text =
-      absl::StrCat("{\"code\":", http_status, ",\"status\":\"", name,
-                   "\",\"message\":", QuotedText(status.message()), ",\"details\":[");
+  std::string text = absl::StrCat("{\"code\":", http_status, ",\"status\":\"", name,
+                                  "\",\"message\":", JsonText(status.message()), ",\"details\":[");
   const char* separator = "";
   for (const google::protobuf::Any& detail : status.details()) {
     if (const std::string one = DetailJson(detail); !one.empty()) {
@@ -108,17 +84,18 @@ Answer ErrorAnswer(const google::rpc::Status& status) {
   return AnswerWith(status, HttpStatusOf(status.code()));
 }
 
-Answer ErrorAnswer(const absl::Status& status, int http_status) {
+Answer ErrorAnswer(const absl::Status& status, int http_status, bool close) {
   const google::rpc::Status details = server::ToRpcStatus(status);
-  return AnswerWith(details, http_status == 0 ? HttpStatusOf(details.code()) : http_status);
+  Answer answer =
+      AnswerWith(details, http_status == 0 ? HttpStatusOf(details.code()) : http_status);
+  answer.close = close;
+  return answer;
 }
 
 Answer BodyErrorAnswer(const absl::Status& status) {
   const std::string reason = GetReason(status);
   const int http_status = reason == "BODY_TOO_LARGE" ? 413 : reason == "REQUEST_TOO_SLOW" ? 408 : 0;
-  Answer answer = ErrorAnswer(status, http_status);
-  answer.close = true;
-  return answer;
+  return ErrorAnswer(status, http_status, /*close=*/true);
 }
 
 Answer BadRequestAnswer(int http_status) {
@@ -135,15 +112,12 @@ Answer BadRequestAnswer(int http_status) {
         absl::InvalidArgumentError("the only transfer coding that is understood is 'chunked'"),
         "BAD_HTTP");
   }
-  Answer answer = ErrorAnswer(status, http_status);
-  answer.close = true;
-  return answer;
+  return ErrorAnswer(status, http_status, /*close=*/true);
 }
 
 Answer InternalErrorAnswer() {
-  Answer answer = ErrorAnswer(absl::InternalError("an exchange was dropped without an answer"));
-  answer.close = true;
-  return answer;
+  return ErrorAnswer(absl::InternalError("an exchange was dropped without an answer"), 0,
+                     /*close=*/true);
 }
 
 }  // namespace mercer::gateway

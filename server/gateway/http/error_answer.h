@@ -10,6 +10,9 @@
 
 namespace mercer::gateway {
 
+// `text` as a string of JSON.
+std::string JsonText(const std::string& text);
+
 // Of the numbers of google.rpc.Code.
 int HttpStatusOf(int code);
 
@@ -18,8 +21,8 @@ std::string ErrorJson(const google::rpc::Status& status, int http_status);
 
 // Retry-After comes from RetryInfo.
 Answer ErrorAnswer(const google::rpc::Status& status);
-// Errors of the gateway itself. `http_status` 0: by the code.
-Answer ErrorAnswer(const absl::Status& status, int http_status = 0);
+// Errors of the gateway itself. `http_status` 0: by the code. `close`: the connection ends.
+Answer ErrorAnswer(const absl::Status& status, int http_status = 0, bool close = false);
 
 // For the errors of ReadBody; the connection ends, as the rest of the body may come.
 Answer BodyErrorAnswer(const absl::Status& status);

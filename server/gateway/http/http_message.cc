@@ -53,6 +53,14 @@ std::string_view RequestHead::Find(std::string_view name) const {
   return found == headers.end() ? std::string_view() : std::string_view(found->second);
 }
 
+Answer MakeAnswer(std::string body, std::string type, int status) {
+  Answer answer;
+  answer.status = status;
+  answer.headers = {{"Content-Type", std::move(type)}, {"Cache-Control", "no-store"}};
+  answer.body = std::move(body);
+  return answer;
+}
+
 std::string HeadText(int status, const std::vector<Header>& headers, std::optional<uint64_t> length,
                      const RequestHead& request, bool keep_alive) {
   std::string text = absl::StrCat(

@@ -39,6 +39,9 @@ struct Answer {
       nullptr;  // let go when all is written, or nobody takes it any more
 };
 
+// An answer that nobody keeps for later.
+Answer MakeAnswer(std::string body, std::string type = "application/json", int status = 200);
+
 // The head of an answer whose body comes piece by piece.
 struct StreamHead {
   int status = 200;
