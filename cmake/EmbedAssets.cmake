@@ -34,7 +34,7 @@ asm(\".section .rodata\\n.global mercer_asset_${index}\\n.global mercer_asset_${
   string(APPEND entries "      {\"${file}\", Bytes(mercer_asset_${index}, mercer_asset_${index}_end), ${gzip}, \"${digest}\"},\n")
   math(EXPR index "${index} + 1")
 endforeach()
-file(WRITE ${OUT}/asset_table.cc "#include \"server/gateway/asset_table.h\"
+file(WRITE ${OUT}/asset_table.cc "#include \"server/gateway/assets.h\"
 ${declarations}
 namespace mercer::gateway {
 namespace {

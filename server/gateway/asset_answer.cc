@@ -121,14 +121,14 @@ Answer AnswerWithFile(const Asset& asset, const RequestHead& request) {
   return answer;
 }
 
-Answer NoDashboard() {
-  Answer answer;
-  answer.headers = {{"Content-Type", "text/plain; charset=utf-8"}, {"Cache-Control", "no-store"}};
-  answer.body = "mercer-server works, but was built without its dashboard; the API is under /v1\n";
-  return answer;
-}
-
 }  // namespace
+
+const Asset* FindBuiltInAsset(std::string_view path) {
+  const absl::Span<const Asset> assets = BuiltInAssets();
+  const auto found = std::find_if(assets.begin(), assets.end(),
+                                  [path](const Asset& asset) { return asset.path == path; });
+  return found == assets.end() ? nullptr : &*found;
+}
 
 Answer AnswerAsset(const AssetFinder& find, const RequestHead& request, std::string_view path) {
   const std::optional<std::string> decoded = DecodePercents(path, /*plus_is_space=*/false);
@@ -139,7 +139,9 @@ Answer AnswerAsset(const AssetFinder& find, const RequestHead& request, std::str
     return AnswerWithFile(*asset, request);
   }
   if (is_page && find(kPage) == nullptr) {
-    return NoDashboard();
+    return MakeAnswer(
+        "mercer-server works, but was built without its dashboard; the API is under /v1\n",
+        "text/plain; charset=utf-8");
   }
   return ErrorAnswer(WithReason(absl::NotFoundError("there is no such path"), "NO_SUCH_PATH"));
 }

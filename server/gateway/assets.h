@@ -4,6 +4,8 @@
 #include <functional>
 #include <string_view>
 
+#include "absl/types/span.h"
+
 #include "server/gateway/http/exchange.h"
 
 namespace mercer::gateway {
@@ -19,7 +21,8 @@ struct Asset {
 // Null: there is no such file.
 using AssetFinder = std::function<const Asset*(std::string_view path)>;
 
-// The files that the program was built with; none when it was built without the dashboard.
+// The files that the program was built with; none when it was built without the dashboard. cmake/EmbedAssets.cmake writes the list.
+absl::Span<const Asset> BuiltInAssets();
 const Asset* FindBuiltInAsset(std::string_view path);
 
 // Answers a GET or HEAD of `path`, which is not decoded: the file; for a path without a dot in its last segment the page,
