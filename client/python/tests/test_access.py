@@ -25,7 +25,7 @@ def guarded(tmp_path_factory):
     files = ["-keyout", folder / "server.key", "-out", folder / "server.pem"]
     run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject, *files)
     lines = ""
-    for name, scopes in (("ada", "read,train,predict"), ("ben", "predict"), ("cleo", "train")):
+    for name, scopes in (("ada", "read,train,predict"), ("ben", "predict"), ("cleo", "train"), ("dan", "read,train")):
         made = run(server_lib.BIN / "mercer-server", "token", "--name", name, "--scopes", scopes)
         lines += made.stdout
         (folder / name).write_text(made.stderr.strip().splitlines()[-1] + "\n")
@@ -47,6 +47,9 @@ def test_everything_over_tls(guarded, rings):
     assert np.mean(model.predict(features) == labels) > 0.95
     copy = pickle.loads(pickle.dumps(client))
     assert copy.model(model.name).export() == model.export()
+    with pytest.raises(mercer.AccessError) as caught:
+        connect(guarded, "dan").model(model.model).update(display_name="mine")
+    assert caught.value.reason == "NOT_OWNER"
 
 
 def test_who_may_only_train_uploads_without_asking(guarded, rings):

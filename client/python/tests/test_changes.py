@@ -1,4 +1,4 @@
-"""What is changed of jobs and data sets that are there."""
+"""What is changed of jobs, data sets and models that are there."""
 
 import pytest
 
@@ -40,3 +40,43 @@ def test_a_data_set_without_its_label_of_the_content_is_found_by_its_name(client
     dataset.message.ClearField("labels")
     assert dataset.set_labels({}).labels == {}
     assert client.upload(features + 1, targets).name == dataset.name
+
+
+def test_words_of_models_and_versions_change(client, rings):
+    job = client.train(client.upload(*rings), "svm", model="worded", labels={"of": "test"})
+    version = job.wait()
+    model = client.model("worded")
+    before = model.about()
+    now = model.update(display_name="Rings", labels={"team": "red"}, etag=before.etag)
+    assert (now.display_name, dict(now.labels), now.description) == ("Rings", {"team": "red"}, "")
+    assert model.update(description="Tells inner from outer.").display_name == "Rings", "what is not named stays"
+    assert model.name in [m.name for m in client.models(filter='display_name = "Rings" AND labels.team:red')]
+    with pytest.raises(mercer.StateError) as caught:
+        model.update(display_name="Circles", etag=before.etag)
+    assert caught.value.reason == "STALE_ETAG"
+    assert model.about().display_name == "Rings"
+    assert dict(version.get().labels) == {"of": "test"}, "versions have labels of their own"
+    changed = version.update(labels={}, description="the first", etag=version.get().etag)
+    assert (dict(changed.labels), changed.description) == ({}, "the first")
+    with pytest.raises(mercer.StateError, match="STALE_ETAG"):
+        version.update(description="the second", etag="0")
+    with pytest.raises(ValueError, match="display_name"):
+        version.update(display_name="Rings")
+    with pytest.raises(ValueError, match="nothing to change"):
+        model.update()
+
+
+def test_only_so_many_versions_stay(client, rings):
+    dataset = client.upload(*rings)
+    first, second, third = (client.train(dataset, "svm", {"C": c}, model="kept").wait() for c in (1, 2, 3))
+    second.set_alias("live")
+    assert third.retain(1, validate_only=True) == [first.name]
+    assert [m.name for m in third.versions()] == [third.name, second.name, first.name]
+    assert third.retain(1) == [first.name]
+    assert third.about().keep_newest == 1
+    third.set_alias("live")
+    moves = list(third.alias_history("live"))
+    assert [(move.sequence, getattr(move, "from"), move.to) for move in moves] == [
+        (2, second.name, third.name),
+        (1, "", second.name),
+    ]

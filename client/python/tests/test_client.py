@@ -53,6 +53,19 @@ def test_server_info(client):
     assert info.version and info.limits.memory_budget_bytes > 0 and info.started.seconds > 0
 
 
+def test_the_cost_is_estimated_without_a_job(client, rings):
+    dataset = client.upload(*rings)
+    before = [job.name for job in client.jobs()]
+    cost = client.estimate(dataset, "svm", {"C": 10.0}, kernels="gaussian median", validation=3)
+    assert cost.fits and 0 < cost.memory_bytes < cost.memory_budget_bytes
+    assert cost.time.seconds < 60
+    assert [job.name for job in client.jobs()] == before
+    with pytest.raises(mercer.InvalidRequestError, match="learner.svm.C"):
+        client.estimate(dataset, "svm", {"C": -1.0})
+    with pytest.raises(TypeError, match="kernel"):
+        client.estimate(dataset, "svm", kernel="linear")
+
+
 def test_path_keeps_the_best_value(client, rings):
     features, labels = rings
     dataset = client.upload(features, labels)

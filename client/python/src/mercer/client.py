@@ -24,6 +24,11 @@ DEFAULT_ADDRESS = "127.0.0.1:7345"
 _STATES = _proto.enum_words(_proto.enum("JobState"))
 
 
+def _names_of(data: Union[Dataset, str, Sequence[Union[Dataset, str]]]) -> list[str]:
+    many = [data] if isinstance(data, (Dataset, str)) else data
+    return [full_name(item, "datasets") for item in many]
+
+
 class Client(WorkCalls):
     """What :func:`mercer.connect` returns. Threads may share it; pickles carry the address, never a token."""
 
@@ -287,11 +292,29 @@ class Client(WorkCalls):
             call that is made again because its answer was lost starts no second job.
         """
         settings = {k: v for k, v in locals().items() if k not in ("self", "data", "learner", "options", "kernels")}
-        many = [data] if isinstance(data, (Dataset, str)) else list(data)
-        names = [item if isinstance(item, str) else item.name for item in many]
-        names = [full_name(name, "datasets") for name in names]
-        request = train_request(names, learner, options or {}, kernels, settings)
+        request = train_request(_names_of(data), learner, options or {}, kernels, settings)
         return Job(self, self.connection.call("Train", request))
+
+    def estimate(
+        self,
+        data: Union[Dataset, str, Sequence[Union[Dataset, str]]],
+        learner: str,
+        options: Optional[Mapping[str, Any]] = None,
+        **settings: Any,
+    ) -> Any:
+        """What a training would cost, without making a job: the message ``EstimateCostResponse``.
+
+        Its ``memory_bytes`` is an upper bound, its ``time`` usually within a factor of 3 of the truth; ``fits`` says
+        whether the server has so much memory. A request that :meth:`train` would refuse is refused alike.
+
+        Parameters
+        ----------
+        data, learner, options, **settings
+            As of :meth:`train`.
+        """
+        settings = {**(Client.train.__kwdefaults__ or {}), **settings}
+        training = train_request(_names_of(data), learner, options or {}, settings.pop("kernels"), settings)
+        return self.connection.call("EstimateCost", v1.EstimateCostRequest(training=training))
 
     # ----------------------------------------------------------------------------------------------------------- jobs
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from mercer import _html, _model_tables, errors
 from mercer._channel import Connection, Requests
 from mercer._proto import v1
+from mercer._registry import RegistryCalls
 from mercer._retry import call_with_retries
 from mercer._rows import batches, num_rows, rows_of_a_message
 from mercer.datasets import Dataset
@@ -146,7 +147,7 @@ def join_responses(responses: list[Any]) -> Prediction:
     )
 
 
-class Model:
+class Model(RegistryCalls):
     """A handle of a version of a model: ``"models/spam/versions/3"``.
 
     ``"models/spam"`` is the newest version, ``"models/spam/aliases/live"`` the one that the alias points to; each call
@@ -161,11 +162,6 @@ class Model:
     def connection(self) -> Connection:
         """To the server that has the model."""
         return self._client.connection
-
-    @property
-    def model(self) -> str:
-        """``"models/{model}"``, without the version."""
-        return "/".join(self.name.split("/")[:2])
 
     def __repr__(self) -> str:
         return f"<Model {self.name}>"
@@ -208,10 +204,6 @@ class Model:
         """
         view = v1.MODEL_VERSION_VIEW_FULL if full else v1.MODEL_VERSION_VIEW_BASIC
         return self._client.connection.call("GetModelVersion", v1.GetModelVersionRequest(name=self.name, view=view))
-
-    def about(self) -> Any:
-        """The message ``Model``, of all versions together: display_name, labels, owner, aliases, how many there are."""
-        return self._client.connection.call("GetModel", v1.GetModelRequest(name=self.model))
 
     def metrics(self) -> dict[str, float]:
         """Those measured on held-out rows: ``{"held_out.accuracy": 0.94, ...}``."""
@@ -270,27 +262,6 @@ class Model:
         for message in self._client.connection.pages("ListModelVersions", request, "versions"):
             yield Model(self._client, message.name)
 
-    def aliases(self) -> dict[str, str]:
-        """The aliases of the model and their versions: ``{"live": "models/spam/versions/3"}``."""
-        request = v1.ListAliasesRequest(model=self.model)
-        found = self._client.connection.pages("ListAliases", request, "aliases")
-        return {alias.name.rpartition("/")[2]: alias.version for alias in found}
-
-    def set_alias(self, alias: str, etag: str = "") -> Any:
-        """Points an alias to this version, which must be named by its number; returns the message ``Alias``."""
-        request = v1.SetAliasRequest(name=f"{self.model}/aliases/{alias}", version=self.name, etag=etag)
-        return self._client.connection.call("SetAlias", request)
-
-    def remove_alias(self, alias: str, etag: str = "") -> Any:
-        """Removes an alias of the model."""
-        request = v1.SetAliasRequest(name=f"{self.model}/aliases/{alias}", etag=etag)
-        return self._client.connection.call("SetAlias", request)
-
-    def rollback_alias(self, alias: str, etag: str = "") -> Any:
-        """Points an alias to the version before its last change; returns the message ``Alias``."""
-        request = v1.RollbackAliasRequest(name=f"{self.model}/aliases/{alias}", etag=etag)
-        return self._client.connection.call("RollbackAlias", request)
-
     def at(self, when: datetime.datetime) -> "Model":
         """The version that an alias pointed to then. A time without a zone is local."""
         request = v1.GetModelVersionRequest(name=self.name)
@@ -318,13 +289,6 @@ class Model:
         """Recomputes the certificate from data and witness; the answer's ``matches`` says whether it is true."""
         request = v1.VerifyModelRequest(name=self.name)
         return self._client.connection.call("VerifyModel", request, timeout=None)
-
-    def delete(self) -> None:
-        """Deletes this version, or all of them when the name has no version; that of an alias is refused."""
-        if self.name == self.model:
-            self._client.connection.call("DeleteModel", v1.DeleteModelRequest(name=self.name))
-        else:
-            self._client.connection.call("DeleteModelVersion", v1.DeleteModelVersionRequest(name=self.name))
 
     def predict_all(
         self,
