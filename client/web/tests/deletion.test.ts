@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AliasChange, ModelVersion } from '../src/api/model_types.ts';
-import { deletionOf, deletionsFor } from '../src/lib/deletion.ts';
+import { deletionOf, deletionsFor, jobDeletionWords, keptWords } from '../src/lib/deletion.ts';
 import { canRollBack, moveWords } from '../src/lib/models.ts';
 
 function version(number: number, aliases: string[] = []): ModelVersion {
@@ -58,4 +58,12 @@ test('an answer for an earlier selection is none for this one', () => {
   assert.deepEqual(deletionsFor([spam, ham], both), both);
   assert.equal(deletionsFor([spam], both), undefined);
   assert.equal(deletionsFor([spam], undefined), undefined);
+});
+
+test('the deletion of a job names what goes and what stays', () => {
+  const training = { name: 'jobs/a', request: {}, lastSequence: '1200', attempts: [{ number: 1 }], labels: { a: '', b: '' }, model: 'models/spam/versions/3' };
+  assert.equal(jobDeletionWords(training), 'the request, 1,200 events, 1 attempt, 2 labels');
+  assert.equal(keptWords(training), 'Its model spam · version 3 and its data stay.');
+  assert.equal(jobDeletionWords({ name: 'jobs/b', evaluation: {} }), 'the request, the metrics');
+  assert.match(keptWords({ name: 'jobs/b', prediction: { dataset: 'datasets/told' } }), /^The data set told /);
 });

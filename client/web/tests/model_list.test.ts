@@ -27,6 +27,8 @@ const all = { text: '', learner: '', order: 'name', descending: false } as const
 test('every word must occur in what is known of a model', () => {
   for (const text of ['b', 'svm mail', '@live', 'team=red', '']) assert.equal(matchesModel(models[0] as ModelVersion, text), true, text);
   assert.equal(matchesModel(models[0] as ModelVersion, 'svm lp_mkl'), false);
+  const named = { ...models[0], about: { displayName: 'Junk filter', labels: { stage: 'test' } } } as ModelVersion;
+  assert.equal(matchesModel(named, 'junk stage=test team=red'), true);
 });
 
 test('models are sorted by every column, and what has no value comes last', () => {

@@ -1,8 +1,8 @@
 // The calls that the pages make, by name.
 import { type Client, withQuery } from './client.ts';
 import type { Dataset, UploadHeader } from './dataset_types.ts';
-import type { Alias, AliasChange, Evaluation, ModelVersion, Prediction, TaskChoice, TypedColumn, Verification } from './model_types.ts';
-import type { CostEstimate, Job, LearnerDescription, ServerInfo, TrainRequest } from './types.ts';
+import type { Alias, AliasChange, Evaluation, Model, ModelVersion, Prediction, TaskChoice, TypedColumn, Verification } from './model_types.ts';
+import type { CostEstimate, Job, LearnerDescription, ServerInfo, TrainRequest, Words } from './types.ts';
 
 const PAGE_SIZE = 200;
 const MAX_PAGES = 25;
@@ -35,6 +35,7 @@ export const getJob = (client: Client, name: string, signal?: AbortSignal) => cl
 export const train = (client: Client, request: TrainRequest) => client.send<Job>('POST', '/v1/jobs', request);
 export const cancelJob = (client: Client, name: string) => client.send<Job>('POST', `/v1/${name}:cancel`);
 export const stopJob = (client: Client, name: string) => client.send<Job>('POST', `/v1/${name}:stop`);
+export const deleteJob = (client: Client, name: string) => client.send<object>('DELETE', `/v1/${name}`);
 export const estimateCost = (client: Client, training: TrainRequest, signal?: AbortSignal) =>
   client.send<CostEstimate>('POST', '/v1/jobs:estimate', { training }, signal);
 
@@ -50,9 +51,20 @@ export const uploadDataset = (
   signal: AbortSignal,
 ) => client.upload<Dataset>(withQuery('/v1/datasets:upload', { header: JSON.stringify(header) }), file, onProgress, signal);
 
+/** Changes labels, and of models and versions the other words that `changes` has; the server refuses when they have another etag. */
+const update = <T>(client: Client, kind: string, name: string, changes: Words) =>
+  client.send<T>('PATCH', `/v1/${name}`, { [kind]: changes, updateMask: Object.keys(changes).filter((field) => field !== 'etag').join() });
+export const updateJob = (client: Client, name: string, changes: Words) => update<Job>(client, 'job', name, changes);
+export const updateDataset = (client: Client, name: string, changes: Words) => update<Dataset>(client, 'dataset', name, changes);
+export const updateModel = (client: Client, name: string, changes: Words) => update<Model>(client, 'model', name, changes);
+export const updateVersion = (client: Client, name: string, changes: Words) => update<ModelVersion>(client, 'modelVersion', name, changes);
+
+export const getModel = (client: Client, name: string, signal?: AbortSignal) => client.get<Model>(`/v1/${name}`, {}, signal);
 /** The newest version of every model. */
 export const listModels = async (client: Client, signal?: AbortSignal) =>
-  (await all<{ newestVersion: ModelVersion }>(client, '/v1/models', {}, 'models', signal)).map(({ newestVersion }) => newestVersion);
+  (await all<Model & { newestVersion: ModelVersion }>(client, '/v1/models', {}, 'models', signal)).map(
+    ({ newestVersion, ...about }): ModelVersion => ({ ...newestVersion, about }),
+  );
 export const listVersions = (client: Client, model: string, signal?: AbortSignal) =>
   all<ModelVersion>(client, `/v1/${model}/versions`, {}, 'versions', signal);
 /** "models/spam/versions/2", or "models/spam": its newest version. */

@@ -1,6 +1,6 @@
 // Models and predictions, as types.ts says.
 import type * as schema from './schema.ts';
-import type { Named, TrainRequest } from './types.ts';
+import type { Named, TrainRequest, Words } from './types.ts';
 
 export type {
   AliasChange,
@@ -19,7 +19,10 @@ export type Evaluation = schema.EvaluateModelResponse;
 export type Verification = schema.VerifyModelResponse;
 export type Prediction = schema.PredictResponse;
 export type Alias = Named<schema.Alias>;
+export type Model = Named<schema.Model>;
 export type ModelVersion = Named<Omit<schema.ModelVersion, 'lineage'>> & {
+  /** Of its model as a whole; lists of models have it. */
+  about?: Words;
   lineage?: Omit<schema.Lineage, 'request'> & { request?: TrainRequest };
 };
 

@@ -18,6 +18,14 @@ export type CostEstimate = schema.EstimateCostResponse;
 /** What the server never leaves out of an answer. */
 export type Named<T extends { name?: string }> = T & { name: string };
 export type Labels = Record<string, string>;
+/** What people say of a resource. */
+export interface Words {
+  displayName?: string;
+  description?: string;
+  labels?: Labels;
+  /** Of models and versions: the server refuses a change of other words than those with this etag. */
+  etag?: string;
+}
 export type OptionDescription = Named<schema.OptionDescription>;
 export type LearnerDescription = Named<Omit<schema.LearnerDescription, 'options'>> & { options?: OptionDescription[] };
 

@@ -1,8 +1,9 @@
 // What a deletion takes along, and what stands in its way.
 import type { Dataset } from '../api/dataset_types.ts';
 import type { ModelVersion } from '../api/model_types.ts';
-import { formatBytes, formatInteger } from './format.ts';
-import { aliasOf, mainMetric, partsOf } from './models.ts';
+import type { Job } from '../api/types.ts';
+import { formatBytes, formatInteger, idOf } from './format.ts';
+import { aliasOf, mainMetric, partsOf, versionWords } from './models.ts';
 
 export interface Deletion {
   /** What the server is asked to delete. */
@@ -41,4 +42,21 @@ export function deletionsFor(models: ModelVersion[], loaded: Deletion[] | undefi
 
 export function datasetWords(dataset: Dataset): string {
   return `${formatInteger(dataset.rows)} rows, ${formatInteger(dataset.numColumns)} feature columns, ${formatBytes(dataset.sizeBytes)}`;
+}
+
+export function jobDeletionWords(job: Job): string {
+  const counts = [
+    [Number(job.lastSequence ?? 0), 'event', 'events'],
+    [job.attempts?.length ?? 0, 'attempt', 'attempts'],
+    [Object.keys(job.labels ?? {}).length, 'label', 'labels'],
+  ] as const;
+  const results = [job.evaluation ? 'the metrics' : '', job.verification ? 'the recomputed certificate' : ''];
+  return ['the request', ...counts.flatMap(([count, one, many]) => (count > 0 ? [`${formatInteger(count)} ${count === 1 ? one : many}`] : [])), ...results].filter(Boolean).join(', ');
+}
+
+/** What the deletion of a job leaves. */
+export function keptWords(job: Job): string {
+  if (job.model) return `Its model ${versionWords(job.model)} and its data stay.`;
+  if (job.prediction) return `The data set ${idOf(job.prediction.dataset)} that it made, the model and its data stay.`;
+  return job.request ? 'Its data stay.' : 'The model and its data stay.';
 }

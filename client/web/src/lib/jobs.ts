@@ -1,7 +1,8 @@
 // What the pages say of jobs.
 import type { Job, TrainingProgress, TrainRequest } from '../api/types.ts';
 import { isFinal } from '../live/job_store.ts';
-import { formatReal, formatSeconds, idOf } from './format.ts';
+import { formatReal, formatSeconds, idOf, metricWords } from './format.ts';
+import { metricText, versionWords } from './models.ts';
 import { parseDuration } from './numbers.ts';
 
 export const FILTERS = ['all', 'active', 'succeeded', 'failed', 'cancelled'] as const;
@@ -38,7 +39,7 @@ export function workOf(job: Job): string {
 }
 
 /** That the request names: the one to make, or to use. */
-function modelOfRequest(job: Job): string | undefined {
+export function modelOfRequest(job: Job): string | undefined {
   return job.request?.model ?? job.predictionRequest?.model ?? job.evaluationRequest?.name ?? job.verificationRequest?.name;
 }
 
@@ -52,7 +53,7 @@ export function datasetsOfJob(job: Job): string[] {
 export function workWords(job: Job): string {
   const data = datasetsOfJob(job).map(idOf).join(', ');
   const model = job.request ? undefined : modelOfRequest(job);
-  const of = model ? ` of ${model.replace('models/', '').replace('/versions/', ' · version ')}` : '';
+  const of = model ? ` of ${versionWords(model)}` : '';
   return `${workOf(job)}${of}${data ? ` on ${data}` : ''}`;
 }
 
@@ -99,8 +100,16 @@ export function standingOf(job: Job): string {
     case 'JOB_STATE_CANCELLED':
       return reasonWords(job.reason);
     default:
-      return '';
+      return resultWords(job);
   }
+}
+
+/** What has come of a job that is no training, in a line: the first metric, the verdict, the new data set. */
+function resultWords({ evaluation, verification, prediction }: Job): string {
+  const metric = evaluation?.metrics?.[0];
+  if (metric) return `${metricText(metric.name, metric.value)} ${metricWords(metric.name)}`;
+  if (verification) return verification.matches ? 'the same certificate' : 'another certificate than the stored one';
+  return prediction ? `made ${idOf(prediction.dataset)}` : '';
 }
 
 export function reasonWords(reason: string | undefined): string {

@@ -18,12 +18,13 @@ export interface ModelFilter {
 /** As many models as a comparison has room for. */
 export const MAX_COMPARED = 6;
 
-/** Every word must occur in name, learner, data set, target, alias, label or description. */
+/** Every word must occur in name, learner, data set, target, alias, or in names, labels and descriptions that people have given. */
 export function matchesModel(model: ModelVersion, text: string): boolean {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const labels = Object.entries(model.labels ?? {}).map(([key, value]) => `${key}=${value}`);
+  const { displayName, description } = model.about ?? {};
+  const labels = [model.labels, model.about?.labels].flatMap((each) => Object.entries(each ?? {})).map(([key, value]) => `${key}=${value}`);
   const aliases = (model.aliases ?? []).map((alias) => `@${aliasOf(alias)}`);
-  const all = [partsOf(model.name).model, model.learner, model.target, model.description, ...datasetsOf(model.lineage?.request).map(idOf), ...labels, ...aliases];
+  const all = [partsOf(model.name).model, displayName, description, model.learner, model.target, model.description, ...datasetsOf(model.lineage?.request).map(idOf), ...labels, ...aliases];
   const found = all.join(' ').toLowerCase();
   return words.every((word) => found.includes(word));
 }

@@ -1,7 +1,9 @@
 // A training request in words.
-import type { KernelGrid, LearnerOptions, TrainRequest } from '../api/types.ts';
+import type { Job, KernelGrid, LearnerOptions, TrainRequest } from '../api/types.ts';
 import { snakeCase } from '../form/names.ts';
 import { formatReal, formatSeconds, idOf, wordsOf } from './format.ts';
+import { modelOfRequest } from './jobs.ts';
+import { versionWords } from './models.ts';
 import { parseDuration } from './numbers.ts';
 
 function widths(grid: KernelGrid): string {
@@ -38,7 +40,6 @@ export function learnerOf(request: TrainRequest | undefined): { name: string; op
   const { name = '', options: texts, kernels } = options as { name?: string; options?: Record<string, string>; kernels?: KernelGrid[] };
   return { name, options: { ...texts, ...(kernels && { kernels }) } };
 }
-
 
 function optionText(name: string, value: unknown): string {
   const prefix = `${name.toUpperCase()}_`;
@@ -89,5 +90,20 @@ export function describeRequest(request: TrainRequest): [string, string][] {
   if (request.seed) items.push(['seed', String(request.seed)]);
   if (request.priority) items.push(['priority', String(request.priority)]);
   for (const [key, value] of Object.entries(request.labels ?? {})) items.push([`label ${key}`, value]);
+  return items;
+}
+
+/** The same of a job that is no training. */
+export function describeWork(job: Job): [string, string][] {
+  const { predictionRequest: prediction, evaluationRequest: evaluation } = job;
+  const request = prediction ?? evaluation;
+  const items: [string, string][] = [['model', versionWords(modelOfRequest(job) ?? '')]];
+  if (request) items.push(['data', idOf(request.dataset)]);
+  if (request?.task) items.push(['task', request.task]);
+  if (request?.taskRule) items.push(['tasks by', wordsOf(request.taskRule, 'TASK_RULE_')]);
+  if (prediction?.unseen) items.push(['unknown categories', wordsOf(prediction.unseen, 'UNSEEN_ROWS_')]);
+  if (prediction?.probabilities) items.push(['probabilities', 'yes']);
+  if (prediction?.keepColumns?.length) items.push(['columns kept', prediction.keepColumns.join(', ')]);
+  if (job.priority) items.push(['priority', String(job.priority)]);
   return items;
 }

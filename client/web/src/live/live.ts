@@ -91,6 +91,12 @@ export class Live {
     this.changed();
   }
 
+  /** A call has deleted it. */
+  forget(name: string): void {
+    this.jobs.apply({ job: { name }, left: true });
+    this.changed();
+  }
+
   subscribe(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);

@@ -6,6 +6,7 @@ import { useServices } from '../context.tsx';
 import { formatReal, wordsOf } from '../lib/format.ts';
 import { certificateWords } from '../lib/models.ts';
 import { Definitions, Failure, Panel } from '../ui/parts.tsx';
+import { Verdict } from './job_result.tsx';
 
 export function CertificatePanel({ model }: { model: ModelVersion }) {
   const { client } = useServices();
@@ -43,11 +44,7 @@ export function CertificatePanel({ model }: { model: ModelVersion }) {
         />
       ) : null}
       <div role="status">
-        {state.value ? (
-          <p class={state.value.matches ? 'notice' : 'failure'}>
-            {state.value.matches ? '✓ Recomputed just now: the same values.' : '✕ The recomputed certificate differs from the stored one.'}
-          </p>
-        ) : null}
+        {state.value ? <Verdict verification={state.value} when=" just now" /> : null}
       </div>
       <Failure error={state.error} />
     </Panel>

@@ -1,14 +1,18 @@
 // One data set: what is in it, and what may be wrong with it.
 import { useState } from 'preact/hooks';
-import { deleteDataset, getDataset } from '../api/calls.ts';
+import { deleteDataset, getDataset, updateDataset } from '../api/calls.ts';
 import type { Block, Column, Dataset } from '../api/dataset_types.ts';
+import type { Words } from '../api/types.ts';
 import { useLoad, useNow, useServices, useTitle } from '../context.tsx';
 import { findingsOf, targetsOf } from '../lib/datasets.ts';
 import { datasetWords } from '../lib/deletion.ts';
 import { formatAgo, formatBytes, formatInteger, formatPercent, formatReal, idOf, ownerWords, wordsOf } from '../lib/format.ts';
+import { givenLabels, withGivenLabels } from '../lib/words.ts';
 import { Link, navigate } from '../router.tsx';
+import { DeleteButton } from '../ui/action.tsx';
 import { Bars } from '../ui/bars.tsx';
-import { ConfirmDialog, Failure, focusContent, Loading, PageHeader, Panel, Tile } from '../ui/parts.tsx';
+import { Failure, focusContent, Loading, PageHeader, Panel, Tile } from '../ui/parts.tsx';
+import { WordsPanel } from '../ui/words_panel.tsx';
 
 const FIRST_COLUMNS = 30;
 
@@ -44,6 +48,7 @@ export function DatasetPage({ id }: { id: string }) {
             <RolePanel key={column.name} column={column} rows={Number(dataset.rows ?? 0)} />
           ))}
           {dataset.quality ? <QualityPanel dataset={dataset} /> : null}
+          <DatasetLabels dataset={dataset} onChange={reload} />
         </div>
       </div>
     </>
@@ -53,42 +58,37 @@ export function DatasetPage({ id }: { id: string }) {
 function DatasetHeader({ dataset }: { dataset: Dataset }) {
   const { client } = useServices();
   const now = useNow(30);
-  const [asking, setAsking] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const remove = () => {
-    setAsking(false);
-    deleteDataset(client, dataset.name).then(() => {
-      navigate('/datasets');
-      focusContent();
-    }, setError);
+  const id = idOf(dataset.name);
+  const leave = () => {
+    navigate('/datasets');
+    focusContent();
   };
-  const labels = Object.entries(dataset.labels ?? {}).map(([key, value]) => `${key}=${value}`);
   return (
-    <>
-      <PageHeader
-        above={<Link href="/datasets">Data</Link>}
-        title={idOf(dataset.name)}
-        below={[dataset.displayName, `stored ${formatAgo(dataset.createTime, now)}`, ownerWords(dataset.owner), ...labels].filter(Boolean).join(' · ')}
-        actions={
-          <>
-            <button type="button" class="button danger" onClick={() => setAsking(true)}>
-              Delete
-            </button>
-            <Link class="button primary" href={`/train?dataset=${idOf(dataset.name)}`}>
-              Train on it
-            </Link>
-          </>
-        }
-      />
-      <Failure error={error} />
-      {asking ? (
-        <ConfirmDialog title={`Delete ${idOf(dataset.name)}?`} yes="Delete the data set" onYes={remove} onNo={() => setAsking(false)}>
-          <p>This goes, and cannot be brought back: {datasetWords(dataset)}.</p>
-          <p>Jobs and models that were trained on it stay, but their certificates cannot be recomputed any more.</p>
-        </ConfirmDialog>
-      ) : null}
-    </>
+    <PageHeader
+      above={<Link href="/datasets">Data</Link>}
+      title={id}
+      below={[dataset.displayName, `stored ${formatAgo(dataset.createTime, now)}`, ownerWords(dataset.owner)].filter(Boolean).join(' · ')}
+      actions={
+        <>
+          <DeleteButton title={`Delete ${id}?`} yes="Delete the data set" remove={() => deleteDataset(client, dataset.name)} onDone={leave}>
+            <p>This goes, and cannot be brought back: {datasetWords(dataset)}.</p>
+            <p>Jobs and models that were trained on it stay, but their certificates cannot be recomputed any more.</p>
+          </DeleteButton>
+          <Link class="button primary" href={`/train?dataset=${id}`}>
+            Train on it
+          </Link>
+        </>
+      }
+    />
   );
+}
+
+/** What the data's finder in the Python package goes by is neither shown nor changed. */
+function DatasetLabels({ dataset, onChange }: { dataset: Dataset; onChange: () => void }) {
+  const { client } = useServices();
+  const load = async () => ({ labels: givenLabels((await getDataset(client, dataset.name)).labels) });
+  const save = ({ labels = {} }: Words) => updateDataset(client, dataset.name, { labels: withGivenLabels(dataset.labels, labels) }).then(onChange);
+  return <WordsPanel title="Labels" words={{ labels: givenLabels(dataset.labels) }} load={load} save={save} />;
 }
 
 function RolePanel({ column, rows }: { column: Column; rows: number }) {

@@ -6,39 +6,36 @@ import { useLoad, useServices } from '../context.tsx';
 import { deletionOf } from '../lib/deletion.ts';
 import { partsOf } from '../lib/models.ts';
 import { navigate } from '../router.tsx';
+import { type Action, Refusal, useAction } from '../ui/action.tsx';
 import { ConfirmDialog, Failure, Loading } from '../ui/parts.tsx';
 
 export function DeleteModelButton({ model, onDelete }: { model: ModelVersion; onDelete: () => void }) {
   const [asking, setAsking] = useState(false);
+  const action = useAction();
+  const close = () => {
+    setAsking(false);
+    action.forget();
+  };
   return (
     <>
-      <button type="button" class="button danger" onClick={() => setAsking(true)}>
+      {asking ? null : <Refusal action={action} />}
+      <button type="button" class="button danger" disabled={action.forbidden} onClick={() => setAsking(true)}>
         Delete
       </button>
-      {asking ? <DeleteModelDialog model={model} onDelete={onDelete} onNo={() => setAsking(false)} /> : null}
+      {asking ? <DeleteModelDialog model={model} action={action} onDelete={onDelete} onNo={close} /> : null}
     </>
   );
 }
 
-function DeleteModelDialog({ model, onDelete, onNo }: { model: ModelVersion; onDelete: () => void; onNo: () => void }) {
+function DeleteModelDialog({ model, action, onDelete, onNo }: { model: ModelVersion; action: Action; onDelete: () => void; onNo: () => void }) {
   const { client } = useServices();
   const { model: name, version } = partsOf(model.name);
   const [whole, setWhole] = useState(false);
-  const [running, setRunning] = useState(false);
-  const [refusal, setRefusal] = useState<unknown>();
   const { value: versions, error, reload } = useLoad((signal) => listVersions(client, `models/${name}`, signal), [name]);
   const deletion = versions ? deletionOf(model, versions, whole) : undefined;
   const remove = async () => {
     if (!deletion) return;
-    setRunning(true);
-    try {
-      await deleteModel(client, deletion.name);
-    } catch (failure) {
-      setRefusal(failure);
-      setRunning(false);
-      reload();
-      return;
-    }
+    if (!(await action.run(() => deleteModel(client, deletion.name)))) return reload();
     onNo();
     navigate(deletion.last ? '/models' : `/models/${name}`);
     onDelete();
@@ -47,7 +44,7 @@ function DeleteModelDialog({ model, onDelete, onNo }: { model: ModelVersion; onD
     <ConfirmDialog
       title={whole ? `Delete ${name}?` : `Delete ${name}, version ${version}?`}
       yes={whole ? `Delete all ${versions?.length ?? ''} versions` : `Delete version ${version}`}
-      disabled={running || !deletion || deletion.blocking.length > 0}
+      disabled={action.running || action.forbidden || !deletion || deletion.blocking.length > 0}
       onYes={() => void remove()}
       onNo={onNo}
     >
@@ -77,7 +74,7 @@ function DeleteModelDialog({ model, onDelete, onNo }: { model: ModelVersion; onD
       ) : error === undefined ? (
         <Loading />
       ) : null}
-      <Failure error={refusal ?? error} />
+      <Failure error={action.error ?? error} />
     </ConfirmDialog>
   );
 }

@@ -3,10 +3,10 @@ import { useState } from 'preact/hooks';
 import { evaluateModel, listDatasets } from '../api/calls.ts';
 import type { Evaluation, ModelVersion } from '../api/model_types.ts';
 import { useLoad, useServices } from '../context.tsx';
-import { formatInteger, idOf, metricWords } from '../lib/format.ts';
-import { metricText } from '../lib/models.ts';
+import { formatInteger, idOf } from '../lib/format.ts';
 import { choiceOf, choicesOfRows } from '../lib/task_choices.ts';
 import { Failure, Panel } from '../ui/parts.tsx';
+import { EvaluationTable } from './evaluation_table.tsx';
 
 export function EvaluatePanel({ model }: { model: ModelVersion }) {
   const { client } = useServices();
@@ -55,42 +55,7 @@ export function EvaluatePanel({ model }: { model: ModelVersion }) {
         </button>
       </form>
       <Failure error={state.error ?? datasets.error} />
-      <div role="status">{state.value ? <Metrics model={model} evaluation={state.value} /> : null}</div>
+      <div role="status">{state.value ? <EvaluationTable model={model} evaluation={state.value} /> : null}</div>
     </Panel>
-  );
-}
-
-function Metrics({ model, evaluation }: { model: ModelVersion; evaluation: Evaluation }) {
-  const trained = new Map((model.metrics ?? []).map((metric) => [(metric.name ?? '').replace(/^[a-z_]+\./, ''), metric]));
-  return (
-    <>
-      <table class="table dense">
-        <thead>
-          <tr>
-            <th scope="col">Metric</th>
-            <th scope="col" class="number">Here</th>
-            <th scope="col" class="number">In training</th>
-          </tr>
-        </thead>
-        <tbody>
-          {(evaluation.metrics ?? []).map((metric) => {
-            const before = trained.get(metric.name ?? '');
-            return (
-              <tr key={metric.name}>
-                <th scope="row">{metricWords(metric.name)}</th>
-                <td class="number">{metricText(metric.name, metric.value)}</td>
-                <td class="number">{before ? metricText(before.name, before.value) : '–'}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-      <p class="sub">
-        {formatInteger(evaluation.rows)} rows
-        {evaluation.skippedRows ? `, ${formatInteger(evaluation.skippedRows)} skipped` : ''}
-        {evaluation.rowsByMean ? `, ${formatInteger(evaluation.rowsByMean)} predicted by the mean over all tasks` : ''}
-        {evaluation.unknownLabelRows ? `, ${formatInteger(evaluation.unknownLabelRows)} with a label that the model does not know` : ''}
-      </p>
-    </>
   );
 }

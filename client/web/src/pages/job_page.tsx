@@ -1,21 +1,26 @@
 // One job: how far it is, its bounds, what it was asked for, what happened.
 import { useEffect, useState } from 'preact/hooks';
-import { cancelJob, getJob, getVersion, stopJob } from '../api/calls.ts';
+import { cancelJob, deleteJob, getJob, getVersion, stopJob, updateJob } from '../api/calls.ts';
 import { errorOfStatus } from '../api/error.ts';
 import type { ModelVersion } from '../api/model_types.ts';
 import type { Job, TrainingProgress } from '../api/types.ts';
 import { useCertificates, useLive, useLoad, useNow, useProgress, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatBytes, formatInteger, formatReal, formatSeconds, idOf, metricWords, ownerWords } from '../lib/format.ts';
-import { datasetsOfJob, fractionOf, secondsOf, standingOf, titleOf, workOf } from '../lib/jobs.ts';
-import { accuracyWords, certifiedGap, headlineMetrics, metricNote, metricText, warningsOf } from '../lib/models.ts';
+import { jobDeletionWords, keptWords } from '../lib/deletion.ts';
+import { datasetsOfJob, fractionOf, modelOfRequest, secondsOf, standingOf, titleOf, workOf } from '../lib/jobs.ts';
+import { accuracyWords, certifiedGap, headlineMetrics, metricNote, metricText, versionWords, warningsOf } from '../lib/models.ts';
 import { parseDuration } from '../lib/numbers.ts';
+import { describeWork } from '../lib/request_words.ts';
 import { activeGroups, activeKernels } from '../lib/weights.ts';
 import { isFinal } from '../live/job_store.ts';
-import { Link } from '../router.tsx';
-import { ConfirmDialog, Failure, Loading, Notices, PageHeader, ProgressBar, StateBadge, Tile } from '../ui/parts.tsx';
+import { Link, navigate } from '../router.tsx';
+import { DeleteButton, useAction } from '../ui/action.tsx';
+import { ConfirmDialog, Definitions, Failure, focusContent, Loading, Notices, PageHeader, Panel, ProgressBar, StateBadge, Tile } from '../ui/parts.tsx';
+import { WordsPanel } from '../ui/words_panel.tsx';
 import { JobCharts } from './job_charts.tsx';
 import { PathPanel } from './path_panel.tsx';
 import { AttemptList, EventLog, RequestView, StageList } from './job_details.tsx';
+import { ResultPanel } from './job_result.tsx';
 
 export function JobPage({ id }: { id: string }) {
   const name = `jobs/${id}`;
@@ -45,22 +50,39 @@ export function JobPage({ id }: { id: string }) {
       <Notices texts={warningsOf(model, job.request)} />
       <JobTiles job={job} model={model} />
       {model ? <PathPanel model={model} /> : null}
-      <JobCharts job={job} />
+      {job.request ? <JobCharts job={job} /> : null}
       <div class="columns">
-        <EventLog job={job.name} />
         <div class="stack">
-          {job.request ? <RequestView request={job.request} /> : null}
+          <ResultPanel job={job} />
+          <EventLog job={job.name} />
+        </div>
+        <div class="stack">
+          {job.request ? <RequestView request={job.request} /> : <WorkPanel job={job} />}
           <AttemptList attempts={job.attempts ?? []} />
+          <WordsPanel
+            title="Labels"
+            words={{ labels: job.labels ?? {} }}
+            load={() => getJob(client, name)}
+            save={async (changes) => live.put(await updateJob(client, name, changes))}
+          />
         </div>
       </div>
     </>
   );
 }
 
+function WorkPanel({ job }: { job: Job }) {
+  return (
+    <Panel title="Request">
+      <Definitions items={describeWork(job)} />
+    </Panel>
+  );
+}
+
 function JobHeader({ job }: { job: Job }) {
   const now = useNow(10);
   const data = datasetsOfJob(job);
-  const result = job.prediction?.dataset;
+  const model = job.request ? undefined : modelOfRequest(job);
   return (
     <PageHeader
       above={<Link href="/jobs">Jobs</Link>}
@@ -72,6 +94,12 @@ function JobHeader({ job }: { job: Job }) {
       below={
         <>
           {workOf(job)}
+          {model ? (
+            <>
+              {' '}
+              of <Link href={`/${model}`}>{versionWords(model)}</Link>
+            </>
+          ) : null}
           {data.length > 0 ? ' on ' : ' '}
           {data.map((dataset, index) => (
             <span key={dataset}>
@@ -79,11 +107,6 @@ function JobHeader({ job }: { job: Job }) {
               <Link href={`/${dataset}`}>{idOf(dataset)}</Link>
             </span>
           ))}{' '}
-          {result ? (
-            <>
-              · made <Link href={`/${result}`}>{idOf(result)}</Link>{' '}
-            </>
-          ) : null}
           · created {formatAgo(job.createTime, now)}
           {ownerWords(job.owner) ? ` · ${ownerWords(job.owner)}` : ''} · <code>{idOf(job.name)}</code>
         </>
@@ -96,26 +119,29 @@ function JobHeader({ job }: { job: Job }) {
 function JobActions({ job }: { job: Job }) {
   const { client, live } = useServices();
   const [asking, setAsking] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const act = async (call: Promise<Job>) => {
-    try {
-      live.put(await call);
-      setError(undefined);
-    } catch (failure) {
-      setError(failure);
-    }
+  const action = useAction();
+  const act = (call: typeof stopJob) => void action.run(async () => live.put(await call(client, job.name)));
+  const made = job.model || job.prediction?.dataset;
+  const leave = () => {
+    navigate('/jobs');
+    live.forget(job.name);
+    focusContent();
   };
   if (isFinal(job)) {
     return (
       <>
+        <DeleteButton title={`Delete ${titleOf(job)}?`} yes="Delete the job" remove={() => deleteJob(client, job.name)} onDone={leave}>
+          <p>This goes, and cannot be brought back: {jobDeletionWords(job)}.</p>
+          <p>{keptWords(job)}</p>
+        </DeleteButton>
         {job.request ? (
           <Link class="button" href={`/train?from=${idOf(job.name)}`}>
             Train again
           </Link>
         ) : null}
-        {job.model ? (
-          <Link class="button primary" href={`/${job.model}`}>
-            Open the model
+        {made ? (
+          <Link class="button primary" href={`/${made}`}>
+            {job.model ? 'Open the model' : 'Open the data set'}
           </Link>
         ) : null}
       </>
@@ -123,19 +149,19 @@ function JobActions({ job }: { job: Job }) {
   }
   return (
     <>
-      <Failure error={error} />
+      <Failure error={action.error} />
       {job.request ? (
         <button
           type="button"
           class="button"
-          disabled={job.stopRequested || job.state === 'JOB_STATE_CANCELLING'}
+          disabled={action.forbidden || job.stopRequested || job.state === 'JOB_STATE_CANCELLING'}
           title="Ends the job now and keeps the best model so far"
-          onClick={() => void act(stopJob(client, job.name))}
+          onClick={() => act(stopJob)}
         >
           Stop, keep the model
         </button>
       ) : null}
-      <button type="button" class="button danger" disabled={job.state === 'JOB_STATE_CANCELLING'} onClick={() => setAsking(true)}>
+      <button type="button" class="button danger" disabled={action.forbidden || job.state === 'JOB_STATE_CANCELLING'} onClick={() => setAsking(true)}>
         Cancel
       </button>
       {asking ? (
@@ -145,7 +171,7 @@ function JobActions({ job }: { job: Job }) {
           onNo={() => setAsking(false)}
           onYes={() => {
             setAsking(false);
-            void act(cancelJob(client, job.name));
+            act(cancelJob);
           }}
         >
           {job.request ? 'It ends without a model. To keep the best model so far, stop it instead.' : 'Nothing of it is kept.'}
@@ -175,7 +201,7 @@ function JobTiles({ job, model }: { job: Job; model: ModelVersion | undefined })
       <StageList job={job.name} now={now} />
       {running ? (
         <div class="job-progress">
-          <ProgressBar fraction={Number(progress?.fraction ?? fractionOf(job))} label="Progress of the training" />
+          <ProgressBar fraction={Number(progress?.fraction ?? fractionOf(job))} label="Progress of the job" />
           <p class="sub">{standingOf({ ...job, progress: { ...job.progress, progress } })}</p>
         </div>
       ) : null}
@@ -183,10 +209,14 @@ function JobTiles({ job, model }: { job: Job; model: ModelVersion | undefined })
         {(model ? headlineMetrics(model) : []).map((metric) => (
           <Tile key={metric.name} label={metricWords(metric.name)} value={metricText(metric.name, metric.value)} note={model ? metricNote(model, metric) : undefined} />
         ))}
-        <Tile label="Objective" value={formatReal(primal, 6)} note={isGap ? `${phase}optimum at least ${formatReal(dual, 6)}` : undefined} />
-        <Tile label={accuracyWords(model?.certificate)} value={formatReal(reached, 2)} note={`${certified === undefined ? '' : 'certified, '}wanted ${formatReal(wanted, 2)}`} />
-        <Tile label="Active kernels" value={kernels === undefined ? '–' : formatInteger(kernels)} note={groups > 0 ? `in ${formatInteger(groups)} ${groups === 1 ? 'group' : 'groups'}` : undefined} />
-        <Tile label="Support vectors" value={supportVectors === undefined ? '–' : formatInteger(supportVectors)} />
+        {job.request ? (
+          <>
+            <Tile label="Objective" value={formatReal(primal, 6)} note={isGap ? `${phase}optimum at least ${formatReal(dual, 6)}` : undefined} />
+            <Tile label={accuracyWords(model?.certificate)} value={formatReal(reached, 2)} note={`${certified === undefined ? '' : 'certified, '}wanted ${formatReal(wanted, 2)}`} />
+            <Tile label="Active kernels" value={kernels === undefined ? '–' : formatInteger(kernels)} note={groups > 0 ? `in ${formatInteger(groups)} ${groups === 1 ? 'group' : 'groups'}` : undefined} />
+            <Tile label="Support vectors" value={supportVectors === undefined ? '–' : formatInteger(supportVectors)} />
+          </>
+        ) : null}
         <Tile
           label={running ? 'Running for' : 'Took'}
           value={formatSeconds(secondsOf(job, now))}

@@ -1,14 +1,16 @@
 // One version of a model: how good it is, what proves it, which kernels matter, and what it says of new rows.
 import { useState } from 'preact/hooks';
-import { exportModel, getVersion } from '../api/calls.ts';
+import { exportModel, getModel, getVersion, updateModel, updateVersion } from '../api/calls.ts';
 import type { ModelVersion } from '../api/model_types.ts';
 import { useLoad, useNow, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatBytes, formatInteger, formatReal, idOf, metricWords, ownerWords } from '../lib/format.ts';
 import { datasetsOf } from '../lib/jobs.ts';
 import { compareAddress } from '../lib/model_list.ts';
 import { accuracyWords, aliasOf, certifiedGap, metricNote, metricText, optionText, partsOf, plainMetrics, stopWords, taskMetrics, tasksText, validationMetrics, warningsOf } from '../lib/models.ts';
+import { FIELDS } from '../lib/words.ts';
 import { Link } from '../router.tsx';
 import { Definitions, Failure, Loading, Notices, PageHeader, Panel, Tile } from '../ui/parts.tsx';
+import { WordsPanel } from '../ui/words_panel.tsx';
 import { AliasesPanel } from './aliases_panel.tsx';
 import { CertificatePanel } from './certificate_panel.tsx';
 import { DeleteModelButton } from './delete_model.tsx';
@@ -43,6 +45,15 @@ export function ModelPage({ name }: { name: string }) {
         </div>
         <div class="stack">
           <CertificatePanel key={model.name} model={model} />
+          <ModelWords key={partsOf(model.name).model} model={model} />
+          <WordsPanel
+            key={`words of ${model.name}`}
+            title={`Version ${partsOf(model.name).version}`}
+            words={model}
+            fields={['description']}
+            load={() => getVersion(client, model.name)}
+            save={(changes) => updateVersion(client, model.name, changes).then(reload)}
+          />
           <VersionsPanel model={model} onChange={reload} />
           <AliasesPanel model={model} onChange={reload} />
           <EvaluatePanel key={model.name} model={model} />
@@ -53,6 +64,24 @@ export function ModelPage({ name }: { name: string }) {
         </div>
       </div>
     </>
+  );
+}
+
+/** Of the model as a whole: its versions have words of their own. */
+function ModelWords({ model }: { model: ModelVersion }) {
+  const { client } = useServices();
+  const { model: id } = partsOf(model.name);
+  const load = (signal?: AbortSignal) => getModel(client, `models/${id}`, signal);
+  const { value, error, reload } = useLoad(load, [id]);
+  if (!value) return <Failure error={error} retry={reload} />;
+  return (
+    <WordsPanel
+      title={`Model ${id}`}
+      words={value}
+      fields={FIELDS}
+      load={() => load()}
+      save={(changes) => updateModel(client, value.name, changes).then(reload)}
+    />
   );
 }
 
@@ -91,7 +120,6 @@ function ModelHeader({ model, onDelete }: { model: ModelVersion; onDelete: () =>
             </>
           ) : null}
           {ownerWords(model.owner) ? ` · ${ownerWords(model.owner)}` : ''}
-          {model.description ? <span class="clip">{model.description}</span> : null}
         </>
       }
       actions={

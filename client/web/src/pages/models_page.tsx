@@ -193,6 +193,7 @@ function ModelRow({ model, now, chosen, choose }: { model: ModelVersion; now: nu
           </span>
         ))}
         <span class="sub">
+          {model.about?.displayName ? `${model.about.displayName} · ` : ''}
           {model.learner} on {datasetsOf(model.lineage?.request).map(idOf).join(', ')}
         </span>
       </th>

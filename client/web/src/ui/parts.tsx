@@ -157,7 +157,7 @@ export function ConfirmDialog(props: {
     // A dialog that is taken out of the page gives the focus back to nobody.
     return () =>
       queueMicrotask(() => {
-        if (opener instanceof HTMLElement && opener.isConnected) opener.focus({ preventScroll: true });
+        if (opener instanceof HTMLElement && opener.isConnected && !opener.matches(':disabled')) opener.focus({ preventScroll: true });
         else focusContent();
       });
   }, []);

@@ -1,0 +1,91 @@
+// What a job that is no training has made: metrics, a recomputed certificate, a new data set.
+import type { ComponentChildren } from 'preact';
+import { getVersion } from '../api/calls.ts';
+import type { Certificate, Verification } from '../api/model_types.ts';
+import type { Job } from '../api/types.ts';
+import { useLoad, useServices } from '../context.tsx';
+import { formatInteger, formatReal, idOf, wordsOf } from '../lib/format.ts';
+import { accuracyWords, certificateWords, versionWords } from '../lib/models.ts';
+import { Link } from '../router.tsx';
+import { Definitions, Panel } from '../ui/parts.tsx';
+import { EvaluationTable } from './evaluation_table.tsx';
+
+export function ResultPanel({ job }: { job: Job }) {
+  const { evaluation, verification, prediction } = job;
+  const { client } = useServices();
+  const of = evaluation?.model;
+  const model = useLoad((signal) => (of ? getVersion(client, of, signal).catch(() => undefined) : Promise.resolve(undefined)), [of]).value;
+  if (evaluation) {
+    return (
+      <Panel title="Metrics">
+        <EvaluationTable model={model} evaluation={evaluation} />
+      </Panel>
+    );
+  }
+  if (verification) {
+    return (
+      <Panel title="Certificate">
+        <VerificationView verification={verification} />
+      </Panel>
+    );
+  }
+  if (!prediction) return null;
+  const items: [string, ComponentChildren][] = [
+    ['data set', <Link href={`/${prediction.dataset}`}>{idOf(prediction.dataset)}</Link>],
+    ['by', <Link href={`/${prediction.model}`}>{versionWords(prediction.model ?? '')}</Link>],
+    ['rows', formatInteger(prediction.rows)],
+  ];
+  if (prediction.unpredictedRows) items.push(['not predicted', `${formatInteger(prediction.unpredictedRows)} with a category that training did not know`]);
+  if (prediction.rowsByMean) items.push(['by the mean', `${formatInteger(prediction.rowsByMean)}, over all tasks`]);
+  return (
+    <Panel title="Predictions">
+      <Definitions items={items} />
+    </Panel>
+  );
+}
+
+/** Whether a certificate was confirmed. */
+export function Verdict({ verification, when = '' }: { verification: Verification; when?: string }) {
+  return (
+    <p class={verification.matches ? 'notice' : 'failure'}>
+      {verification.matches ? `✓ Recomputed${when}: the same values.` : '✕ The recomputed certificate differs from the stored one.'}
+    </p>
+  );
+}
+
+function VerificationView({ verification }: { verification: Verification }) {
+  const { certificate, storedCertificate } = verification;
+  const rows: [string, (of: Certificate | undefined) => string][] = [
+    ['objective', (of) => formatReal(of?.primal, 7)],
+    ['optimum at least', (of) => formatReal(of?.dual, 7)],
+    [accuracyWords(certificate).toLowerCase(), (of) => formatReal(of?.accuracy, 3)],
+  ];
+  if (certificate?.kind !== 'CERTIFICATE_KIND_GAP') rows.splice(1, 1); // its dual bounds no optimum
+  if ((certificate?.outputs ?? []).length > 1) rows.push(['worst output', (of) => formatReal(of?.worstAccuracy, 3)]);
+  return (
+    <>
+      <p>{certificateWords(certificate)}</p>
+      {certificate?.kind === 'CERTIFICATE_KIND_NONE' ? null : (
+        <table class="table dense" aria-label={`Certificate of the ${wordsOf(certificate?.scope, 'CERTIFICATE_SCOPE_')}`}>
+          <thead>
+            <tr>
+              <th scope="col">Measure</th>
+              <th scope="col" class="number">Recomputed</th>
+              <th scope="col" class="number">Stored</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(([name, text]) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td class="number">{text(certificate)}</td>
+                <td class="number">{text(storedCertificate)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <Verdict verification={verification} />
+    </>
+  );
+}
