@@ -5,6 +5,7 @@ import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, 
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Job } from '../../src/api/types.ts';
 
 const ROOT = path.resolve(process.cwd(), '../..');
 const BIN = process.env['MERCER_BIN'] ?? path.join(ROOT, 'build/release/bin');
@@ -15,6 +16,8 @@ export const PATIENCE = 60_000;
 export class Server {
   readonly folder = mkdtempSync(path.join(tmpdir(), 'mercer-dashboard.'));
   url = '';
+  /** Whose calls `call` and `upload` make. */
+  token = '';
   private process: ChildProcess | undefined;
   private address = '127.0.0.1:0';
 
@@ -54,17 +57,32 @@ export class Server {
   }
 
   async call<T>(method: string, name: string, body?: unknown): Promise<T> {
-    const options = { method, headers: { 'Content-Type': 'application/json' }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    const options = { method, headers: { 'Content-Type': 'application/json', ...this.authorization() }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
     const response = await fetch(this.url + name, options);
     const text = await response.text();
     assert.ok(response.ok, `${method} ${name}: ${text}`);
     return JSON.parse(text) as T;
   }
 
+  /** Waits until a job has succeeded. */
+  async finish(job: string): Promise<Job> {
+    let now: Job | undefined;
+    await until(async () => {
+      now = await this.call<Job>('GET', `/v1/${job}`);
+      return ['JOB_STATE_SUCCEEDED', 'JOB_STATE_FAILED'].includes(now.state ?? '');
+    }, () => JSON.stringify(now));
+    assert.equal(now?.state, 'JOB_STATE_SUCCEEDED', JSON.stringify(now?.error));
+    return now as Job;
+  }
+
+  private authorization(): Record<string, string> {
+    return this.token ? { Authorization: `Bearer ${this.token}` } : {};
+  }
+
   async upload(id: string, target: string, bytes: Uint8Array): Promise<void> {
     const response = await fetch(`${this.url}/v1/datasets:upload?datasetId=${id}&target=${target}`, {
       method: 'POST',
-      headers: { 'Content-Type': 'text/csv', 'X-Mercer': '1' },
+      headers: { 'Content-Type': 'text/csv', 'X-Mercer': '1', ...this.authorization() },
       body: new Blob([new Uint8Array(bytes)]),
     });
     assert.ok(response.ok, await response.text());

@@ -118,6 +118,8 @@ export class FakeServer {
     if (/\/aliases(\/|$)/.test(name)) return json(response, this.aliases[name] ?? {});
     if (name === 'models') return json(response, { models: this.models.map((newestVersion) => ({ newestVersion })) });
     if (name.endsWith('/versions')) return json(response, { versions: this.models.filter((each) => `${name}/` === each.name.replace(/[^/]*$/, '')) });
+    const newestVersion = this.models.find((each) => each.name.startsWith(`${name}/`));
+    if (newestVersion && method === 'GET') return json(response, { name, etag: '1-1', newestVersion });
     if (collection === 'models') return this.resource(name.replace(/:version$/, ''), 'models', this.models, response);
     return refuse(response, 404, 'NOT_FOUND', `there is no ${name}`);
   }
