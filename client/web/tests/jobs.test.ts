@@ -8,6 +8,7 @@ const standing = (progress: TrainingProgress) => standingOf({ state: 'JOB_STATE_
 
 test('a running job: its stage, with the share that is done, and the time that is left', () => {
   assert.equal(standing({ phase: 'train', stage: 'solve' }), 'solve');
+  assert.equal(standing({ phase: 'verify', stage: 'verify' }), 'verify');
   assert.equal(standing({ phase: 'train', stage: 'factor', stageFraction: 0.429 }), 'factor 42 %');
   assert.equal(standing({ phase: 'train', stage: 'factor', stageFraction: 0 }), 'factor 0 %');
   assert.equal(standing({ phase: 'train', stage: 'solve', remaining: '8s' }), 'about 8.0 s left');

@@ -87,7 +87,7 @@ export function standingOf(job: Job): string {
       return job.reason ? `waits: ${reasonWords(job.reason)}` : 'waits for its turn';
     case 'JOB_STATE_RUNNING': {
       const remaining = parseDuration(progress?.remaining);
-      const phase = progress?.phase && progress.phase !== 'train' ? `${progress.phase}, ` : '';
+      const phase = progress?.phase && progress.phase !== 'train' && progress.phase !== progress.stage ? `${progress.phase}, ` : '';
       const stage = progress ? stageWords(progress) : 'starting';
       if (remaining === undefined) return `${phase}${stage}`;
       const within = progress?.stageFraction === undefined ? '' : `${stage}, `;

@@ -1,10 +1,10 @@
 // The deletion of several models with all their versions.
-import { useState } from 'preact/hooks';
 import { deleteModel, listVersions } from '../api/calls.ts';
 import type { ModelVersion } from '../api/model_types.ts';
 import { useLoad, useServices } from '../context.tsx';
 import { deletionOf, deletionsFor } from '../lib/deletion.ts';
 import { partsOf } from '../lib/models.ts';
+import { useAction } from '../ui/action.tsx';
 import { ConfirmDialog, Failure, Loading } from '../ui/parts.tsx';
 
 interface Props {
@@ -18,8 +18,7 @@ interface Props {
 
 export function DeleteModelsDialog({ models, onNo, onDone, onDelete }: Props) {
   const { client } = useServices();
-  const [running, setRunning] = useState(false);
-  const [refusal, setRefusal] = useState<unknown>();
+  const action = useAction();
   const nameOf = ({ name }: { name: string }) => partsOf(name).model;
   const names = models.map(nameOf);
   // Each deletion carries its name: `models` may have shrunk before the next answer is here.
@@ -29,30 +28,23 @@ export function DeleteModelsDialog({ models, onNo, onDone, onDelete }: Props) {
     [names.join()],
   );
   // The answer for an earlier selection says nothing of this one; while they are being deleted, models leave the selection.
-  const deletions = running ? loaded : deletionsFor(models, loaded);
+  const deletions = action.running ? loaded : deletionsFor(models, loaded);
   const shown = deletions?.map(nameOf) ?? names;
   const count = (deletions ?? []).reduce((sum, { going }) => sum + going.length, 0);
   const blocking = (deletions ?? []).flatMap((deletion) => deletion.blocking.map((line) => `${partsOf(deletion.name).model}: ${line}`));
   // One after the other: an error leaves the others as they are, and says which one it is.
   const remove = async () => {
-    setRunning(true);
-    setRefusal(undefined);
-    try {
+    const done = await action.run(async () => {
       for (const deletion of deletions ?? []) await deleteModel(client, deletion.name);
-    } catch (failure) {
-      setRefusal(failure);
-      setRunning(false);
-      onDelete();
-      return;
-    }
+    });
     onDelete();
-    onDone();
+    if (done) onDone();
   };
   return (
     <ConfirmDialog
       title={shown.length === 1 ? `Delete ${shown[0]}?` : `Delete ${shown.length} models?`}
       yes={`Delete ${count === 1 ? 'the version' : `all ${count} versions`}`}
-      disabled={running || !deletions || blocking.length > 0}
+      disabled={action.running || action.forbidden || !deletions || blocking.length > 0}
       onYes={() => void remove()}
       onNo={onNo}
     >
@@ -72,7 +64,7 @@ export function DeleteModelsDialog({ models, onNo, onDone, onDelete }: Props) {
       ) : error === undefined ? (
         <Loading />
       ) : null}
-      <Failure error={refusal ?? error} />
+      <Failure error={action.error ?? error} />
     </ConfirmDialog>
   );
 }

@@ -76,6 +76,8 @@ function eventWords(event: ProgressEvent): string {
     const why = stateChange.error?.message ?? (stateChange.reason ? reasonWords(stateChange.reason) : '');
     return [stateWord(stateChange.state), why, stateChange.model ?? ''].filter(Boolean).join(': ');
   }
+  // Work that is no training has one stage, and no iterations.
+  if (progress && progress.phase === progress.stage) return `${progress.phase} ${Math.floor(100 * Number(progress.fraction ?? 0))} %`;
   const parts = [`${progress?.phase ?? 'train'} ${progress ? stageWords(progress) : ''}`.trim(), `iteration ${formatInteger(event.iteration)}`];
   if (progress?.primal !== undefined) parts.push(`objective ${formatReal(progress.primal, 6)}`);
   if (progress?.relativeGap !== undefined) parts.push(`gap ${formatReal(progress.relativeGap, 2)}`);

@@ -43,7 +43,8 @@ export function WordsPanel({ title, words, fields = [], load, save }: Props) {
     toggle.current?.focus();
   };
   const submit = ({ base, known, draft }: Editing) =>
-    action.run(async () => {
+    action.running ||
+    void action.run(async () => {
       const changes = changesOf(base, wordsOfDraft(draft));
       const theirs = isEmpty(changes) ? undefined : await saveUnlessChanged(changes, known, load, save);
       if (theirs) return setEditing({ base, known, draft, theirs });
@@ -66,11 +67,11 @@ export function WordsPanel({ title, words, fields = [], load, save }: Props) {
             fields={fields}
             draft={editing.draft}
             change={(draft) => setEditing({ ...editing, draft })}
-            blocked={action.running || action.forbidden || editing.theirs !== undefined}
-            submit={() => void submit(editing)}
+            blocked={action.forbidden || editing.theirs !== undefined}
+            submit={() => submit(editing)}
             leave={end}
           />
-          {editing.theirs ? <Conflict {...editing} take={begin} keep={(theirs) => void submit({ ...editing, known: theirs })} /> : null}
+          {editing.theirs ? <Conflict {...editing} take={begin} keep={(theirs) => submit({ ...editing, known: theirs })} /> : null}
           <Failure error={action.error} />
         </>
       ) : (
@@ -121,8 +122,11 @@ function Shown({ words, fields }: { words: Words; fields: readonly Field[] }) {
 function Conflict(props: { base: Words; theirs?: Words; take: (theirs: Words) => void; keep: (theirs: Words) => void }) {
   const theirs = props.theirs ?? {};
   const changes = changesOf(props.base, theirs);
+  // The button that had the focus is no longer offered.
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => box.current?.focus(), []);
   return (
-    <div class="failure" role="alert">
+    <div ref={box} class="failure" role="alert" tabIndex={-1}>
       <p>Somebody else has changed this meanwhile{isEmpty(changes) ? '' : `: ${changeWords(changes)}`}. Nothing is saved yet, and what you have written is still here.</p>
       <p class="actions">
         <button type="button" class="button small" onClick={() => props.take(theirs)}>

@@ -72,7 +72,11 @@ test('a change of somebody else is told, and lost by no one', async () => {
   await edit('Mine.', { displayName: 'Garden flowers' });
   assert.match(await alert.innerText(), /the name is now “Garden flowers”. Nothing is saved yet/);
   await picture(page, '31-words-changed-meanwhile');
-  await alert.getByRole('button', { name: 'Save mine' }).click();
+  for (const wanted of ['Take theirs', 'Save mine']) {
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate(() => document.activeElement?.textContent), wanted);
+  }
+  await page.keyboard.press('Enter');
   await panel.getByText('Saved.').waitFor();
   let now = await model();
   assert.deepEqual([now.displayName, now.description], ['Garden flowers', 'Mine.'], 'what was not edited stays theirs');
@@ -164,6 +168,7 @@ test('an evaluation shows its metrics beside those of the training', async () =>
   await until(async () => (await row.getByRole('cell').allInnerTexts())[1] === before, () => `${before} beside it`);
   await page.getByText('300 rows', { exact: true }).waitFor();
   assert.equal(await page.getByText('Support vectors').count(), 0, 'nothing of a training');
+  await page.getByRole('list', { name: /^Events/ }).getByText(/^evaluate \d+ %$/).waitFor();
   await picture(page, '32-evaluation');
 });
 
