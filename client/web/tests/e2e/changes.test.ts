@@ -228,17 +228,19 @@ test('on a phone nothing of this is wider than the screen', async () => {
 });
 
 test('who may not is told why, and is not offered it again', async () => {
-  const made = ['ada', 'ben'].map((name) => makeToken(server.folder, name, 'read,train,predict'));
+  const made = Object.entries({ ada: 'read,train,predict', ben: 'read,train,predict', cleo: 'read' }).map(([name, scopes]) => makeToken(server.folder, name, scopes));
   const tokens = path.join(server.folder, 'tokens');
   writeFileSync(tokens, made.map(({ line }) => line).join(''), { mode: 0o600 });
   const closed = new Server(['--tokens', tokens]);
-  const [ada = '', ben = ''] = made.map(({ token }) => token);
+  const [ada = '', ben = '', cleo = ''] = made.map(({ token }) => token);
   const guest = await openPage();
+  const become = (token: string) => guest.page.evaluate((value) => sessionStorage.setItem('mercer.token', value), token);
   try {
     await closed.start();
     closed.token = ada;
     const job = await trained(closed);
-    await guest.page.addInitScript((token) => sessionStorage.setItem('mercer.token', token), ben);
+    await guest.page.goto(`${closed.url}/healthz`);
+    await become(ben);
     for (const [address, title, yes] of [['models/flowers', 'Version 1', 'Delete version 1'], ['datasets/flowers', 'Labels', 'Delete the data set'], [job, 'Labels', 'Delete the job']] as const) {
       await guest.page.goto(`${closed.url}/${address}`);
       await guest.page.getByRole('button', { name: 'Delete', exact: true }).click();
@@ -263,6 +265,26 @@ test('who may not is told why, and is not offered it again', async () => {
       await panel.locator('.refusal', { hasText: 'ada' }).waitFor();
       await picture(guest.page, `36-refused-${address.split('/')[0]}`);
     }
+    await become(cleo);
+    await guest.page.reload();
+    const labels = panelOf(guest.page, 'Labels');
+    const save = async (value: string) => {
+      await labels.getByRole('button', { name: 'Edit' }).click();
+      await labels.getByLabel('value of label 1').fill(value);
+      await labels.getByRole('button', { name: 'Save' }).click();
+    };
+    await save('day');
+    await labels.getByText('SCOPE_MISSING').waitFor();
+    // Whoever may, may.
+    await become(ada);
+    await guest.page.reload();
+    await save('noon');
+    await labels.getByText('by=noon').waitFor();
+    await guest.page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await guest.page.getByRole('button', { name: 'Delete the job' }).click();
+    await guest.page.getByText('Nothing has been trained yet').waitFor();
+    const { models } = await closed.call<{ models: Model[] }>('GET', '/v1/models');
+    assert.equal(models[0]?.name, 'models/flowers');
     assert.deepEqual(guest.complaints, []);
   } finally {
     await guest.close();
