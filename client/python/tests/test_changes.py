@@ -80,3 +80,35 @@ def test_only_so_many_versions_stay(client, rings):
         (2, second.name, third.name),
         (1, "", second.name),
     ]
+
+
+def test_jobs_are_watched_across_a_restart(server, rings):
+    client = mercer.connect(server.address)
+    dataset = client.upload(*rings)
+    first = client.train(dataset, "svm", labels={"of": "watch"})
+    first.wait()
+    watch = client.watch_jobs(labels={"of": "watch"}, kinds=["training"])
+    begin = [next(watch), next(watch)]
+    assert [(change.kind, change.job and change.job.name) for change in begin] == [
+        ("existing", first.name),
+        ("listed", None),
+    ]
+    client.train(dataset, "svm")  # does not match
+    second = client.train(dataset, "svm", labels={"of": "watch"})
+    change = next(change for change in watch if change.job.state == "succeeded")
+    assert (change.kind, change.job.name) == ("changed", second.name)
+    second.set_labels({})
+    change = next(change for change in watch if change.kind != "changed")
+    assert (change.kind, change.job.name) == ("left", second.name)
+    server.stop()
+    server.start()
+    first.delete()
+    kinds = []
+    for change in watch:
+        kinds.append(change.kind)
+        if change.kind in ("listed", "deleted"):
+            break
+    assert kinds in (["listed"], ["existing", "listed"], ["deleted"])
+    watch.close()
+    with pytest.raises(ValueError, match="unknown states asleep"):
+        next(client.watch_jobs(states=["asleep"]))

@@ -17,6 +17,7 @@ __path__ = pkgutil.extend_path(__path__, __name__)
 
 from mercer._model_tables import ModelTable
 from mercer._retry import RetryPolicy
+from mercer._watching import JobChange
 from mercer.client import Client, connect
 from mercer.datasets import Dataset
 from mercer.errors import (
@@ -50,6 +51,7 @@ __all__ = [
     "InvalidRequestError",
     "Job",
     "JobCancelledError",
+    "JobChange",
     "JobFailedError",
     "LimitError",
     "LocalClient",

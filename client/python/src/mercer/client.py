@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
-from mercer import _proto
 from mercer._channel import Connection, PathLike
 from mercer._images import images_part, patch_spec
 from mercer._names import full_name
@@ -13,15 +12,14 @@ from mercer._proto import v1
 from mercer._tables import make_parts
 from mercer._training import ClassWeight, Path, RankingTest, Validation, train_request
 from mercer._upload import Upload
+from mercer._watching import WatchCalls, job_filter
 from mercer._work import WorkCalls
 from mercer.datasets import Dataset
-from mercer.jobs import KINDS, Job
+from mercer.jobs import Job
 from mercer.kernels import Kernels
 from mercer.models import Model
 
 DEFAULT_ADDRESS = "127.0.0.1:7345"
-
-_STATES = _proto.enum_words(_proto.enum("JobState"))
 
 
 def _names_of(data: Union[Dataset, str, Sequence[Union[Dataset, str]]]) -> list[str]:
@@ -29,7 +27,7 @@ def _names_of(data: Union[Dataset, str, Sequence[Union[Dataset, str]]]) -> list[
     return [full_name(item, "datasets") for item in many]
 
 
-class Client(WorkCalls):
+class Client(WorkCalls, WatchCalls):
     """What :func:`mercer.connect` returns. Threads may share it; pickles carry the address, never a token."""
 
     def __init__(self, connection: Connection) -> None:
@@ -341,15 +339,7 @@ class Client(WorkCalls):
         order_by : str
             ``"create_time"`` or ``"name"``, with ``" desc"`` behind it for the other direction.
         """
-        strange = [kind for kind in kinds if kind not in KINDS]
-        if strange:
-            raise ValueError(f"unknown kinds {', '.join(strange)}; there are {', '.join(KINDS)}")
-        unknown = [state for state in states if state not in _STATES]
-        if unknown:
-            raise ValueError(f"unknown states {', '.join(unknown)}; there are {', '.join(_STATES)}")
-        wanted = [_STATES[state] for state in states]
-        request = v1.ListJobsRequest(states=wanted, labels=labels or {}, filter=filter, order_by=order_by)
-        request.kinds.extend(KINDS[kind] for kind in kinds)
+        request = v1.ListJobsRequest(labels=labels or {}, filter=filter, order_by=order_by, **job_filter(states, kinds))
         for message in self.connection.pages("ListJobs", request, "jobs"):
             yield Job(self, message)
 
