@@ -427,7 +427,7 @@ class RunningServer final : public Server {
   std::unique_ptr<CrashNotes> crash_notes_;  // null when the file cannot be opened
   // Tells watchers what is new, in the background: thousands of messages at the moment of one change must not keep the call
   // waiting that has made it.
-  ThreadPool watching_{1, LogErrors(), PoolPriority::kBackground};
+  ThreadPool watching_{1, LogErrors(), PoolPriority::kConsiderate};
   std::unique_ptr<ProgressHub> hub_;
   std::unique_ptr<ProgressHub> call_hub_;
   std::unique_ptr<JobFeed> feed_;

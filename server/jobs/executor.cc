@@ -2,11 +2,21 @@
 
 #include <utility>
 
+#include "absl/time/clock.h"
+
 #include "core/base/memory/memory_reserve.h"
 #include "core/base/process/background.h"
 #include "core/base/process/run_safely.h"
 
 namespace mercer::server {
+namespace {
+
+// Of considerate threads: they rest after so much work, for so long, unless work has waited for longer than they have patience.
+constexpr absl::Duration kSpell = absl::Microseconds(250);
+constexpr absl::Duration kRest = absl::Microseconds(100);
+constexpr absl::Duration kPatience = absl::Milliseconds(50);
+
+}  // namespace
 
 ThreadPool::ThreadPool(int num_threads, std::function<void(const absl::Status&)> on_error,
                        PoolPriority priority)
@@ -14,10 +24,10 @@ ThreadPool::ThreadPool(int num_threads, std::function<void(const absl::Status&)>
   try {
     for (int i = 0; i < num_threads; ++i) {
       threads_.emplace_back([this, priority] {
-        if (priority == PoolPriority::kBackground) {
+        if (priority != PoolPriority::kNormal) {
           EnterBackground();
         }
-        Run();
+        Run(/*rests=*/priority == PoolPriority::kConsiderate);
       });
     }
   } catch (...) {  // the system has no more threads
@@ -41,24 +51,34 @@ void ThreadPool::Stop() {
 void ThreadPool::Post(absl::AnyInvocable<void()> work) {
   const ScopedAllocations scope(Allocations::kNeeded);
   absl::MutexLock lock(&mutex_);
-  queue_.push_back(std::move(work));
+  queue_.push_back({std::move(work), absl::Now()});
 }
 
-void ThreadPool::Run() {
+void ThreadPool::Run(bool rests) {
+  absl::Duration worked;
   while (true) {
-    absl::AnyInvocable<void()> work;
+    Posted next;
     {
       absl::MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(this, &ThreadPool::HasWorkOrStops));
       if (queue_.empty()) {
         return;
       }
-      work = std::move(queue_.front());
+      next = std::move(queue_.front());
       queue_.pop_front();
     }
-    const absl::Status status = RunNeeded("work of a pool", [&work] { work(); });
+    const absl::Time begin = absl::Now();
+    const absl::Status status = RunNeeded("work of a pool", [&next] { next.work(); });
     if (!status.ok() && on_error_) {
       on_error_(status);
+    }
+    next.work = nullptr;
+    worked += absl::Now() - begin;
+    if (rests && worked > kSpell) {
+      if (begin - next.time < kPatience) {
+        absl::SleepFor(kRest);
+      }
+      worked = absl::ZeroDuration();
     }
   }
 }

@@ -12,6 +12,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 namespace mercer::server {
 
@@ -24,7 +25,10 @@ class Executor {
   virtual void Post(absl::AnyInvocable<void()> work) = 0;
 };
 
-enum class PoolPriority : uint8_t { kNormal, kBackground };  // see core/base/process/background.h
+// See core/base/process/background.h. Threads of kConsiderate are in the background too, and rest now and then: Linux lets a thread
+// in the background that was not given its share finish it first, for milliseconds in which those who answer calls wait. They
+// do not rest while work has waited for long.
+enum class PoolPriority : uint8_t { kNormal, kBackground, kConsiderate };
 
 // A fixed number of threads. The destructor runs what was posted, then joins.
 class ThreadPool final : public Executor {
@@ -37,15 +41,20 @@ class ThreadPool final : public Executor {
   void Post(absl::AnyInvocable<void()> work) override ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  struct Posted {
+    absl::AnyInvocable<void()> work;
+    absl::Time time;
+  };
+
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
-  void Run() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Run(bool rests) ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasWorkOrStops() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || !queue_.empty();
   }
 
   const std::function<void(const absl::Status&)> on_error_;
   absl::Mutex mutex_;
-  std::deque<absl::AnyInvocable<void()>> queue_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Posted> queue_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

@@ -6,7 +6,7 @@
 namespace mercer::server {
 
 void PostedWork::Wake(const std::vector<std::shared_ptr<WakeSlot>>& slots) {
-  constexpr size_t kWokenTogether = 128;
+  constexpr size_t kWokenTogether = 8;
   for (size_t begin = 0; begin < slots.size(); begin += kWokenTogether) {
     const auto first = slots.begin() + static_cast<std::ptrdiff_t>(begin);
     const size_t count = std::min(slots.size() - begin, kWokenTogether);

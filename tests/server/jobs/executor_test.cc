@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,14 +34,30 @@ TEST(ThreadPoolTest, ThreadsAreInTheBackgroundWhenThatIsAskedFor) {
   std::atomic<int> normal{0};
   {
     ThreadPool patient(2, nullptr, PoolPriority::kBackground);
+    ThreadPool considerate(1, nullptr, PoolPriority::kConsiderate);
     ThreadPool other(2);
     for (int i = 0; i < 10; ++i) {
       patient.Post([&background] { background += InBackground() ? 1 : 0; });
+      considerate.Post([&background] { background += InBackground() ? 1 : 0; });
       other.Post([&normal] { normal += InBackground() ? 0 : 1; });
     }
   }
-  EXPECT_EQ(background, 10);
+  EXPECT_EQ(background, 20);
   EXPECT_EQ(normal, 10);
+}
+
+TEST(ThreadPoolTest, RestsGoByAsWorkThatIsLateIsDone) {
+  std::atomic<int> runs{0};
+  {
+    ThreadPool pool(1, nullptr, PoolPriority::kConsiderate);
+    for (int i = 0; i < 500; ++i) {
+      pool.Post([&runs] {
+        absl::SleepFor(absl::Microseconds(300));  // longer than a spell
+        ++runs;
+      });
+    }
+  }
+  EXPECT_EQ(runs, 500);
 }
 
 TEST(ThreadPoolTest, ExceptionEndsItsWorkAlone) {
