@@ -16,12 +16,12 @@
 namespace mercer::server {
 
 // Closes what it holds.
-class Descriptor {
+class ScopedDescriptor {
  public:
-  explicit Descriptor(int value) : value_(value) {}
-  ~Descriptor();
-  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
+  explicit ScopedDescriptor(int value) : value_(value) {}
+  ~ScopedDescriptor();
+  ScopedDescriptor(ScopedDescriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+  ScopedDescriptor& operator=(ScopedDescriptor&&) = delete;
 
   int get() const { return value_; }
   int Release() { return std::exchange(value_, -1); }

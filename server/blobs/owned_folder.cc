@@ -17,8 +17,8 @@ namespace mercer::server {
 namespace {
 
 // None: somebody holds it.
-absl::StatusOr<std::optional<Descriptor>> TryToHold(const std::string& path) {
-  Descriptor descriptor(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+absl::StatusOr<std::optional<ScopedDescriptor>> TryToHold(const std::string& path) {
+  ScopedDescriptor descriptor(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (descriptor.get() >= 0 && flock(descriptor.get(), LOCK_EX | LOCK_NB) == 0) {
     return descriptor;
   }
@@ -71,14 +71,14 @@ absl::StatusOr<std::shared_ptr<OwnedFolder>> OwnedFolder::Take(FileSystem& files
   for (int number = 1; own == nullptr; ++number) {
     std::string path = absl::StrCat(parent, "/", number);
     MERCER_RETURN_IF_ERROR(files.MakeFolder(path));
-    MERCER_ASSIGN_OR_RETURN(std::optional<Descriptor> held, TryToHold(path));
+    MERCER_ASSIGN_OR_RETURN(std::optional<ScopedDescriptor> held, TryToHold(path));
     if (held.has_value()) {
       own.reset(new OwnedFolder(&files, parent, std::move(path), *std::move(held)));
     }
   }
   MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> others, own->Others());
   for (const std::string& path : others) {
-    MERCER_ASSIGN_OR_RETURN(const std::optional<Descriptor> held, TryToHold(path));
+    MERCER_ASSIGN_OR_RETURN(const std::optional<ScopedDescriptor> held, TryToHold(path));
     if (held.has_value()) {
       MERCER_RETURN_IF_ERROR(inherit(path, *own));
     }

@@ -37,7 +37,7 @@ class OwnedFolder {
   absl::StatusOr<std::vector<std::string>> Others() const;
 
  private:
-  OwnedFolder(FileSystem* files, std::string parent, std::string path, Descriptor lock)
+  OwnedFolder(FileSystem* files, std::string parent, std::string path, ScopedDescriptor lock)
       : files_(*files),
         parent_(std::move(parent)),
         path_(std::move(path)),
@@ -46,7 +46,7 @@ class OwnedFolder {
   FileSystem& files_;
   const std::string parent_;
   const std::string path_;
-  const Descriptor lock_;
+  const ScopedDescriptor lock_;
 };
 
 // Pinned so, everything is.

@@ -48,7 +48,7 @@ absl::Status Result(int result, const std::string& what, const std::string& path
 
 class PosixWritableFile final : public WritableFile {
  public:
-  PosixWritableFile(std::string path, Descriptor descriptor)
+  PosixWritableFile(std::string path, ScopedDescriptor descriptor)
       : path_(std::move(path)), descriptor_(std::move(descriptor)) {}
 
   absl::Status Append(std::string_view bytes) override {
@@ -83,7 +83,7 @@ class PosixWritableFile final : public WritableFile {
   }
 
   std::string path_;
-  Descriptor descriptor_;
+  ScopedDescriptor descriptor_;
   int64_t unwritten_ = 0;  // bytes at the end that the disk was not asked to begin with
 };
 
@@ -108,7 +108,7 @@ class PosixMappedFile final : public MappedFile {
 class PosixFiles final : public FileSystem {
  public:
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
-    Descriptor descriptor(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640));
+    ScopedDescriptor descriptor(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640));
     if (descriptor.get() < 0) {
       return SystemError(errno, "create", path);
     }
@@ -117,7 +117,7 @@ class PosixFiles final : public FileSystem {
 
   absl::StatusOr<std::unique_ptr<WritableFile>> Reopen(const std::string& path,
                                                        int64_t size) override {
-    Descriptor descriptor(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    ScopedDescriptor descriptor(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
     struct stat info = {};
     if (descriptor.get() < 0 || fstat(descriptor.get(), &info) != 0) {
       return SystemError(errno, "open", path);
@@ -133,7 +133,7 @@ class PosixFiles final : public FileSystem {
   }
 
   absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path) override {
-    const Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const ScopedDescriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     struct stat info = {};
     if (descriptor.get() < 0 || fstat(descriptor.get(), &info) != 0) {
       return SystemError(errno, "open", path);
@@ -172,7 +172,7 @@ class PosixFiles final : public FileSystem {
   }
 
   absl::Status SyncFolder(const std::string& path) override {
-    const Descriptor descriptor(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const ScopedDescriptor descriptor(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (descriptor.get() < 0) {
       return SystemError(errno, "open the folder", path);
     }
@@ -206,7 +206,7 @@ class PosixFiles final : public FileSystem {
 
 }  // namespace
 
-Descriptor::~Descriptor() {
+ScopedDescriptor::~ScopedDescriptor() {
   if (value_ >= 0) {
     close(value_);
   }
