@@ -114,9 +114,6 @@ class RunningServer final : public Server {
     http_.reset();
     CloseHubs();
     grpc_.reset();
-    if (feed_ticker_ != nullptr) {
-      feed_ticker_->Remove(feed_tick_);
-    }
   }
 
   // A start that fails leaves every job as it found it, but for those of a dead process, which are queued again.
@@ -310,7 +307,7 @@ class RunningServer final : public Server {
     call_hub_ = std::make_unique<ProgressHub>(storage_.get(), &io_for_calls_);
     feed_ = std::make_unique<JobFeed>(storage_.get(), &watching_);
     feed_ticker_ = std::make_unique<Ticker>(kFeedInterval / kFeedParts);
-    feed_tick_ = feed_ticker_->Add(
+    feed_ticker_->Add(
         [this, part = size_t{0}]() mutable { feed_->Tick(part++ % kFeedParts, kFeedParts); });
     environment_.refusals = std::make_unique<RefusalLog>(log_);
     feed_ticker_->Add([this] { environment_.refusals->Tick(); });
@@ -437,7 +434,6 @@ class RunningServer final : public Server {
   RpcEnvironment environment_;
   std::unique_ptr<Ticker> ticker_;
   std::unique_ptr<Ticker> feed_ticker_;
-  int64_t feed_tick_ = 0;
   std::unique_ptr<ModelCache> cache_;  // there before the workers are
   std::unique_ptr<DroppedVersions> dropped_versions_;
   std::unique_ptr<JobManager> jobs_;

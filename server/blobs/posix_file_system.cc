@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <memory>
+#include <string_view>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -180,14 +183,22 @@ class PosixFiles final : public FileSystem {
   }
 
   absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override {
-    std::vector<std::string> names;
-    std::error_code error;
-    for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
-         entry.increment(error)) {
-      names.push_back(entry->path().filename().string());
+    // Not by std::filesystem, which ends the process where there is no memory for an iterator.
+    const std::unique_ptr<DIR, int (*)(DIR*)> stream(opendir(folder.c_str()), closedir);
+    if (stream == nullptr) {
+      return SystemError(errno, "list", folder);
     }
-    if (error) {
-      return SystemError(error.value(), "list", folder);
+    std::vector<std::string> names;
+    errno = 0;
+    while (const dirent* entry = readdir(stream.get())) {
+      const std::string_view name = entry->d_name;
+      if (name != "." && name != "..") {
+        names.emplace_back(name);
+      }
+      errno = 0;
+    }
+    if (errno != 0) {
+      return SystemError(errno, "list", folder);
     }
     std::sort(names.begin(), names.end());
     return names;

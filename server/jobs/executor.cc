@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "absl/time/clock.h"
-
 #include "core/base/memory/memory_reserve.h"
 #include "core/base/process/background.h"
 #include "core/base/process/run_safely.h"
@@ -11,10 +9,12 @@
 namespace mercer::server {
 namespace {
 
+using Steady = std::chrono::steady_clock;
+
 // Of considerate threads: they rest after so much work, for so long, unless work has waited for longer than they have patience.
-constexpr absl::Duration kSpell = absl::Microseconds(250);
-constexpr absl::Duration kRest = absl::Microseconds(100);
-constexpr absl::Duration kPatience = absl::Milliseconds(50);
+constexpr std::chrono::microseconds kSpell(250);
+constexpr std::chrono::microseconds kRest(100);
+constexpr std::chrono::milliseconds kPatience(50);
 
 }  // namespace
 
@@ -51,11 +51,11 @@ void ThreadPool::Stop() {
 void ThreadPool::Post(absl::AnyInvocable<void()> work) {
   const ScopedAllocations scope(Allocations::kNeeded);
   absl::MutexLock lock(&mutex_);
-  queue_.push_back({std::move(work), absl::Now()});
+  queue_.push_back({std::move(work), Steady::now()});
 }
 
 void ThreadPool::Run(bool rests) {
-  absl::Duration worked;
+  Steady::duration worked{};
   while (true) {
     Posted next;
     {
@@ -67,18 +67,18 @@ void ThreadPool::Run(bool rests) {
       next = std::move(queue_.front());
       queue_.pop_front();
     }
-    const absl::Time begin = absl::Now();
+    const Steady::time_point begin = Steady::now();
     const absl::Status status = RunNeeded("work of a pool", [&next] { next.work(); });
     if (!status.ok() && on_error_) {
       on_error_(status);
     }
     next.work = nullptr;
-    worked += absl::Now() - begin;
+    worked += Steady::now() - begin;
     if (rests && worked > kSpell) {
       if (begin - next.time < kPatience) {
-        absl::SleepFor(kRest);
+        std::this_thread::sleep_for(kRest);
       }
-      worked = absl::ZeroDuration();
+      worked = {};
     }
   }
 }

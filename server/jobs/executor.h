@@ -2,6 +2,7 @@
 // waking of watchers.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -12,7 +13,6 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
 
 namespace mercer::server {
 
@@ -43,7 +43,7 @@ class ThreadPool final : public Executor {
  private:
   struct Posted {
     absl::AnyInvocable<void()> work;
-    absl::Time time;
+    std::chrono::steady_clock::time_point time;
   };
 
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -194,6 +194,8 @@ absl::Status JobAttempt::StoreEnd() {
   }
   absl::StatusOr<EndedAttempt> ended =
       EndOrCancel(dependencies().storage->jobs(), *end_, end_tells_verifying_);
+  const ScopedAllocations scope(
+      Allocations::kNeeded);  // once the end is stored nothing tries again
   if (end_->state == JobState::kCancelled) {
     end_tells_verifying_ = false;
     if (outcome_.ok()) {
@@ -206,7 +208,6 @@ absl::Status JobAttempt::StoreEnd() {
     Log("cannot store the end of the attempt", ended.status());
     return ended.status();
   }
-  const ScopedAllocations scope(Allocations::kNeeded);  // the end is stored: nothing tries again
   LogEnd();
   ended->released_blobs.insert(ended->released_blobs.end(), unused_.begin(), unused_.end());
   const auto deleted =

@@ -114,11 +114,18 @@ void JobManager::GiveUp(const JobRecord& job, const absl::Status& why) {
     environment_.dependencies.log->error("{} could not be begun: {}", LogAttemptOf(job),
                                          LogTextOf(why));
   }
-  {
+  std::list<GivenUpJob> left;
+  left.push_back({job, why});
+  const absl::Status ended =
+      RunSafely("giving a job up", [&] { return EndUnbegun(environment_, job, why); });
+  if (!ended.ok()) {
+    if (environment_.dependencies.log != nullptr) {
+      environment_.dependencies.log->warn("cannot end a job that could not be begun: {}",
+                                          LogTextOf(ended));
+    }
     absl::MutexLock lock(&given_up_mutex_);
-    given_up_.push_back({job, why});
+    given_up_.splice(given_up_.end(), left);
   }
-  EndGivenUp();
 }
 
 bool JobManager::EndGivenUp() {

@@ -53,8 +53,8 @@ struct DatasetContext {
 };
 
 UploadPolicy PolicyOfUploads(const DatasetContext& context);
-// Takes up the uploads that an earlier process has left, but for those that have made their data sets: these had only to be removed. Call it before all else that is
-// about uploads. Errors: those of the file system and of the storage.
+// Takes up the uploads that an earlier process has left, but for those that have made their data sets: these had only to be
+// removed. Call it before all else that is about uploads. Errors: those of the file system and of the storage.
 absl::Status RecoverUploads(const DatasetContext& context);
 // Whether the disk has room for new work that writes `more` bytes. Errors: kResourceExhausted (reason DISK_NEARLY_FULL).
 absl::Status CheckDiskRoom(const DatasetContext& context, int64_t more = 0);

@@ -47,7 +47,7 @@ absl::StatusOr<std::optional<DatasetRecord>> FindDataset(Connection& connection,
 }  // namespace
 
 absl::StatusOr<DatasetRecord> ReadDataset(Connection& connection, const std::string& id) {
-  return FoundOr(FindDataset(connection, "id = ?", id), DatasetNotFound(id));
+  return FoundOr(FindDataset(connection, "id = ?", id), [&] { return DatasetNotFound(id); });
 }
 
 absl::StatusOr<DatasetRecord> InsertDataset(Connection& connection, const DatasetRecord& dataset) {

@@ -121,7 +121,7 @@ absl::StatusOr<JobRecord> ReadJobRow(Connection& connection, const std::string& 
 }
 
 absl::StatusOr<JobRecord> ReadJob(Connection& connection, const std::string& id) {
-  return FoundOr(FindWholeJob(connection, "WHERE id = ?", id), JobNotFound(id));
+  return FoundOr(FindWholeJob(connection, "WHERE id = ?", id), [&] { return JobNotFound(id); });
 }
 
 absl::StatusOr<std::optional<JobRecord>> ReadJobByNumber(Connection& connection, int64_t number) {

@@ -134,8 +134,8 @@ absl::StatusOr<std::optional<ModelRow>> FindModelRow(Connection& connection,
 
 absl::StatusOr<ModelRow> RequireModelRow(Connection& connection, const std::string& name,
                                          const OwnerCheck& check, int64_t version) {
-  MERCER_ASSIGN_OR_RETURN(ModelRow model,
-                          FoundOr(FindModelRow(connection, name), ModelNotFound(name, version)));
+  MERCER_ASSIGN_OR_RETURN(ModelRow model, FoundOr(FindModelRow(connection, name),
+                                                  [&] { return ModelNotFound(name, version); }));
   MERCER_RETURN_IF_ERROR(CheckOwner(check, model.owner));
   return model;
 }
@@ -157,7 +157,7 @@ absl::StatusOr<std::vector<AliasRecord>> SelectAliases(Connection& connection, i
 }
 
 absl::StatusOr<ModelRecord> FindModel(Connection& connection, const std::string& name) {
-  return FoundOr(SelectModel(connection, "name = ?", name), ModelNotFound(name, 0));
+  return FoundOr(SelectModel(connection, "name = ?", name), [&] { return ModelNotFound(name, 0); });
 }
 
 absl::StatusOr<VersionRecord> FindVersion(Connection& connection, const std::string& model,
@@ -166,7 +166,7 @@ absl::StatusOr<VersionRecord> FindVersion(Connection& connection, const std::str
       SelectVersion(connection,
                     "name = ?1 AND (?2 = 0 OR version = ?2) ORDER BY version DESC LIMIT 1", model,
                     version),
-      ModelNotFound(model, version));
+      [&] { return ModelNotFound(model, version); });
 }
 
 absl::StatusOr<Page<ModelRecord>> ReadModelPage(Connection& connection, const PageRequest& page,

@@ -92,9 +92,9 @@ TEST_F(ConnectionTest, ChangesTellTheirRowsAndSelectionsThatThereAreNone) {
   EXPECT_EQ(*connection_->SelectFirst<int64_t>(one, 2), 2);
   EXPECT_EQ(*connection_->SelectFirst<int64_t>(one, 5), std::nullopt);
   EXPECT_EQ(*connection_->SelectValue<int64_t>(one, 5), 0);
-  EXPECT_EQ(
-      FoundOr(connection_->SelectFirst<int64_t>(one, 5), absl::NotFoundError("no 5")).status(),
-      absl::NotFoundError("no 5"));
+  const auto refuse = [] { return absl::NotFoundError("no such number"); };
+  EXPECT_EQ(*FoundOr(connection_->SelectFirst<int64_t>(one, 2), refuse), 2);
+  EXPECT_EQ(FoundOr(connection_->SelectFirst<int64_t>(one, 5), refuse).status(), refuse());
 }
 
 // The text is prepared once, and may be run again at once: also after an error, or with rows left.

@@ -33,13 +33,13 @@ export function draftOf(words: Words): Draft {
 
 /** A row without a key is none. Throws when two have the same key, of which only one would stay. */
 export function labelsOf(rows: LabelRow[]): Labels {
-  const labels: Labels = {};
+  const labels = new Map<string, string>();
   for (const { key, value } of rows.map((row) => ({ key: row.key.trim(), value: row.value.trim() }))) {
-    if (key in labels) throw new Error(`Two labels have the key ${key}.`);
-    if (key) labels[key] = value;
+    if (labels.has(key)) throw new Error(`Two labels have the key ${key}.`);
+    if (key) labels.set(key, value);
     else if (value) throw new Error(`The label with the value ${value} has no key.`);
   }
-  return labels;
+  return Object.fromEntries(labels);
 }
 
 export function wordsOfDraft(draft: Draft): Words {
@@ -50,7 +50,7 @@ export function wordsOfDraft(draft: Draft): Words {
 export function changesOf(before: Words, after: Words): Words {
   const changes: Words = {};
   for (const field of FIELDS) if ((before[field] ?? '') !== (after[field] ?? '')) changes[field] = after[field] ?? '';
-  if (labelsText(before.labels) !== labelsText(after.labels)) changes.labels = after.labels ?? {};
+  if (JSON.stringify(rowsOf(before.labels)) !== JSON.stringify(rowsOf(after.labels))) changes.labels = after.labels ?? {};
   return changes;
 }
 

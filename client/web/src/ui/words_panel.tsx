@@ -45,7 +45,8 @@ export function WordsPanel({ title, words, fields = [], load, save }: Props) {
   const submit = ({ base, known, draft }: Editing) =>
     action.running ||
     void action.run(async () => {
-      const changes = changesOf(base, wordsOfDraft(draft));
+      // What the form trims is no change.
+      const changes = changesOf(wordsOfDraft(draftOf(base)), wordsOfDraft(draft));
       const theirs = isEmpty(changes) ? undefined : await saveUnlessChanged(changes, known, load, save);
       if (theirs) return setEditing({ base, known, draft, theirs });
       setSaved(true);
@@ -67,7 +68,7 @@ export function WordsPanel({ title, words, fields = [], load, save }: Props) {
             fields={fields}
             draft={editing.draft}
             change={(draft) => setEditing({ ...editing, draft })}
-            blocked={action.forbidden || editing.theirs !== undefined}
+            blocked={action.forbidden || action.running || editing.theirs !== undefined}
             submit={() => submit(editing)}
             leave={end}
           />

@@ -150,11 +150,11 @@ Columns ReadColumns(const Statement& row) {
   return columns;
 }
 
-// What was selected, or `none` when there is no row.
-template <typename Record>
-absl::StatusOr<Record> FoundOr(absl::StatusOr<std::optional<Record>> found, absl::Status none) {
+// What was selected, or refuse(), an error, when there is no row.
+template <typename Record, typename Refuse>
+absl::StatusOr<Record> FoundOr(absl::StatusOr<std::optional<Record>> found, const Refuse& refuse) {
   MERCER_RETURN_IF_ERROR(found.status());
-  return found->has_value() ? absl::StatusOr<Record>(**std::move(found)) : std::move(none);
+  return found->has_value() ? absl::StatusOr<Record>(**std::move(found)) : refuse();
 }
 
 // Used by one thread at a time.
