@@ -140,7 +140,7 @@ class BlobCheck {
                       row.Int64(3)});
       return checked;
     };
-    MERCER_RETURN_IF_ERROR(ForEachRow(connection, kSelectUses, look));
+    MERCER_RETURN_IF_ERROR(connection.ForEachRow(look, kSelectUses));
     return uses.empty() ? absl::OkStatus() : CheckBlob(uses);
   }
 

@@ -3,10 +3,8 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -15,10 +13,6 @@
 #include "server/storage/sqlite/database/connection.h"
 
 namespace mercer::server {
-
-// Calls `look` with every row that a query without parameters answers. Errors: those of the database and of `look`.
-absl::Status ForEachRow(Connection& connection, std::string_view sql,
-                        absl::FunctionRef<absl::Status(const Statement& row)> look);
 
 // Whether every stored message can be read: events, requests, descriptions of data sets, summaries of models. Errors: those of the
 // database.

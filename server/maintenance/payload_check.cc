@@ -50,12 +50,11 @@ absl::Status CheckEvents(Connection& connection, const FindingSink& sink) {
     }
     return absl::OkStatus();
   };
-  MERCER_RETURN_IF_ERROR(ForEachRow(
-      connection,
+  MERCER_RETURN_IF_ERROR(connection.ForEachRow(
+      look,
       "SELECT jobs.id, jobs.state, events.sequence, events.attempt, events.iteration, events.time, "
       "events.payload FROM events JOIN jobs ON jobs.number = events.job ORDER BY events.job, "
-      "events.sequence",
-      look));
+      "events.sequence"));
   CompareStates(state, sink);
   return absl::OkStatus();
 }
@@ -89,18 +88,6 @@ absl::Status ReadSummary(const Statement& row) {
 
 }  // namespace
 
-absl::Status ForEachRow(Connection& connection, std::string_view sql,
-                        absl::FunctionRef<absl::Status(const Statement& row)> look) {
-  MERCER_ASSIGN_OR_RETURN(Statement select, connection.Prepare(sql));
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) {
-      return absl::OkStatus();
-    }
-    MERCER_RETURN_IF_ERROR(look(select));
-  }
-}
-
 absl::Status CheckPayloads(Connection& connection, const FindingSink& sink) {
   MERCER_RETURN_IF_ERROR(CheckEvents(connection, sink));
   MERCER_ASSIGN_OR_RETURN(const int64_t version, ReadSchemaVersion(connection));
@@ -119,12 +106,13 @@ absl::Status CheckPayloads(Connection& connection, const FindingSink& sink) {
        "export the model if it still predicts, then delete the version"},
   };
   for (const Payloads& kind : kinds) {
-    MERCER_RETURN_IF_ERROR(ForEachRow(connection, kind.sql, [&](const Statement& row) {
+    const auto look = [&](const Statement& row) {
       if (const absl::Status read = kind.read(row); !read.ok()) {
         Report(sink, kind.reason, row.Bytes(0), read, kind.action);
       }
       return absl::OkStatus();
-    }));
+    };
+    MERCER_RETURN_IF_ERROR(connection.ForEachRow(look, kind.sql));
   }
   return absl::OkStatus();
 }

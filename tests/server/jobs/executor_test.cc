@@ -46,7 +46,7 @@ TEST(ThreadPoolTest, ThreadsAreInTheBackgroundWhenThatIsAskedFor) {
   EXPECT_EQ(normal, 10);
 }
 
-TEST(ThreadPoolTest, RestsGoByAsWorkThatIsLateIsDone) {
+TEST(ThreadPoolTest, ThreadsThatRestDoAllOfTheirWork) {
   std::atomic<int> runs{0};
   {
     ThreadPool pool(1, nullptr, PoolPriority::kConsiderate);
