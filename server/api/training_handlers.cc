@@ -217,9 +217,8 @@ absl::Status TrainingHandlers::CheckLabelsOf(const std::string& id, const v1::Jo
   }
   FieldViolations of_job;
   if (record->kind == JobKind::kTraining) {
-    MERCER_ASSIGN_OR_RETURN(v1::TrainRequest asked, DecodeTrainRequest(record->request));
-    *asked.mutable_labels() = job.labels();
-    CheckLabelsOfJob(asked, of_job);
+    MERCER_ASSIGN_OR_RETURN(const v1::TrainRequest asked, DecodeTrainRequest(record->request));
+    CheckLabelsOfTraining(job.labels(), asked.path(), of_job);
   } else {
     CheckLabelsOfJob(job.labels(), of_job);
   }

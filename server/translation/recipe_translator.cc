@@ -158,20 +158,6 @@ void ReadRankingTest(const v1::TrainRequest& request, std::optional<RankingTestO
   }
 }
 
-// A path that keeps all has labels of its own for the versions that it makes.
-void CheckLabelsOfPath(const v1::TrainRequest& request, FieldViolations& violations) {
-  if (!request.path().keep_all()) {
-    return;
-  }
-  for (const char* const label : {kPathValueLabel, kPathBestLabel}) {
-    violations.Check(request.labels().count(label) == 0, absl::StrCat("labels['", label, "']"),
-                     "is a label that path.keep_all sets");
-  }
-  violations.Check(request.labels().size() + 2 <= kMaxLabels, "labels",
-                   absl::StrCat("must be at most ", kMaxLabels - 2,
-                                " when path.keep_all adds two, are ", request.labels_size()));
-}
-
 void ReadClassWeights(const v1::ClassWeights& message, TrainingRecipe& recipe,
                       FieldViolations& violations) {
   for (const auto& [label, weight] : message.weights()) {
@@ -274,7 +260,7 @@ void CheckScalars(const v1::TrainRequest& request, FieldViolations& violations) 
   violations.Check(request.threads() >= 0 && request.threads() <= kMaxThreads, "threads",
                    absl::StrCat("must be in [0, ", kMaxThreads, "], is ", request.threads()));
   CheckPriority(request.priority(), violations);
-  CheckLabelsOfJob(request, violations);
+  CheckLabelsOfTraining(request.labels(), request.path(), violations);
   CheckRequestId(request.request_id(), violations);
   CheckDisplayName(request.display_name(), violations);
   CheckModel(request, violations);
@@ -282,9 +268,19 @@ void CheckScalars(const v1::TrainRequest& request, FieldViolations& violations) 
 
 }  // namespace
 
-void CheckLabelsOfJob(const v1::TrainRequest& request, FieldViolations& violations) {
-  CheckLabelsOfJob(request.labels(), violations);
-  CheckLabelsOfPath(request, violations);
+void CheckLabelsOfTraining(const google::protobuf::Map<std::string, std::string>& labels,
+                           const v1::OptionPath& path, FieldViolations& violations) {
+  CheckLabelsOfJob(labels, violations);
+  if (!path.keep_all()) {
+    return;
+  }
+  for (const char* const label : {kPathValueLabel, kPathBestLabel}) {
+    violations.Check(labels.count(label) == 0, absl::StrCat("labels['", label, "']"),
+                     "is a label that path.keep_all sets");
+  }
+  violations.Check(labels.size() + 2 <= kMaxLabels, "labels",
+                   absl::StrCat("must be at most ", kMaxLabels - 2,
+                                " when path.keep_all adds two, are ", labels.size()));
 }
 
 void CheckLabelsOfJob(const google::protobuf::Map<std::string, std::string>& labels,

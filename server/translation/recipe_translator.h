@@ -41,10 +41,12 @@ absl::StatusOr<JobPlan> ReadTrainRequest(const v1::TrainRequest& request,
 // `field`.
 void CheckLabels(const google::protobuf::Map<std::string, std::string>& labels,
                  FieldViolations& violations);
-// The rule of a job's labels, of which the server has its own: that of jobs that calls wait for, and those of path.keep_all.
+// The rule of a job's labels, of which the server has its own, that of jobs that calls wait for; a training's path that keeps all
+// has two for the versions that it makes.
 void CheckLabelsOfJob(const google::protobuf::Map<std::string, std::string>& labels,
                       FieldViolations& violations);
-void CheckLabelsOfJob(const v1::TrainRequest& request, FieldViolations& violations);
+void CheckLabelsOfTraining(const google::protobuf::Map<std::string, std::string>& labels,
+                           const v1::OptionPath& path, FieldViolations& violations);
 void CheckPriority(int32_t priority, FieldViolations& violations);
 void CheckRequestId(std::string_view request_id, FieldViolations& violations);
 void CheckDisplayName(std::string_view display_name, FieldViolations& violations);
