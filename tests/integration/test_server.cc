@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/numeric/random.h"
+#include "server/blobs/owned_folder.h"
 
 namespace mercer::server {
 namespace {
@@ -186,7 +187,8 @@ v1::PredictRequest ServerTest::MakePrediction(const std::string& model, int rows
 size_t ServerTest::FilesIn(const std::string& folder) const {
   size_t count = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ / folder)) {
-    count += entry.is_regular_file() ? 1 : 0;
+    const bool is_pin = entry.path().filename().string().starts_with(kPinPrefix);
+    count += entry.is_regular_file() && !is_pin ? 1 : 0;
   }
   return count;
 }

@@ -52,6 +52,7 @@ class ServerTest : public testing::Test {
   void WaitForStart(const std::string& job);
   // Rows 0, 1, ... of all zeros but for their first column.
   static v1::PredictRequest MakePrediction(const std::string& model, int rows, int columns);
+  // Without the pins of what runs at this moment: those of a job go a moment after its end is told.
   size_t FilesIn(const std::string& folder) const;
 
   std::filesystem::path folder_;
