@@ -25,6 +25,7 @@ def run(*names):
     """Runs these files; returns whether they passed, and what they printed."""
     environment = {**os.environ, "MERCER_SERVER_PROGRAM": str(server_lib.BIN / "mercer-server"), "MPLBACKEND": "agg"}
     environment.pop("MERCER_SERVER", None)
-    command = [PYTHON, "-m", "pytest", "-p", "no:cacheprovider", *(TESTS / name for name in names)]
+    # Where a test that hangs is, before ctest ends it.
+    command = [PYTHON, "-m", "pytest", "-p", "no:cacheprovider", "-o", "faulthandler_timeout=200", *(TESTS / name for name in names)]
     done = subprocess.run(command, cwd=TESTS, env=environment, capture_output=True, text=True, check=False)
     return done.returncode == 0, done.stdout + done.stderr

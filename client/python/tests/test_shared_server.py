@@ -76,7 +76,7 @@ SEARCH = """
 
 def test_a_search_in_many_processes_has_one_server(run, tmp_path):
     process, log = run(SEARCH)
-    out, _ = process.communicate(timeout=300)
+    out, _ = process.communicate(timeout=100)
     assert process.returncode == 0
     assert float(out) > 0.8
     (server,) = servers(log)
@@ -93,7 +93,7 @@ def test_processes_of_multiprocessing_share_it_too(run):
             print(cross_val_score(KernelSVC(), X, y, cv=3, n_jobs=3).mean())
         """
     )
-    out, _ = process.communicate(timeout=300)
+    out, _ = process.communicate(timeout=100)
     assert float(out) > 0.8
     assert len(servers(log)) == 1
 
@@ -107,7 +107,7 @@ def test_threads_share_it_too(run):
             print(cross_val_score(KernelSVC(), X, y, cv=3, n_jobs=3).mean())
         """
     )
-    out, _ = process.communicate(timeout=300)
+    out, _ = process.communicate(timeout=100)
     assert float(out) > 0.8
     assert len(servers(log)) == 1
 
@@ -137,7 +137,7 @@ def test_a_server_that_crashes_is_replaced(run, tmp_path):
     os.kill(server, signal.SIGKILL)
     while link.is_symlink():  # its keeper tidies up
         pass
-    out, _ = process.communicate("\n", timeout=300)
+    out, _ = process.communicate("\n", timeout=100)
     assert out == "True\n"
     assert len(servers(log)) == 2
     while link.is_symlink():
@@ -147,7 +147,7 @@ def test_a_server_that_crashes_is_replaced(run, tmp_path):
 
 def test_nobody_else_can_open_the_meeting_place(run, tmp_path):
     process, _ = run("KernelSVC().fit(X, y)")
-    process.communicate(timeout=300)
+    process.communicate(timeout=100)
     folder = tmp_path / "tmp" / f"mercer-{os.getuid()}"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     folder.chmod(0o755)
@@ -159,7 +159,7 @@ def test_nobody_else_can_open_the_meeting_place(run, tmp_path):
             print(error)
         """
     )
-    out, _ = process.communicate(timeout=300)
+    out, _ = process.communicate(timeout=100)
     assert "belongs to this user alone" in out
 
 
@@ -174,7 +174,7 @@ def test_what_killed_servers_left_is_passed_over(run, tmp_path):
         print(KernelSVC().fit(X, y).score(X, y) > 0.8)
         """
     )
-    out, _ = process.communicate(timeout=300)
+    out, _ = process.communicate(timeout=100)
     assert out == "True\n"
     assert len(servers(log)) == 1
 
