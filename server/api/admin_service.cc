@@ -47,6 +47,7 @@ class BackupCall final : public RequestCall {
   void Begin() override {
     PostOrEnd(*environment_.io, [this] { Step(&BackupCall::Open); });
   }
+  void EndForDrain() override {}  // the next piece that is sent does
   void CancelForDrain() override { context_->TryCancel(); }
 
   void Step(absl::Status (BackupCall::*fill)()) {

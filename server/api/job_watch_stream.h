@@ -21,7 +21,9 @@ class JobWatchStream final : public WatchStream<WatchedJob> {
  private:
   absl::StatusOr<std::unique_ptr<JobWatch>> Open(std::function<void()> wake) override;
   absl::StatusOr<grpc::ByteBuffer> Write(const NextJob& next) override;
+  bool TakesLong(const WatchedJob& /*job*/) const override { return false; }
   grpc::ByteBuffer WriteHeartbeat(int64_t sequence) override;
+  absl::Status EndOf(const absl::Status& status) const override { return status; }
   void EndForDrain() override { EndAsDrained(); }
 
   const ApiContext& api_;

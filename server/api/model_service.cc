@@ -41,6 +41,7 @@ class ExportCall final : public RequestCall {
   void Begin() override {
     PostOrEnd(*environment_.io, [this] { Step(&ExportCall::Open); });
   }
+  void EndForDrain() override {}  // the next piece that is sent does
   void CancelForDrain() override { context_->TryCancel(); }
 
   // Prepares response_ by `fill` and sends it.

@@ -57,6 +57,10 @@ class PredictCall final : public RequestCall {
     }
   }
 
+  // It ends soon by itself.
+  void EndForDrain() override {}
+  void CancelForDrain() override {}
+
   void Open() {
     const absl::Status status = RunSafely(call_.method(), [this]() -> absl::Status {
       MERCER_RETURN_IF_ERROR(call_.Check(*context_, request_));

@@ -26,6 +26,7 @@ class ProgressStream final : public WatchStream<WatchedEvent> {
   bool TakesLong(const WatchedEvent& event) const override { return event.record.is_terminal(); }
   grpc::ByteBuffer WriteHeartbeat(int64_t sequence) override;
   absl::Status EndOf(const absl::Status& status) const override;
+  void EndForDrain() override {}
 
   const ApiContext& api_;
   v1::StreamProgressRequest request_;

@@ -40,10 +40,10 @@ class WatchStream : public RequestCall {
   // The message of a kItem or kExistingSent.
   virtual absl::StatusOr<grpc::ByteBuffer> Write(const NextItem<Item>& next) = 0;
   // Write() has to ask the storage: it runs on the I/O pool.
-  virtual bool TakesLong(const Item& /*item*/) const { return false; }
+  virtual bool TakesLong(const Item& item) const = 0;
   virtual grpc::ByteBuffer WriteHeartbeat(int64_t sequence) = 0;
   // In the API's words, why there is no more.
-  virtual absl::Status EndOf(const absl::Status& status) const { return status; }
+  virtual absl::Status EndOf(const absl::Status& status) const = 0;
   void EndAsDrained() { Pump(nullptr, &WatchStream::draining_); }
 
  private:

@@ -93,9 +93,9 @@ class RequestCall : public ServerCall {
   virtual void Begin() = 0;
   // A drain: the call should end with DrainingError as soon as may be. Called once at most, when the request has come; like OnCancel
   // perhaps before Begin.
-  virtual void EndForDrain() {}
+  virtual void EndForDrain() = 0;
   // It has not ended in time.
-  virtual void CancelForDrain() {}
+  virtual void CancelForDrain() = 0;
   void End(const absl::Status& status) override { Finish(call_.End(status)); }
 
   CallRecord call_;

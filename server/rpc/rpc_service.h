@@ -38,6 +38,9 @@ class ShortUnary final : public RequestCall {
                  bytes_);
     });
   }
+  // It ends soon by itself.
+  void EndForDrain() override {}
+  void CancelForDrain() override {}
 
   Executor& executor_;
   const Handler& handler_;
@@ -83,6 +86,7 @@ class CancellableUnary final : public RequestCall {
     }
   }
 
+  void EndForDrain() override {}
   void CancelForDrain() override { EndSoon(); }
 
   void EndSoon() {

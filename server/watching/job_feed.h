@@ -69,6 +69,8 @@ class JobFeed final : public Watchers<WatchedJob>, private JobListener {
   NextJob Follow(Watcher<WatchedJob>& watcher) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Page> Read(const Watcher<WatchedJob>& watcher, int64_t cursor,
                             const std::string& token) override;
+  void Note(const WatchedJob& /*job*/, Watcher<WatchedJob>& /*watcher*/) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {}
   void Forget(const WatcherPointer& watcher) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnCommit(const JobCommit& commit) override ABSL_LOCKS_EXCLUDED(mutex_);
   // Runs `change` under the mutex and wakes those who wait for it. Where there is no memory for it nothing is kept, and all

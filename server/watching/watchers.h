@@ -132,8 +132,8 @@ class Watchers {
   virtual absl::StatusOr<Page> Read(const Watcher<Item>& watcher, int64_t cursor,
                                     const std::string& token) = 0;
   // The watcher has got it.
-  virtual void Note(const Item& /*item*/, Watcher<Item>& /*watcher*/)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {}
+  virtual void Note(const Item& item, Watcher<Item>& watcher)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
   virtual void Forget(const WatcherPointer& watcher) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
   // Those that wait, which are then no longer waiting. One that waits for a page is woken by it.
