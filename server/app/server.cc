@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
-#include <thread>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -18,6 +17,7 @@
 
 #include "core/base/memory/memory_reserve.h"
 #include "core/base/process/run_safely.h"
+#include "core/base/process/usable_resources.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/api/request_planner.h"
@@ -51,9 +51,7 @@ constexpr absl::Duration kFeedInterval = absl::Seconds(1);
 constexpr size_t kFeedParts = 10;
 constexpr int64_t kHeartbeatParts = 20;
 
-int PredictionThreads() {
-  return std::max(2, static_cast<int>(std::thread::hardware_concurrency()) / 2);
-}
+int PredictionThreads() { return std::max(2, UsableProcessors() / 2); }
 
 std::string HostName() {
   char name[256] = {};
@@ -92,7 +90,7 @@ v1::ServerInfo MakeServerInfo(const ServerOptions& options) {
   info.set_learners(info.learner_names_size());
   info.set_code_version(kCodeVersion);
   info.mutable_limits()->set_memory_budget_bytes(options.memory_budget_bytes);
-  info.set_processors(static_cast<int>(std::thread::hardware_concurrency()));
+  info.set_processors(UsableProcessors());
   info.set_workers(options.workers);
   info.set_threads_per_job(options.threads);
   return info;

@@ -1,13 +1,12 @@
 #include "server/app/server_options.h"
 
 #include <algorithm>
-#include <thread>
 #include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/memory/usable_memory.h"
+#include "core/base/process/usable_resources.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 
@@ -46,9 +45,10 @@ std::vector<Setting> SettingsOf(ServerOptions& options) {
        "the same for HTTP: the dashboard, the API as JSON; 'off': none. Not given: "
        "127.0.0.1:7380, and beside another --listen than the default one a free port"},
       {"--workers", &options.workers, kAtStart, kPlain,
-       "jobs that run at the same time; 0: half of the processor's threads", 0, 64},
+       "trainings that run at the same time; 0: half of the processors that the server may use", 0,
+       64},
       {"--threads", &options.threads, kAtStart, kPlain,
-       "threads of a job that does not say; 0: the processor's, shared by the workers", 0, 256},
+       "threads of a job that does not say; 0: those processors, shared by the workers", 0, 256},
       {"--memory-budget", &options.memory_budget_bytes, kAtStart, kBytes,
        "bytes for all running jobs together, as in 4GB; 0: half of the memory it may use"},
       {"--max-upload", &options.max_upload_bytes, kLive, kBytes,
@@ -141,7 +141,7 @@ absl::StatusOr<ServerOptions> ResolveOptions(ServerOptions options) {
     CheckNumber(setting, violations);
   }
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int processors = UsableProcessors();
   if (options.workers == 0) {
     options.workers = std::max(1, processors / 2);
   }
