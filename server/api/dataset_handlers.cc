@@ -10,6 +10,7 @@
 #include "server/translation/field_update.h"
 #include "server/translation/list_fields.h"
 #include "server/translation/resource_names.h"
+#include "server/uploads/upload_requests.h"
 
 namespace mercer::server {
 namespace {
@@ -83,7 +84,6 @@ absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteDataset(
   if (!record.ok()) {
     return AboutDataset(record.status(), id);
   }
-  context_.upload_requests->Forget(*record);
   if (!record->hidden) {
     ReleaseBlobs(context_, {record->blob});
   }
@@ -100,7 +100,7 @@ absl::StatusOr<v1::Upload> DatasetHandlers::GetUpload(const v1::GetUploadRequest
   // Also when there is none any more: it may have been finished since.
   MERCER_ASSIGN_OR_RETURN(
       const std::optional<DatasetRecord> record,
-      context_.upload_requests->FindUpload(context_.storage->datasets(), caller, id));
+      FindUpload(context_.storage->datasets(), caller, id));
   if (record.has_value() && IsMeant(request.caller(), record->owner)) {
     upload.set_dataset(DatasetName(record->id));
     return upload;

@@ -6,12 +6,12 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/jobs/data/storage_quota.h"
 #include "server/jobs/job_manager.h"
 #include "server/jobs/upkeep/blob_collector.h"
 #include "server/prediction/dataset_prediction.h"
 #include "server/prediction/model_lookup.h"
 #include "server/prediction/model_work.h"
+#include "server/storage/refusals.h"
 #include "server/translation/answer_size.h"
 #include "server/translation/dataset_translator.h"
 #include "server/translation/prediction_translator.h"
@@ -174,9 +174,12 @@ absl::Status CheckSize(const ModelJobContext& context, int64_t bytes) {
   if (context.disk != nullptr) {
     MERCER_RETURN_IF_ERROR(context.disk->CheckRoom(bytes));
   }
-  DatasetRecord coming;
-  coming.size_bytes = bytes;
-  return CheckStoredBytes(context.storage->datasets(), coming, context.max_stored_bytes());
+  const int64_t limit = context.max_stored_bytes();
+  if (limit == 0) {
+    return absl::OkStatus();
+  }
+  MERCER_ASSIGN_OR_RETURN(const int64_t stored, context.storage->datasets().StoredBytes(""));
+  return CheckStoredBytes(bytes, stored, limit);
 }
 
 }  // namespace

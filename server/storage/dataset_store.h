@@ -22,10 +22,12 @@ class DatasetStore {
  public:
   virtual ~DatasetStore() = default;
 
-  // Answers the stored record. Errors: kAlreadyExists (the id is taken, reason DATASET_EXISTS; a key is, reason UPLOAD_KNOWN).
-  virtual void CreateDataset(DatasetRecord dataset, Done<DatasetRecord> done) = 0;
-  absl::StatusOr<DatasetRecord> CreateDataset(DatasetRecord dataset) {
-    return WaitFor(this, &DatasetStore::CreateDataset, std::move(dataset));
+  // Answers the stored record. `max_stored_bytes` is the limit for StoredBytes, 0: none. Errors: kAlreadyExists (the id is taken,
+  // reason DATASET_EXISTS; a key is, reason UPLOAD_KNOWN), kResourceExhausted (reason STORAGE_QUOTA_EXCEEDED).
+  virtual void CreateDataset(DatasetRecord dataset, int64_t max_stored_bytes,
+                             Done<DatasetRecord> done) = 0;
+  absl::StatusOr<DatasetRecord> CreateDataset(DatasetRecord dataset, int64_t max_stored_bytes = 0) {
+    return WaitFor(this, &DatasetStore::CreateDataset, std::move(dataset), max_stored_bytes);
   }
 
   // Replaces the labels; answers the record with them. Errors: kNotFound (also of one that is hidden), those of `check`.

@@ -25,6 +25,20 @@ absl::Status DatasetExists(const std::string& id) {
       "DATASET_EXISTS", {{"dataset", id}});
 }
 
+absl::Status CheckStoredBytes(int64_t needed, int64_t stored, int64_t max_stored_bytes) {
+  if (max_stored_bytes == 0 || needed <= max_stored_bytes - stored) {
+    return absl::OkStatus();
+  }
+  return WithReason(
+      absl::ResourceExhaustedError(absl::StrCat(
+          "the data set needs ", needed, " bytes, the others have ", stored,
+          ", and all together may have ", max_stored_bytes, " (mercer-server --max-stored-bytes)")),
+      "STORAGE_QUOTA_EXCEEDED",
+      {{"needed_bytes", absl::StrCat(needed)},
+       {"used_bytes", absl::StrCat(stored)},
+       {"limit_bytes", absl::StrCat(max_stored_bytes)}});
+}
+
 absl::Status DatasetInUse(const std::string& id, const std::string& job_id) {
   return WithReason(absl::FailedPreconditionError(absl::StrCat(
                         "the data set '", id, "' is needed by the job '", job_id, "'")),

@@ -15,6 +15,8 @@ namespace mercer::server {
 absl::Status DatasetNotFound(const std::string& id);
 absl::Status DatasetExists(const std::string& id);
 absl::Status UploadKnown(const std::string& dataset_id);
+// Whether a data set that needs so much may be stored beside the others, which have `stored` bytes; a limit of 0: none.
+absl::Status CheckStoredBytes(int64_t needed, int64_t stored, int64_t max_stored_bytes);
 absl::Status DatasetInUse(const std::string& id, const std::string& job_id);
 absl::Status JobNotFound(const std::string& id);
 absl::Status JobExists(const std::string& id);

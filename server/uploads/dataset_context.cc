@@ -2,6 +2,7 @@
 
 #include "core/base/status/status_macros.h"
 #include "server/jobs/upkeep/blob_collector.h"
+#include "server/uploads/upload_requests.h"
 
 namespace mercer::server {
 
@@ -29,8 +30,7 @@ absl::Status RecoverUploads(const DatasetContext& context) {
   for (const std::shared_ptr<UploadSession>& upload : context.uploads->All()) {
     MERCER_ASSIGN_OR_RETURN(
         const std::optional<DatasetRecord> made,
-        context.upload_requests->FindUpload(context.storage->datasets(), upload->caller(),
-                                            upload->header().upload_id()));
+        FindUpload(context.storage->datasets(), upload->caller(), upload->header().upload_id()));
     if (made.has_value()) {
       context.uploads->Remove(upload).IgnoreError();  // else it expires
     }

@@ -17,7 +17,6 @@
 #include "server/jobs/record/clock.h"
 #include "server/storage/storage.h"
 #include "server/uploads/unfinished_uploads.h"
-#include "server/uploads/upload_requests.h"
 
 namespace mercer::server {
 
@@ -43,7 +42,6 @@ struct DatasetContext {
   DiskReserve* reserve = nullptr;   // may be null
   std::string upload_folder;        // for the bytes of unfinished uploads; exists
   std::shared_ptr<UnfinishedUploads> uploads = std::make_shared<UnfinishedUploads>();
-  std::shared_ptr<UploadRequests> upload_requests = std::make_shared<UploadRequests>();
   // All parses together keep within limits.dataset_bytes.
   Budget parse_budget = {};
   // Of tables that are taken in while they come, which may take for ever: others do not wait for them.

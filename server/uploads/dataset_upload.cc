@@ -234,8 +234,7 @@ absl::Status DatasetUpload::CheckIdIsFree() const {
 
 absl::Status DatasetUpload::FindFinished() {
   MERCER_ASSIGN_OR_RETURN(const std::optional<DatasetRecord> record,
-                          context_.upload_requests->FindUpload(context_.storage->datasets(),
-                                                               caller_, header_.upload_id()));
+                          FindUpload(context_.storage->datasets(), caller_, header_.upload_id()));
   if (!record.has_value()) {
     return absl::OkStatus();
   }
@@ -355,8 +354,8 @@ absl::StatusOr<CreatedDataset> DatasetUpload::Create(
   MERCER_ASSIGN_OR_RETURN(const v1::Dataset answer, WriteDataset(record, v1::DATASET_VIEW_FULL));
   MERCER_RETURN_IF_ERROR(CheckMessageSize(answer, context_.limits.message_bytes));
   MERCER_RETURN_IF_ERROR(CheckWanted(is_cancelled));
-  return context_.upload_requests->CreateOnce(context_.storage->datasets(), std::move(record),
-                                              context_.limits.stored_bytes);
+  return CreateOnce(context_.storage->datasets(), std::move(record), header_.request_id(),
+                    header_.upload_id(), context_.limits.stored_bytes);
 }
 
 absl::StatusOr<v1::Dataset> DatasetUpload::Answer(const absl::StatusOr<CreatedDataset>& created,

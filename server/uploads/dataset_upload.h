@@ -12,6 +12,7 @@
 #include "mercer/v1/dataset_service.pb.h"
 #include "server/uploads/dataset_context.h"
 #include "server/uploads/table_intake.h"
+#include "server/uploads/upload_requests.h"
 
 namespace mercer::server {
 

@@ -50,7 +50,8 @@ absl::StatusOr<DatasetRecord> ReadDataset(Connection& connection, const std::str
   return FoundOr(FindDataset(connection, "id = ?", id), [&] { return DatasetNotFound(id); });
 }
 
-absl::StatusOr<DatasetRecord> InsertDataset(Connection& connection, const DatasetRecord& dataset) {
+absl::StatusOr<DatasetRecord> InsertDataset(Connection& connection, const DatasetRecord& dataset,
+                                            int64_t max_stored_bytes) {
   for (const std::string& key : {dataset.request_key, dataset.upload_key}) {
     if (!key.empty()) {
       MERCER_ASSIGN_OR_RETURN(const std::optional<DatasetRecord> earlier,
@@ -59,6 +60,10 @@ absl::StatusOr<DatasetRecord> InsertDataset(Connection& connection, const Datase
         return UploadKnown(earlier->id);
       }
     }
+  }
+  if (max_stored_bytes > 0) {
+    MERCER_ASSIGN_OR_RETURN(const int64_t stored, CountStoredBytes(connection, dataset.blob));
+    MERCER_RETURN_IF_ERROR(CheckStoredBytes(dataset.size_bytes, stored, max_stored_bytes));
   }
   MERCER_ASSIGN_OR_RETURN(
       const int64_t inserted,

@@ -123,7 +123,7 @@ absl::Status StoreResult(Connection& connection, const JobRecord& job, const Att
   if (end.dataset.has_value()) {
     DatasetRecord dataset = *end.dataset;
     dataset.owner = job.caller;
-    MERCER_RETURN_IF_ERROR(InsertDataset(connection, dataset).status());
+    MERCER_RETURN_IF_ERROR(InsertDataset(connection, dataset, 0).status());
   }
   return end.result.empty() ? absl::OkStatus()
                             : connection.Run("UPDATE jobs SET result = ? WHERE number = ?",

@@ -53,8 +53,9 @@ class SqliteDatasetStore final : public DatasetStore {
  public:
   explicit SqliteDatasetStore(Database* database) : database_(database) {}
 
-  void CreateDataset(DatasetRecord dataset, Done<DatasetRecord> done) override {
-    database_->Change(std::move(done), InsertDataset, std::move(dataset));
+  void CreateDataset(DatasetRecord dataset, int64_t max_stored_bytes,
+                     Done<DatasetRecord> done) override {
+    database_->Change(std::move(done), InsertDataset, std::move(dataset), max_stored_bytes);
   }
   void UpdateDataset(std::string id, Labels labels, OwnerCheck check,
                      Done<DatasetRecord> done) override {

@@ -198,9 +198,6 @@ TEST_F(DatasetUploadTest, RequestIdIsRememberedWhateverTheIdOfTheDataSet) {
   const auto without =
       Upload({Header(std::string("request_id: 'r1' ") + kCsvHeader), Chunk(0, kCsv)});
   EXPECT_EQ(GetReason(without.status()), "REQUEST_ID_REUSED") << without.status();
-  // A server that was started again knows it too.
-  context_.upload_requests = std::make_shared<UploadRequests>();
-  EXPECT_EQ(GetReason(Upload({header("second"), Chunk(0, kCsv)}).status()), "REQUEST_ID_REUSED");
   const auto again = Upload({header("first"), Chunk(0, kCsv)});
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->name(), "datasets/first");
@@ -210,19 +207,6 @@ TEST_F(DatasetUploadTest, RequestIdIsRememberedWhateverTheIdOfTheDataSet) {
   ASSERT_TRUE(DatasetHandlers(context_).DeleteDataset(remove).ok());
   EXPECT_TRUE(Upload({header("second"), Chunk(0, kCsv)}).ok());
   EXPECT_EQ(FilesIn("blobs"), 1u);
-}
-
-// What another server has made since this one has looked, only the database knows.
-TEST_F(DatasetUploadTest, RequestIdOfAnotherServerIsKnown) {
-  const v1::UploadDatasetRequest header =
-      Header(std::string("dataset_id: 'first' request_id: 'r1' ") + kCsvHeader);
-  const std::shared_ptr<UploadRequests> here = context_.upload_requests;
-  ASSERT_TRUE(
-      Upload({Header(std::string("request_id: 'other' ") + kCsvHeader), Chunk(0, kCsv)}).ok());
-  context_.upload_requests = std::make_shared<UploadRequests>();
-  ASSERT_TRUE(Upload({header, Chunk(0, kCsv)}).ok());
-  context_.upload_requests = here;
-  EXPECT_EQ(Upload({header, Chunk(0, kCsv)})->name(), "datasets/first");
 }
 
 TEST_F(DatasetUploadTest, TakenIdIsRefusedAndTheStoredDataSetStays) {

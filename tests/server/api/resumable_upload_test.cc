@@ -43,7 +43,6 @@ class ResumableUploadTest : public UploadFolderTest {
   // What a new process finds of the uploads.
   void StartAgain() {
     context_.uploads = std::make_shared<UnfinishedUploads>();
-    context_.upload_requests = std::make_shared<UploadRequests>();
     const absl::Status recovered = context_.uploads->Recover(PolicyOfUploads(context_));
     EXPECT_TRUE(recovered.ok()) << recovered;
   }

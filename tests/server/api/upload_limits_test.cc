@@ -27,7 +27,6 @@ class UploadLimitsTest : public UploadFolderTest {
  protected:
   void StartAgain() {
     context_.uploads = std::make_shared<UnfinishedUploads>();
-    context_.upload_requests = std::make_shared<UploadRequests>();
     const absl::Status recovered = RecoverUploads(context_);
     EXPECT_TRUE(recovered.ok()) << recovered;
   }

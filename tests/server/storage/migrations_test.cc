@@ -2,16 +2,20 @@
 #include "server/storage/sqlite/database/migrations.h"
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/encoding/bytes.h"
+#include "core/base/status/errors.h"
 #include "server/storage/sqlite/database/connection.h"
 #include "server/storage/sqlite/database/database_check.h"
 #include "server/storage/sqlite/database/row_checksums.h"
@@ -249,6 +253,113 @@ TEST_F(MigrationsTest, RequestIdsOfBeforeStayTheirCallers) {
   const auto created = jobs.CreateJob(job);
   ASSERT_TRUE(created.ok()) << created.status();
   EXPECT_TRUE(created->created);
+}
+
+// The schema before keys of uploads: their ids stood in what is told of the data sets.
+constexpr int64_t kSchemaWithoutUploadKeys = 8;
+
+std::string InfoOf(const std::string& request_id, const std::string& upload_id) {
+  ByteWriter info;
+  for (const std::string& text : {std::string("description\0", 12), request_id,
+                                  std::string("digest"), upload_id}) {
+    info.WriteString(text);
+  }
+  return std::move(info).Take();
+}
+
+class UploadIdsTest : public MigrationsTest {
+ protected:
+  // As a server of that schema has left it.
+  void MakeDatabase() const {
+    Load(StoredSchemas()[1]);
+    const std::unique_ptr<Connection> connection = Connect();
+    ASSERT_TRUE(MigrateDatabaseTo(*connection, kSchemaWithoutUploadKeys, kTime).ok());
+    ByteWriter earliest;  // without an upload_id
+    earliest.WriteString("description");
+    earliest.WriteString("r-earliest");
+    earliest.WriteString("digest");
+    Add(*connection, "earliest", "", earliest.bytes());
+    Add(*connection, "of-anyone", "anyone", InfoOf("", "u-anyone"));
+    Add(*connection, "of-ada", "ada", InfoOf("r", "u"));
+    Add(*connection, "of-bob", "bob", InfoOf("r", "u"));
+    Add(*connection, "older", "cid", InfoOf("twice", "u-older"));
+    Add(*connection, "newer", "cid", InfoOf("twice", ""));
+    Add(*connection, "hidden", "cid", InfoOf("r-hidden", ""));
+    Add(*connection, "damaged", "cid", InfoOf("r-damaged", "").substr(0, 30));
+    ASSERT_TRUE(connection->Execute("UPDATE datasets SET hidden = 1 WHERE id = 'hidden'").ok());
+    ASSERT_TRUE(RefreshChecksums(*connection).ok());
+  }
+  static void Add(Connection& connection, const std::string& id, const std::string& owner,
+                  const std::string& info) {
+    const absl::Status added = connection.Run(
+        "INSERT INTO datasets(id, display_name, blob, size_bytes, row_count, info, create_time, "
+        "owner) VALUES (?1, ?1, ?1, 1, 1, ?2, 1, ?3)",
+        id, Blob{info}, owner);
+    ASSERT_TRUE(added.ok()) << added;
+  }
+  std::map<std::string, std::string> IdsByKey() const {
+    const std::unique_ptr<Connection> connection = Connect();
+    using Row = std::pair<std::string, std::string>;
+    const auto rows = connection->SelectAll<Row>(
+        "SELECT request_key, id FROM datasets WHERE request_key IS NOT NULL UNION ALL SELECT "
+        "upload_key, id FROM datasets WHERE upload_key IS NOT NULL");
+    EXPECT_TRUE(rows.ok()) << rows.status();
+    return {rows->begin(), rows->end()};
+  }
+  const std::map<std::string, std::string> expected_ = {
+      {"\nrequest\nr-earliest", "earliest"}, {"\nupload\nu-anyone", "of-anyone"},
+      {"ada\nrequest\nr", "of-ada"},         {"ada\nupload\nu", "of-ada"},
+      {"bob\nrequest\nr", "of-bob"},         {"bob\nupload\nu", "of-bob"},
+      {"cid\nrequest\ntwice", "newer"},      {"cid\nupload\nu-older", "older"}};
+};
+
+TEST_F(UploadIdsTest, ThoseOfBeforeAreKeptUniqueByTheDatabase) {
+  MakeDatabase();
+  SqliteOptions options;
+  options.folder = folder_;
+  auto storage = OpenSqliteStorage(options);
+  ASSERT_TRUE(storage.ok()) << storage.status();
+  EXPECT_EQ(IdsByKey(), expected_);
+  const auto found = (*storage)->datasets().FindByKey("ada\nupload\nu");
+  ASSERT_TRUE(found.ok() && found->has_value()) << found.status();
+  EXPECT_EQ((*found)->id, "of-ada");
+  DatasetRecord again;
+  again.id = "again";
+  again.upload_key = "ada\nupload\nu";
+  EXPECT_EQ(GetReason((*storage)->datasets().CreateDataset(again).status()), "UPLOAD_KNOWN");
+}
+
+TEST_F(UploadIdsTest, WhatAnUploadHasAKeyForSinceIsLeftToIt) {
+  MakeDatabase();
+  {
+    const std::unique_ptr<Connection> connection = Connect();
+    ASSERT_TRUE(MigrateDatabaseTo(*connection, kSchemaWithoutUploadKeys + 1, kTime).ok());
+    ASSERT_TRUE(
+        connection
+            ->Run("UPDATE datasets SET upload_key = ? WHERE id = 'clouds'", "ada\nupload\nu")
+            .ok());
+    ASSERT_TRUE(RefreshChecksums(*connection).ok());
+    ASSERT_TRUE(MigrateDatabase(*connection, kTime).ok());
+  }
+  std::map<std::string, std::string> expected = expected_;
+  expected["ada\nupload\nu"] = "clouds";
+  EXPECT_EQ(IdsByKey(), expected);
+}
+
+TEST_F(UploadIdsTest, KilledOnTheWayTheyAreMovedByTheNextStart) {
+  bool died = true;
+  for (int statement = 1; died; ++statement) {
+    if (!SweepStopsAt(statement, kStride)) {
+      continue;
+    }
+    SCOPED_TRACE(statement);
+    ASSERT_LT(statement, kMaxStatements);
+    MakeDatabase();
+    died = DiesAtStatement(statement);
+    ASSERT_TRUE(MigrateDatabase(*Connect(), kTime).ok());
+    EXPECT_EQ(IdsByKey(), expected_);
+    ExpectSound(*Connect());
+  }
 }
 
 TEST_F(MigrationsTest, RowsThatWereDamagedStayDamaged) {

@@ -71,5 +71,24 @@ TEST_F(UploadKeyConformance, OfManyAtTheSameTimeOneMakesIt) {
   EXPECT_EQ(made, 1);
 }
 
+TEST_F(UploadKeyConformance, OfManyAtTheSameTimeAsManyAreStoredAsTheLimitAllows) {
+  constexpr int64_t kBytes = 1234;  // of MakeDataset
+  std::atomic<int> made{0};
+  std::vector<std::thread> servers;
+  for (int i = 0; i < 8; ++i) {
+    servers.emplace_back([&, i] {
+      const auto created =
+          storage_->datasets().CreateDataset(MakeDataset("set-" + std::to_string(i)), 3 * kBytes);
+      made += created.ok() ? 1 : 0;
+      EXPECT_TRUE(created.ok() || GetReason(created.status()) == "STORAGE_QUOTA_EXCEEDED");
+    });
+  }
+  for (std::thread& server : servers) {
+    server.join();
+  }
+  EXPECT_EQ(made, 3);
+  EXPECT_EQ(*storage_->datasets().StoredBytes(""), 3 * kBytes);
+}
+
 }  // namespace
 }  // namespace mercer::server

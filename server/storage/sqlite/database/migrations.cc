@@ -1,10 +1,13 @@
 #include "server/storage/sqlite/database/migrations.h"
 
+#include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/encoding/bytes.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/storage/sqlite/database/row_checksums.h"
@@ -262,7 +265,7 @@ CREATE INDEX jobs_ready_others ON jobs(caller, priority DESC, number)
   WHERE state = 1 AND not_before = 0 AND kind > 1;
 )sql";
 
-// What names the upload that has made a data set; NULL for what was there before, whose `info` says it.
+// What names the upload that has made a data set; NULL for what was there before, until MoveUploadIds.
 constexpr char kSchemaUploadKeys[] = R"sql(
 ALTER TABLE datasets ADD COLUMN request_key TEXT;
 ALTER TABLE datasets ADD COLUMN upload_key TEXT;
@@ -279,13 +282,55 @@ ALTER TABLE models ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
 CREATE INDEX models_by_time ON models(create_time, number);
 )sql";
 
-// Step i leads from version i to version i + 1.
-const std::vector<const char*>& Steps() {
-  static const std::vector<const char*> steps = {
-      kSchema1,         kSchemaRegistry, kSchemaFairQueue, kSchemaHiddenDatasets, kSchemaJobTraces,
-      kSchemaChecksums, kSchemaOwners,   kSchemaJobKinds,  kSchemaUploadKeys,     kSchemaModels};
-  return steps;
+// The ids of uploads that have made data sets before there were keys stand in `info` alone, behind the description and around a
+// digest; the earliest had no upload_id. Of several data sets with one id the newest has its key.
+absl::Status MoveUploadIds(Connection& connection) {
+  MERCER_ASSIGN_OR_RETURN(
+      const std::vector<int64_t> without,
+      connection.SelectAll<int64_t>("SELECT number FROM datasets WHERE request_key IS NULL AND "
+                                    "upload_key IS NULL AND hidden = 0 ORDER BY number DESC"));
+  for (const int64_t number : without) {
+    using OwnerAndInfo = std::pair<std::string, std::string>;
+    MERCER_ASSIGN_OR_RETURN(const OwnerAndInfo row,
+                            connection.SelectValue<OwnerAndInfo>(
+                                "SELECT owner, info FROM datasets WHERE number = ?", number));
+    const std::string owner = row.first == "anyone" ? "" : row.first;
+    ByteReader info(row.second);
+    info.ReadString();
+    const std::string request_id = info.ReadString();
+    info.ReadString();
+    const std::string upload_id = info.AtEnd() ? "" : info.ReadString();
+    if (info.ok() && !request_id.empty()) {
+      MERCER_RETURN_IF_ERROR(
+          connection.Run("UPDATE OR IGNORE datasets SET request_key = ? WHERE number = ?",
+                         absl::StrCat(owner, "\nrequest\n", request_id), number));
+    }
+    if (info.ok() && !upload_id.empty()) {
+      MERCER_RETURN_IF_ERROR(
+          connection.Run("UPDATE OR IGNORE datasets SET upload_key = ? WHERE number = ?",
+                         absl::StrCat(owner, "\nupload\n", upload_id), number));
+    }
+  }
+  return absl::OkStatus();
 }
+
+struct Step {
+  const char* sql;
+  absl::Status (*move)(Connection& connection) = nullptr;  // what SQL cannot say, behind it
+};
+
+// Step i leads from version i to version i + 1.
+constexpr Step kSteps[] = {{kSchema1},
+                           {kSchemaRegistry},
+                           {kSchemaFairQueue},
+                           {kSchemaHiddenDatasets},
+                           {kSchemaJobTraces},
+                           {kSchemaChecksums},
+                           {kSchemaOwners},
+                           {kSchemaJobKinds},
+                           {kSchemaUploadKeys},
+                           {kSchemaModels},
+                           {"", MoveUploadIds}};
 
 absl::Status RunStep(Connection& connection, int64_t version, absl::Time now) {
   std::vector<RowName> damaged;
@@ -293,7 +338,11 @@ absl::Status RunStep(Connection& connection, int64_t version, absl::Time now) {
       FindDamagedRows(connection, [&](const std::string& table, const std::string& row) {
         damaged.push_back({table, row});
       }));
-  MERCER_RETURN_IF_ERROR(connection.Execute(Steps()[static_cast<size_t>(version)]));
+  const Step& step = kSteps[version];
+  MERCER_RETURN_IF_ERROR(connection.Execute(step.sql));
+  if (step.move != nullptr) {
+    MERCER_RETURN_IF_ERROR(step.move(connection));
+  }
   MERCER_RETURN_IF_ERROR(RefreshChecksums(connection, damaged));
   MERCER_RETURN_IF_ERROR(connection.Run(
       "INSERT INTO schema_versions(version, applied_time) VALUES (?, ?)", version + 1, now));
@@ -302,7 +351,7 @@ absl::Status RunStep(Connection& connection, int64_t version, absl::Time now) {
 
 }  // namespace
 
-int64_t CurrentSchemaVersion() { return static_cast<int64_t>(Steps().size()); }
+int64_t CurrentSchemaVersion() { return std::ssize(kSteps); }
 
 absl::StatusOr<int64_t> ReadSchemaVersion(Connection& connection) {
   MERCER_ASSIGN_OR_RETURN(
