@@ -129,7 +129,7 @@ void JobAttempt::Heed(AttemptInterruption& interruption, const absl::StatusOr<Re
 absl::StatusOr<AttemptEnd> JobAttempt::MakeErrorEnd(const absl::Status& status) const {
   const bool cancelled = absl::IsCancelled(status);
   if (!cancelled && (server_failed() || IsMomentary(status))) {
-    return EndOfFailedServer(dependencies().storage->jobs(), dependencies().clock->Now(),
+    return EndOfFailedServer(dependencies().storage->jobs(),
                              environment().options.max_lost_attempts, job().id, status);
   }
   if (cancelled && interruption()->kind() == Interruption::kDrain) {
@@ -208,7 +208,7 @@ absl::Status JobAttempt::StoreEnd() {
     Log("cannot store the end of the attempt", ended.status());
     return ended.status();
   }
-  LogEnd();
+  LogEnd(ended->job);
   ended->released_blobs.insert(ended->released_blobs.end(), unused_.begin(), unused_.end());
   const auto deleted =
       DeleteReleasedBlobs(*dependencies().storage, *dependencies().blobs, ended->released_blobs);
@@ -218,14 +218,14 @@ absl::Status JobAttempt::StoreEnd() {
   return absl::OkStatus();
 }
 
-void JobAttempt::LogEnd() const {
+void JobAttempt::LogEnd(const JobRecord& left) const {
   spdlog::logger* const log = dependencies().log.get();
   if (log == nullptr) {
     return;
   }
   if (end_->reason == AttemptReason::kRetry) {
     log->warn("{} is tried again at {}: {}", LogAttemptOf(job()),
-              absl::FormatTime(end_->not_before, absl::UTCTimeZone()),
+              absl::FormatTime(left.not_before, absl::UTCTimeZone()),
               LogTextOf(outcome_.status()));
   } else if (end_->state == JobState::kFailed) {
     log->error("{} failed: {}", LogAttemptOf(job()), LogTextOf(outcome_.status()));

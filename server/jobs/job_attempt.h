@@ -56,7 +56,8 @@ class JobAttempt final : public AttemptFrame {
   absl::StatusOr<AttemptEnd> MakeErrorEnd(const absl::Status& status) const;
   // One try, and CANCELLED instead of `end` when a cancellation came first.
   absl::Status StoreEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(end_mutex_);
-  void LogEnd() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(end_mutex_);
+  // Of the job as it is left.
+  void LogEnd(const JobRecord& left) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(end_mutex_);
 
   std::optional<CrashNote> note_;  // what the worker leaves when it takes the process down
   std::atomic<int64_t> last_renewal_nanoseconds_;  // on the monotonic clock

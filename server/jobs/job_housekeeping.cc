@@ -27,8 +27,8 @@ absl::Status EndUnbegun(const AttemptEnvironment& environment, const JobRecord& 
   const JobManagerDependencies& dependencies = environment.dependencies;
   JobStore& jobs = dependencies.storage->jobs();
   MERCER_ASSIGN_OR_RETURN(AttemptEnd end,
-                          EndOfFailedServer(jobs, dependencies.clock->Now(),
-                                            environment.options.max_lost_attempts, job.id, why));
+                          EndOfFailedServer(jobs, environment.options.max_lost_attempts, job.id, why));
+  end.now = dependencies.clock->Now();
   end.lease = {job.id, job.lease_worker, job.epoch};
   const absl::StatusOr<EndedAttempt> stored = EndOrCancel(jobs, end, false);
   if (absl::IsAborted(stored.status())) {
@@ -64,10 +64,10 @@ void JobManager::RunHousekeeping() {
   const absl::StatusOr<bool> taken_over =
       RunSafely("looking at leases", [this] { return LookAtLeases(); });
   const bool ended = EndGivenUp();
-  if (running_.ForgetEnded() || ended || taken_over.value_or(true)) {
-    signal_.Tell();  // a job is queued again, or its caller has one less
+  if (running_.ForgetEnded() || ended || taken_over.value_or(true) ||
+      storage().jobs().HasDueJobs().value_or(false)) {
+    signal_.Tell();  // a job is queued again, or its time has come, or its caller has one less
   }
-  signal_.TellIfReady(clock().Now());
   RunSafely("forgetting jobs", [this] {
     ForgetLeft();
     return absl::OkStatus();

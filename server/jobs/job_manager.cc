@@ -122,8 +122,6 @@ absl::StatusOr<AttemptPointer> JobManager::Claim(int worker) {
   MERCER_ASSIGN_OR_RETURN(const std::optional<JobRecord> job,
                           storage().jobs().ClaimJob(std::move(request)));
   if (!job.has_value()) {
-    MERCER_ASSIGN_OR_RETURN(const absl::Time next, storage().jobs().NextReadyTime());
-    signal_.SetNextReady(next);
     if (takes_all) {
       MERCER_ASSIGN_OR_RETURN(const bool waits, FindWaiting());
       SetHeadWaits(waits);

@@ -1,4 +1,4 @@
-// What workers wait for: something new in the queue, the time of a delayed job, or the end.
+// What workers wait for: something new in the queue, or the end.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-
-#include "server/storage/job_store.h"
 
 namespace mercer::server {
 
@@ -19,7 +17,8 @@ class QueueSignal {
   // There may be something new to claim.
   void Tell() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
-    TellLocked();
+    ++generation_;
+    idle_workers_ = 0;
   }
   // Counts calls of Tell. A worker remembers it before it looks at the queue.
   int64_t generation() const ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -42,21 +41,6 @@ class QueueSignal {
     return !stopped_;
   }
 
-  // When the first of the jobs that are queued and delayed becomes ready.
-  void SetNextReady(absl::Time next) ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    next_ready_ = next;
-  }
-  // Tells when that time has come, or when the clock says that it was wrong.
-  void TellIfReady(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    const bool mistaken = next_ready_ < absl::InfiniteFuture() && next_ready_ > now + kLongestDelay;
-    if (next_ready_ <= now || mistaken) {
-      next_ready_ = absl::InfiniteFuture();  // whoever finds nothing to claim looks ahead again
-      TellLocked();
-    }
-  }
-
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     stopped_ = true;
@@ -73,10 +57,6 @@ class QueueSignal {
   }
 
  private:
-  void TellLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    ++generation_;
-    idle_workers_ = 0;
-  }
   bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopped_ || idle_workers_ == num_workers_;
   }
@@ -85,7 +65,6 @@ class QueueSignal {
   mutable absl::Mutex mutex_;
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
   int idle_workers_ ABSL_GUARDED_BY(mutex_) = 0;  // that found nothing in this generation
-  absl::Time next_ready_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -23,7 +23,7 @@ class ForwardingJobReader : public JobStore {
                                                        const std::string& request_digest) override {
     return jobs_->FindRequest(caller, request_id, request_digest);
   }
-  absl::StatusOr<absl::Time> NextReadyTime() override { return jobs_->NextReadyTime(); }
+  absl::StatusOr<bool> HasDueJobs() override { return jobs_->HasDueJobs(); }
   absl::StatusOr<std::vector<HeldJob>> HeldJobs() override { return jobs_->HeldJobs(); }
   absl::StatusOr<JobRecord> GetJob(const std::string& id) override { return jobs_->GetJob(id); }
   absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,

@@ -1,7 +1,7 @@
 // The durable queue: jobs, attempts, leases, checkpoints. Every state change writes its event in
 // the same transaction, so that a job and its event log never disagree.
 //
-// The order of the queue. A queued job is READY when its not_before has passed (or lies further ahead than
+// The order of the queue. A queued job is READY when its not_before has passed by the clock of the store (or lies further ahead than
 // kLongestDelay, as after a clock that was wrong), and its caller is ELIGIBLE while fewer jobs of that caller are held by
 // workers than the claim allows. A job that another server can run, and this one never, is in the queue of the other alone.
 // Of the ready jobs of eligible callers, the HEAD is the one with
@@ -140,7 +140,8 @@ struct AttemptEnd {
   // kSucceeded only: is stored, and belongs to the job's caller. Its blob must be pinned until then.
   std::optional<DatasetRecord> dataset;
   std::string result;                            // becomes the job's
-  absl::Time not_before = absl::InfinitePast();  // kQueued only
+  // kQueued only: from now on no worker takes the job for so long.
+  absl::Duration delay = absl::ZeroDuration();
   absl::Time now;
   std::vector<EventDraft> events;  // the last one tells the new state
   // On behalf of somebody who is not the worker: only if the lease has expired.
@@ -204,8 +205,9 @@ struct JobFilter {
 // Thread-safe; common errors as in DatasetStore. A method that takes a Lease changes nothing and
 // answers kAborted with reason LEASE_LOST unless (worker, epoch) still hold the job.
 //
-// Leases run by the clock of the store: the transaction that claims or renews stamps the end, and the one that takes over compares
-// it. The `now` of a request is what its caller's clock says; it stands in records and events, and decides about no lease.
+// Leases and delays run by the clock of the store: the transaction that claims, renews or delays stamps the end, and the one that
+// takes over or claims compares it. The `now` of a request is what its caller's clock says; it stands in records and events, and
+// decides about nothing.
 class JobStore {
  public:
   virtual ~JobStore() = default;
@@ -231,8 +233,8 @@ class JobStore {
     return WaitFor(this, &JobStore::ClaimJob, std::move(request));
   }
 
-  // When the first of the queued jobs that are not ready becomes so; InfiniteFuture: there is none.
-  virtual absl::StatusOr<absl::Time> NextReadyTime() = 0;
+  // Whether there are delayed jobs that have become ready since the last claim.
+  virtual absl::StatusOr<bool> HasDueJobs() = 0;
 
   // From now on for so long.
   virtual void RenewLease(Lease lease, absl::Duration duration, Done<RenewedLease> done) = 0;

@@ -19,9 +19,9 @@ absl::Time Stored(absl::Time time) {
   return infinite ? time : absl::FromUnixMicros(absl::ToUnixMicros(time));
 }
 
-bool IsReady(const JobRecord& job, absl::Time now) {
+bool IsReady(const JobRecord& job, absl::Time clock) {
   return job.state == JobState::kQueued &&
-         (job.not_before <= now || job.not_before > now + kLongestDelay);
+         (job.not_before <= clock || job.not_before > clock + kLongestDelay);
 }
 
 // Whether the head of the queue waits for memory that others will give back.
@@ -96,7 +96,7 @@ absl::StatusOr<JobTransition> PlanEvents(const JobRecord& job, const Lease& leas
 
 std::optional<JobTransition> PlanClaim(const JobRecord& job, const ClaimRequest& request,
                                        absl::Time clock) {
-  if (!IsReady(job, request.now) || WaitsForMemory(job, request) ||
+  if (!IsReady(job, clock) || WaitsForMemory(job, request) ||
       IsLeftToAnotherServer(job, request)) {
     return std::nullopt;
   }
@@ -157,7 +157,8 @@ absl::StatusOr<JobTransition> PlanEnd(const JobRecord& job,
   JobTransition change{job};
   Leave(change, end.state, end.now, checkpoint);
   change.job.error = end.error;
-  change.job.not_before = Stored(end.not_before);
+  change.job.not_before =
+      end.delay > absl::ZeroDuration() ? Stored(clock + end.delay) : absl::InfinitePast();
   AttemptRecord& attempt = change.attempt.emplace();
   attempt.attempt = job.attempt;
   attempt.end_time = Stored(end.now);

@@ -11,7 +11,7 @@ namespace mercer::server {
 // Thread-safe. Intervals and limits are measured by Monotonic.
 class Clock : public SteadyClock {
  public:
-  virtual absl::Time Now() const = 0;  // wall clock: time stamps, leases and delays; may jump
+  virtual absl::Time Now() const = 0;  // wall clock: time stamps; may jump
 };
 
 // Lives for ever.

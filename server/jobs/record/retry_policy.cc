@@ -67,7 +67,7 @@ AttemptEnd EndOf(JobState state, AttemptReason reason, const absl::Status& error
   return end;
 }
 
-absl::StatusOr<AttemptEnd> EndOfFailedServer(JobStore& jobs, absl::Time now, int max_attempts,
+absl::StatusOr<AttemptEnd> EndOfFailedServer(JobStore& jobs, int max_attempts,
                                              const std::string& job_id, const absl::Status& error) {
   MERCER_ASSIGN_OR_RETURN(const int earlier, CountRetries(jobs, job_id));
   const int retries = earlier + 1;
@@ -75,9 +75,8 @@ absl::StatusOr<AttemptEnd> EndOfFailedServer(JobStore& jobs, absl::Time now, int
   if (retries < max_attempts) {
     end = EndOf(JobState::kQueued, AttemptReason::kRetry, error,
                 GetReason(error).empty() ? AttemptReasonName(AttemptReason::kRetry) : "");
-    end.not_before = now + RetryDelay(retries);
+    end.delay = RetryDelay(retries);
   }
-  end.now = now;
   return end;
 }
 

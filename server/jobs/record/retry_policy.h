@@ -30,8 +30,8 @@ AttemptEnd EndOf(JobState state, AttemptReason reason, const absl::Status& error
                  std::string_view why = "");
 
 // How an attempt ends that `error`, one of the server's, has cut: QUEUED with a delay, or FAILED with that error when
-// it is attempt number `max_attempts` of those. Without lease and progress. Errors: those of the storage.
-absl::StatusOr<AttemptEnd> EndOfFailedServer(JobStore& jobs, absl::Time now, int max_attempts,
+// it is attempt number `max_attempts` of those. Without lease, time and progress. Errors: those of the storage.
+absl::StatusOr<AttemptEnd> EndOfFailedServer(JobStore& jobs, int max_attempts,
                                              const std::string& job_id, const absl::Status& error);
 
 // Stores the end of an attempt, or CANCELLED when a cancellation came first: `end` says so then. `tells_verifying`: by its last event

@@ -61,7 +61,7 @@ int64_t NotBeforeColumn(absl::Time not_before);
 absl::StatusOr<std::optional<JobRecord>> ClaimNextJob(Connection& connection,
                                                       const ClaimRequest& request,
                                                       const StorageClock& clock);
-absl::StatusOr<absl::Time> FindNextReadyTime(Connection& connection);
+absl::StatusOr<bool> FindDueJobs(Connection& connection, const StorageClock& clock);
 
 // Behind the key `after` (empty: from the start), at most `limit`; a key is the job's number, or its id when the order is that of
 // names.

@@ -45,13 +45,9 @@ constexpr char kReady[] = "jobs INDEXED BY jobs_ready WHERE state = 1 AND not_be
 constexpr char kReadyButTrainings[] =
     "jobs INDEXED BY jobs_ready_others WHERE state = 1 AND not_before = 0 AND kind > 1";
 
-// Jobs whose time has come, and those whose time is a mistake.
-absl::Status MakeDelayedJobsReady(Connection& connection, absl::Time now) {
-  return connection.Run(
-      "UPDATE jobs INDEXED BY jobs_delayed SET not_before = 0 WHERE state = 1 AND not_before > 0 "
-      "AND (not_before <= ? OR not_before > ?)",
-      now, now + kLongestDelay);
-}
+// Jobs whose time has come, and those whose time is a mistake; the parameters are now, and the latest that can be meant.
+constexpr char kDueJobs[] =
+    "WHERE state = 1 AND not_before > 0 AND (not_before <= ? OR not_before > ?)";
 
 // Its id; empty: there is none.
 absl::StatusOr<std::string> FindHead(Connection& connection, const ClaimRequest& request) {
@@ -94,13 +90,16 @@ absl::Status CheckQuota(Connection& connection, const NewJob& job) {
 absl::StatusOr<std::optional<JobRecord>> ClaimNextJob(Connection& connection,
                                                       const ClaimRequest& request,
                                                       const StorageClock& clock) {
-  MERCER_RETURN_IF_ERROR(MakeDelayedJobsReady(connection, request.now));
+  const absl::Time now = clock();
+  MERCER_RETURN_IF_ERROR(connection.Run(
+      absl::StrCat("UPDATE jobs INDEXED BY jobs_delayed SET not_before = 0 ", kDueJobs), now,
+      now + kLongestDelay));
   MERCER_ASSIGN_OR_RETURN(const std::string head, FindHead(connection, request));
   if (head.empty()) {
     return std::nullopt;
   }
   MERCER_ASSIGN_OR_RETURN(const JobRecord job, ReadJobRow(connection, head));
-  const std::optional<JobTransition> change = PlanClaim(job, request, clock());
+  const std::optional<JobTransition> change = PlanClaim(job, request, now);
   if (!change.has_value()) {
     return std::nullopt;
   }
@@ -110,12 +109,11 @@ absl::StatusOr<std::optional<JobRecord>> ClaimNextJob(Connection& connection,
   return ReadJob(connection, head);
 }
 
-absl::StatusOr<absl::Time> FindNextReadyTime(Connection& connection) {
-  MERCER_ASSIGN_OR_RETURN(
-      const absl::Time first,
-      connection.SelectValue<absl::Time>("SELECT MIN(not_before) FROM jobs INDEXED BY jobs_delayed "
-                                         "WHERE state = 1 AND not_before > 0"));
-  return first == absl::InfinitePast() ? absl::InfiniteFuture() : first;
+absl::StatusOr<bool> FindDueJobs(Connection& connection, const StorageClock& clock) {
+  const absl::Time now = clock();
+  return connection.SelectValue<bool>(
+      absl::StrCat("SELECT EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_delayed ", kDueJobs, ")"),
+      now, now + kLongestDelay);
 }
 
 }  // namespace mercer::server

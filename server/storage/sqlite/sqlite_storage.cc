@@ -109,7 +109,7 @@ class SqliteJobStore final : public JobStore {
   void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override {
     database_->Change(std::move(done), ClaimNextJob, std::move(request), std::cref(clock_));
   }
-  absl::StatusOr<absl::Time> NextReadyTime() override { return database_->Read(FindNextReadyTime); }
+  absl::StatusOr<bool> HasDueJobs() override { return database_->Read(FindDueJobs, clock_); }
   void RenewLease(Lease lease, absl::Duration duration, Done<RenewedLease> done) override {
     database_->Change(std::move(done), ExtendLease, std::move(lease), duration, std::cref(clock_));
   }

@@ -20,7 +20,7 @@ struct SqliteOptions {
   int num_readers = 4;         // connections that answer reads, >= 1
   int max_batch = 256;         // changes that share one commit, >= 1
   bool check_at_start = true;  // PRAGMA quick_check: reads the whole file
-  StorageClock clock = absl::Now;  // that leases run by
+  StorageClock clock = absl::Now;  // that leases and delays run by
 };
 
 // Opens the database, migrates it to the current schema and holds the folder's lock until the

@@ -122,6 +122,24 @@ TEST_F(JobRetryTest, StepsBeforeAFullDiskAreNotDoneAgain) {
   EXPECT_EQ(Blobs(id), UninterruptedBlobs(6));
 }
 
+TEST_F(JobRetryTest, DelayRunsByTheClockOfTheStorage) {
+  for (const absl::Duration off : {-absl::Hours(1), absl::Hours(1)}) {
+    FakeClock clock;  // of the manager
+    clock.Jump(off);
+    StartManager(&clock);
+    control_.FailAtStep(4, absl::UnavailableError("not now"));
+    const std::string id = Submit(Steps(6));
+    manager_->WaitUntilIdle();
+    EXPECT_EQ(Job(id).not_before, clock_.Now() + absl::Seconds(2));
+    control_.FailAtStep(-1, absl::OkStatus());
+    PassTime(absl::Seconds(1.9));
+    EXPECT_EQ(Job(id).state, JobState::kQueued);
+    PassTime(absl::Seconds(0.1));
+    EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+    manager_.reset();
+  }
+}
+
 // Every attempt gets on: that may go on for ever.
 TEST_F(JobRetryTest, NewCheckpointStartsTheCountAgain) {
   options_.max_lost_attempts = 2;

@@ -90,7 +90,7 @@ TEST_F(FinishedJobsConformance, JobsThatHaveNotEndedStayHoweverOld) {
   const std::optional<JobRecord> retried = Claim("w2");
   ASSERT_TRUE(retried.has_value());
   AttemptEnd end = MakeEnd(*retried, JobState::kQueued, AttemptReason::kRetry);
-  end.not_before = At(40);
+  end.delay = absl::Seconds(20);
   ASSERT_TRUE(storage_->jobs().EndAttempt(end).ok());
   AddJob("queued");
   EXPECT_THAT(Delete({At(1'000'000'000)}), ElementsAre("done"));

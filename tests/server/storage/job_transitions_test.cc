@@ -92,7 +92,7 @@ AttemptEnd MakeEnd(const Lease& lease, JobState state) {
   end.reason = AttemptReason::kRetry;
   end.error = StoredError{8, "disk full", ""};
   if (state == JobState::kQueued) {
-    end.not_before = Second(60);
+    end.delay = absl::Seconds(10);
   }
   end.now = Second(50);
   end.events = {{8, "progress"}, {8, kTold}};
@@ -333,10 +333,10 @@ TEST(JobTransitionsTest, ClaimWaitsForTheTimeOfTheJobUnlessThatIsAMistake) {
   JobRecord job = MakeRecord(JobState::kQueued, false);
   for (const auto& [not_before, claimed] :
        std::vector<std::pair<absl::Time, bool>>{{absl::InfinitePast(), true},
-                                                {Second(50), true},
-                                                {Second(50) + absl::Microseconds(1), false},
-                                                {Second(50) + kLongestDelay, false},
-                                                {Second(51) + kLongestDelay, true}}) {
+                                                {kClock, true},
+                                                {kClock + absl::Microseconds(1), false},
+                                                {kClock + kLongestDelay, false},
+                                                {kClock + kLongestDelay + absl::Seconds(1), true}}) {
     job.not_before = not_before;
     const std::optional<JobTransition> change = PlanClaim(job, MakeClaim(100, 100), kClock);
     EXPECT_EQ(change.has_value(), claimed) << not_before;
@@ -387,7 +387,7 @@ TEST(JobTransitionsTest, EndKeepsItsErrorAndItsDelay) {
   const auto change = PlanEnd(job, kBlob, MakeEnd({"job", "worker", 5}, JobState::kQueued), kClock);
   ASSERT_TRUE(change.ok()) << change.status();
   EXPECT_EQ(change->job.error, (StoredError{8, "disk full", ""}));
-  EXPECT_EQ(change->job.not_before, Second(60));
+  EXPECT_EQ(change->job.not_before, kClock + absl::Seconds(10)) << "by the clock of the store";
   EXPECT_TRUE(change->job.stop_requested);
   EXPECT_EQ(change->attempt->reason, AttemptReason::kRetry);
 }

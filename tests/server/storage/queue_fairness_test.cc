@@ -45,7 +45,7 @@ class QueueFairness : public StorageConformance {
     // Everything that was submitted runs.
     for (int i = 0; (!queued_.empty() || !running_.empty()) && !HasFailure(); ++i) {
       ASSERT_LT(i, 100'000) << "a job is stuck";
-      now_ += absl::Minutes(1);
+      clock_ += absl::Minutes(1);
       if (!running_.empty()) {
         Finish(false);
       }
@@ -61,7 +61,7 @@ class QueueFairness : public StorageConformance {
   int Pick(int below) { return static_cast<int>(random_() % static_cast<uint32_t>(below)); }
 
   void TakeStep() {
-    now_ += absl::Seconds(Pick(3));
+    clock_ += absl::Seconds(Pick(3));
     switch (Pick(5)) {
       case 0:
       case 1:
@@ -101,8 +101,8 @@ class QueueFairness : public StorageConformance {
                              retry ? AttemptReason::kRetry : AttemptReason::kFailed);
     ModelJob job = started_.at(entry->first);
     if (retry) {
-      job.not_before = now_ + absl::Seconds(Pick(8));
-      end.not_before = job.not_before;
+      end.delay = absl::Seconds(Pick(8));
+      job.not_before = clock_ + end.delay;
       queued_[entry->first] = job;
     }
     ASSERT_TRUE(storage_->jobs().EndAttempt(end).ok());
@@ -118,7 +118,7 @@ class QueueFairness : public StorageConformance {
     return jobs == ClaimedJobs::kAll || job.kind != JobKind::kTraining;
   }
   bool IsCandidate(const ModelJob& job, ClaimedJobs jobs) const {
-    return IsSeen(job, jobs) && job.not_before <= now_ &&
+    return IsSeen(job, jobs) && job.not_before <= clock_ &&
            (max_running_ == 0 || Held(job.caller) < max_running_);
   }
 
@@ -151,7 +151,7 @@ class QueueFairness : public StorageConformance {
     if (running_.size() == kWorkers) {
       return;
     }
-    ClaimRequest request{"w", "host", now_, absl::Seconds(30), FreeMemory(), {0, "running"}};
+    ClaimRequest request{"w", "host", clock_, absl::Seconds(30), FreeMemory(), {0, "running"}};
     request.max_running_per_caller = max_running_;
     request.jobs = jobs;
     const auto claimed = storage_->jobs().ClaimJob(request);
@@ -176,7 +176,7 @@ class QueueFairness : public StorageConformance {
       const std::string caller = absl::StrCat("c", c);
       const bool waits =
           Held(caller) == 0 && std::any_of(queued_.begin(), queued_.end(), [&](const auto& entry) {
-            return entry.second.caller == caller && entry.second.not_before <= now_ &&
+            return entry.second.caller == caller && entry.second.not_before <= clock_ &&
                    IsSeen(entry.second, jobs);
           });
       if (!waits) {
@@ -201,7 +201,6 @@ class QueueFairness : public StorageConformance {
   std::mt19937 random_;
   bool priorities_ = false;
   int64_t max_running_ = 0;
-  absl::Time now_ = At(20);
   int64_t last_ = 0;
   int64_t last_turn_ = 0;
   std::map<std::string, ModelJob> queued_;

@@ -59,7 +59,7 @@ class QueueConformance : public StorageConformance {
     return job.ok() ? *job : JobRecord();
   }
   // Runs the job and sends it back to the queue.
-  void Requeue(const std::string& id, absl::Time not_before, bool checkpoint = false) {
+  void Requeue(const std::string& id, absl::Duration delay, bool checkpoint = false) {
     ASSERT_EQ(ClaimedId(), id);
     if (checkpoint) {
       ASSERT_TRUE(
@@ -67,7 +67,7 @@ class QueueConformance : public StorageConformance {
     }
     AttemptEnd end = MakeEnd(Job(id), JobState::kQueued, AttemptReason::kRetry);
     end.error = StoredError{8, "disk full", "x"};
-    end.not_before = not_before;
+    end.delay = delay;
     ASSERT_TRUE(storage_->jobs().EndAttempt(end).ok());
   }
   absl::StatusOr<EndedAttempt> Stop(const std::string& id) {
@@ -206,34 +206,48 @@ TEST_F(QueueConformance, LeaseIsTakenOverOnceAndOnlyWhenItHasExpired) {
 
 TEST_F(QueueConformance, DelayedJobWaitsForItsTimeAndBlocksNobody) {
   Add("a1", "ann", 1000, 5);
-  Requeue("a1", At(100));
+  Requeue("a1", absl::Seconds(80));
   Add("b1", "bob");
   EXPECT_EQ(Job("a1").not_before, At(100));
   EXPECT_EQ(Job("a1").error, (StoredError{8, "disk full", "x"}));
-  EXPECT_EQ(*storage_->jobs().NextReadyTime(), At(100));
-  EXPECT_EQ(ClaimedId({.now = At(99)}), "b1");
-  EXPECT_EQ(ClaimedId({.now = At(99)}), "nothing");
-  const auto claimed = ClaimWith({.now = At(100)});
+  clock_ = At(99);
+  EXPECT_FALSE(*storage_->jobs().HasDueJobs());
+  EXPECT_EQ(ClaimedId(), "b1");
+  EXPECT_EQ(ClaimedId(), "nothing");
+  clock_ = At(100);
+  EXPECT_TRUE(*storage_->jobs().HasDueJobs());
+  const auto claimed = ClaimWith({});
   ASSERT_TRUE(claimed.has_value());
   EXPECT_EQ(claimed->id, "a1");
   EXPECT_FALSE(claimed->error.has_value()) << "it runs again";
-  EXPECT_EQ(*storage_->jobs().NextReadyTime(), absl::InfiniteFuture());
+  EXPECT_FALSE(*storage_->jobs().HasDueJobs());
+}
+
+TEST_F(QueueConformance, ClockOfWhoeverClaimsSaysNothingAboutDelays) {
+  Add("a1", "ann");
+  Requeue("a1", absl::Seconds(80));
+  EXPECT_EQ(ClaimedId({.now = At(100) + absl::Hours(1)}), "nothing");
+  clock_ = At(100);
+  EXPECT_EQ(ClaimedId({.now = At(100) - absl::Hours(1)}), "a1");
 }
 
 TEST_F(QueueConformance, ClockThatWasWrongParksNoJob) {
   Add("a1", "ann");
-  Requeue("a1", At(20) + kLongestDelay);  // as late as can be meant
+  Requeue("a1", kLongestDelay);  // as late as can be meant
   EXPECT_EQ(ClaimedId(), "nothing");
-  EXPECT_EQ(ClaimedId({.now = At(-86'400)}), "a1") << "the clock was a day ahead";
+  clock_ = At(-86'400);
+  EXPECT_TRUE(*storage_->jobs().HasDueJobs());
+  EXPECT_EQ(ClaimedId(), "a1") << "the clock was a day ahead";
 }
 
 TEST_F(QueueConformance, DelayedJobThatIsCancelledIsNoError) {
   Add("a1", "ann");
-  Requeue("a1", At(100));
+  Requeue("a1", absl::Seconds(80));
   ASSERT_TRUE(storage_->jobs().CancelJob({"a1", At(40), {0, "a"}, {0, "b"}}).ok());
   EXPECT_FALSE(Job("a1").error.has_value());
   EXPECT_EQ(Job("a1").not_before, absl::InfinitePast());
-  EXPECT_EQ(*storage_->jobs().NextReadyTime(), absl::InfiniteFuture());
+  clock_ = At(100);
+  EXPECT_FALSE(*storage_->jobs().HasDueJobs());
 }
 
 TEST_F(QueueConformance, QuotasRefuseWithTheirNumbers) {
@@ -306,7 +320,7 @@ TEST_F(QueueConformance, StopOfAQueuedJobWithoutCheckpointCancelsIt) {
 
 TEST_F(QueueConformance, StopOfAQueuedJobWithACheckpointLetsItRunOn) {
   Add("a1", "ann");
-  Requeue("a1", At(100), /*checkpoint=*/true);
+  Requeue("a1", absl::Seconds(80), /*checkpoint=*/true);
   const auto stopped = Stop("a1");
   ASSERT_TRUE(stopped.ok()) << stopped.status();
   EXPECT_EQ(stopped->job.state, JobState::kQueued);
@@ -357,7 +371,7 @@ TEST_F(QueueConformance, LostLeaseChangesNothingInAnyPhase) {
     const std::vector<std::string> told = Payloads(phase);
     const Lease lost = LeaseOf(old);
     AttemptEnd retry = MakeEnd(old, JobState::kQueued, AttemptReason::kRetry);
-    retry.not_before = At(100);
+    retry.delay = absl::Seconds(80);
     for (const absl::Status& refused :
          {storage_->jobs().RenewLease(lost, absl::Seconds(79)).status(),
           storage_->events().Append(lost, {{1, "x"}}, At(31)).status(),
