@@ -78,12 +78,11 @@ std::string WhyOf(const OrphanVerdict& verdict) {
 }
 
 // After what became of the attempt; nothing but our own words.
-void LogVerdict(spdlog::logger* log, const JobRecord& job, const AttemptEnd& end,
-                const std::string& message) {
+void LogVerdict(spdlog::logger* log, const JobRecord& job, const OrphanVerdict& verdict) {
   if (log != nullptr) {
-    log->log(end.state == JobState::kFailed ? spdlog::level::err : spdlog::level::warn,
+    log->log(verdict.state == JobState::kFailed ? spdlog::level::err : spdlog::level::warn,
              "{} was left by a dead process: {}, the job is {}: {}", LogAttemptOf(job),
-             AttemptReasonName(end.reason), JobStateName(end.state), message);
+             AttemptReasonName(verdict.reason), JobStateName(verdict.state), WhyOf(verdict));
   }
 }
 
@@ -114,22 +113,17 @@ OrphanVerdict JudgeOrphan(const Orphan& orphan, const std::vector<CrashedAttempt
 absl::StatusOr<bool> TakeOver(const AttemptEnvironment& environment, const Lease& lease,
                               const std::vector<CrashedAttempt>& crashes) {
   const JobManagerDependencies& dependencies = environment.dependencies;
-  JobStore& jobs = dependencies.storage->jobs();
-  Orphan orphan;
-  MERCER_ASSIGN_OR_RETURN(orphan.job, jobs.GetJob(lease.job_id));
-  MERCER_ASSIGN_OR_RETURN(orphan.attempts, jobs.ListAttempts(lease.job_id));
-  MERCER_ASSIGN_OR_RETURN(orphan.checkpoint, jobs.GetCheckpoint(lease.job_id));
-  const OrphanVerdict verdict = JudgeOrphan(orphan, crashes, environment.options.max_lost_attempts);
-  AttemptEnd end = EndOf(verdict.state, verdict.reason, verdict.error, WhyOf(verdict));
-  end.lease = lease;
-  end.now = dependencies.clock->Now();
-  end.takes_over = true;
-  const absl::StatusOr<EndedAttempt> ended = jobs.EndAttempt(end);
-  if (absl::IsAborted(ended.status()) || GetReason(ended.status()) == "CANCEL_REQUESTED") {
-    return false;  // it has changed meanwhile; whoever looks next judges it as it is now
+  OrphanVerdict verdict;
+  const absl::StatusOr<EndedAttempt> ended = dependencies.storage->jobs().TakeOver(
+      lease, dependencies.clock->Now(), [&](const Orphan& orphan) {
+        verdict = JudgeOrphan(orphan, crashes, environment.options.max_lost_attempts);
+        return EndOf(verdict.state, verdict.reason, verdict.error, WhyOf(verdict));
+      });
+  if (absl::IsAborted(ended.status())) {
+    return false;
   }
   MERCER_RETURN_IF_ERROR(ended.status());
-  LogVerdict(dependencies.log.get(), orphan.job, end, WhyOf(verdict));
+  LogVerdict(dependencies.log.get(), ended->job, verdict);
   // What cannot be deleted now is collected later.
   DeleteReleasedBlobs(*dependencies.storage, *dependencies.blobs, ended->released_blobs)
       .IgnoreError();

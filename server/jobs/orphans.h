@@ -19,13 +19,6 @@ namespace mercer::server {
 // memory cell, another thread that wrote where it should not.
 inline constexpr int kMaxCrashesOfAJob = 2;
 
-// What is known of an orphan.
-struct Orphan {
-  JobRecord job;
-  std::vector<AttemptRecord> attempts;         // the last one is the orphaned
-  std::optional<CheckpointRecord> checkpoint;  // the newest
-};
-
 // How its last attempt ends and what becomes of the job.
 struct OrphanVerdict {
   JobState state = JobState::kQueued;  // or kCancelled, kFailed

@@ -23,6 +23,7 @@
 // both sees to it that such jobs, one after the other, do not keep that memory for ever (job_manager.cc).
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -144,9 +145,16 @@ struct AttemptEnd {
   absl::Duration delay = absl::ZeroDuration();
   absl::Time now;
   std::vector<EventDraft> events;  // the last one tells the new state
-  // On behalf of somebody who is not the worker: only if the lease has expired.
-  bool takes_over = false;
 };
+
+// A job whose worker has not renewed its lease in time.
+struct Orphan {
+  JobRecord job;                               // without its request, labels and data sets
+  std::vector<AttemptRecord> attempts;         // the last one is the orphaned
+  std::optional<CheckpointRecord> checkpoint;  // the newest
+};
+// How the attempt ends and what becomes of the job, without lease and time.
+using OrphanJudge = std::function<AttemptEnd(const Orphan& orphan)>;
 
 struct EndedAttempt {
   JobRecord job;
@@ -263,11 +271,18 @@ class JobStore {
 
   // Ends the attempt: job, attempt, events, the model's new versions and the new data set in one
   // transaction. A final state drops the checkpoint. Errors: kFailedPrecondition (reason
-  // CANCEL_REQUESTED: the job is CANCELLING, so only kCancelled is accepted), kAborted (takes_over; reason LEASE_HELD),
-  // kAlreadyExists (the id of the data set).
+  // CANCEL_REQUESTED: the job is CANCELLING, so only kCancelled is accepted), kAlreadyExists (the id of the data set).
   virtual void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) = 0;
   absl::StatusOr<EndedAttempt> EndAttempt(AttemptEnd end) {
     return WaitFor(this, &JobStore::EndAttempt, std::move(end));
+  }
+
+  // The same on behalf of somebody who is not the worker, if the lease has expired. `judge` is asked in the transaction. Errors:
+  // kAborted (reason LEASE_HELD: it has not).
+  virtual void TakeOver(Lease lease, absl::Time now, OrphanJudge judge,
+                        Done<EndedAttempt> done) = 0;
+  absl::StatusOr<EndedAttempt> TakeOver(Lease lease, absl::Time now, OrphanJudge judge) {
+    return WaitFor(this, &JobStore::TakeOver, std::move(lease), now, std::move(judge));
   }
 
   // QUEUED -> CANCELLED; RUNNING, VERIFYING -> CANCELLING; CANCELLING stays. Errors: kNotFound,

@@ -80,8 +80,9 @@ JobTransition PlanFirstEvent(const EventDraft& event, absl::Time now) {
   return change;
 }
 
-bool IsExpired(const JobRecord& job, absl::Time clock) {
-  return HasWorker(job.state) && job.lease_until <= clock;
+absl::Status CheckExpired(const JobRecord& job, const Lease& lease, absl::Time clock) {
+  MERCER_RETURN_IF_ERROR(CheckLease(job, lease));
+  return job.lease_until <= clock ? absl::OkStatus() : LeaseHeld(lease);
 }
 
 absl::StatusOr<JobTransition> PlanEvents(const JobRecord& job, const Lease& lease,
@@ -148,9 +149,6 @@ absl::StatusOr<JobTransition> PlanEnd(const JobRecord& job,
                                       const std::optional<BlobDigest>& checkpoint,
                                       const AttemptEnd& end, absl::Time clock) {
   MERCER_RETURN_IF_ERROR(CheckLease(job, end.lease));
-  if (end.takes_over && !IsExpired(job, clock)) {
-    return LeaseHeld(end.lease);
-  }
   if (job.state == JobState::kCancelling && end.state != JobState::kCancelled) {
     return CancelRequested(job.id);
   }

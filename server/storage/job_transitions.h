@@ -37,9 +37,9 @@ struct JobTransition {
 // Errors: kAborted (reason LEASE_LOST). A job that is not there is JobRecord(), which nobody holds.
 absl::Status CheckLease(const JobRecord& job, const Lease& lease);
 
-// Whether somebody else may end the attempt of the job's worker: it has not renewed its lease in time. Here and below `clock` is
-// what the clock of the store says.
-bool IsExpired(const JobRecord& job, absl::Time clock);
+// Whether somebody else may end the attempt that has the lease: it was not renewed in time. Here and below `clock` is what the clock of
+// the store says. Errors: kAborted (reasons LEASE_LOST, LEASE_HELD).
+absl::Status CheckExpired(const JobRecord& job, const Lease& lease, absl::Time clock);
 
 // Of a job that is new, or leased; the change is of the events alone. Errors: as CheckLease.
 JobTransition PlanFirstEvent(const EventDraft& event, absl::Time now);

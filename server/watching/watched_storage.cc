@@ -73,6 +73,9 @@ class WatchedJobStore final : public ForwardingJobReader {
   void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
     jobs_->EndAttempt(std::move(end), TellingOfEnd(std::move(done)));
   }
+  void TakeOver(Lease lease, absl::Time now, OrphanJudge judge, Done<EndedAttempt> done) override {
+    jobs_->TakeOver(std::move(lease), now, std::move(judge), TellingOfEnd(std::move(done)));
+  }
   void CancelJob(CancelRequest request, Done<EndedAttempt> done) override {
     jobs_->CancelJob(std::move(request), TellingOfEnd(std::move(done)));
   }

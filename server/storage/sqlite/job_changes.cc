@@ -307,6 +307,19 @@ absl::StatusOr<EndedAttempt> FinishAttempt(Connection& connection, const Attempt
   return result;
 }
 
+absl::StatusOr<EndedAttempt> EndOrphan(Connection& connection, const Lease& lease, absl::Time now,
+                                       const OrphanJudge& judge, const StorageClock& clock) {
+  Orphan orphan;
+  MERCER_ASSIGN_OR_RETURN(orphan.job, ReadJobRow(connection, lease.job_id));
+  MERCER_RETURN_IF_ERROR(CheckExpired(orphan.job, lease, clock()));
+  MERCER_ASSIGN_OR_RETURN(orphan.attempts, ReadAttempts(connection, lease.job_id));
+  MERCER_ASSIGN_OR_RETURN(orphan.checkpoint, ReadCheckpoint(connection, lease.job_id));
+  AttemptEnd end = judge(orphan);
+  end.lease = lease;
+  end.now = now;
+  return FinishAttempt(connection, end, clock);
+}
+
 absl::StatusOr<JobRecord> ChangeJobLabels(Connection& connection, const std::string& id,
                                           const Labels& labels, const OwnerCheck& check) {
   MERCER_ASSIGN_OR_RETURN(JobRecord job, ReadJob(connection, id));

@@ -46,6 +46,8 @@ absl::StatusOr<std::optional<BlobDigest>> ReplaceCheckpoint(Connection& connecti
                                                             const NewCheckpoint& checkpoint);
 absl::StatusOr<EndedAttempt> FinishAttempt(Connection& connection, const AttemptEnd& end,
                                            const StorageClock& clock);
+absl::StatusOr<EndedAttempt> EndOrphan(Connection& connection, const Lease& lease, absl::Time now,
+                                       const OrphanJudge& judge, const StorageClock& clock);
 absl::StatusOr<JobRecord> ChangeJobLabels(Connection& connection, const std::string& id,
                                           const Labels& labels, const OwnerCheck& check);
 absl::StatusOr<EndedAttempt> MarkCancelled(Connection& connection, const CancelRequest& request);

@@ -127,6 +127,10 @@ class SqliteJobStore final : public JobStore {
   void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
     database_->Change(std::move(done), FinishAttempt, std::move(end), std::cref(clock_));
   }
+  void TakeOver(Lease lease, absl::Time now, OrphanJudge judge, Done<EndedAttempt> done) override {
+    database_->Change(std::move(done), EndOrphan, std::move(lease), now, std::move(judge),
+                      std::cref(clock_));
+  }
   void CancelJob(CancelRequest request, Done<EndedAttempt> done) override {
     database_->Change(std::move(done), MarkCancelled, std::move(request));
   }

@@ -363,23 +363,15 @@ TEST(JobTransitionsTest, OnlyAnExpiredLeaseIsTakenOver) {
   for (const JobState state : kStates) {
     const JobRecord job = MakeRecord(state, false);
     SCOPED_TRACE(std::string(JobStateName(state)));
-    AttemptEnd end = MakeEnd(lease, JobState::kCancelled);
-    const absl::Time before = until - absl::Microseconds(1);
-    end.now = until + absl::Hours(1);  // says nothing
-    EXPECT_FALSE(IsExpired(job, before));
-    EXPECT_EQ(Of(PlanEnd(job, kBlob, end, before)).word, Held(state) ? "CANCELLED" : kLost)
+    EXPECT_EQ(GetReason(CheckExpired(job, lease, until - absl::Microseconds(1))),
+              Held(state) ? "LEASE_HELD" : kLost);
+    EXPECT_EQ(GetReason(CheckExpired(job, lease, until)), Held(state) ? "" : kLost);
+    EXPECT_EQ(GetReason(CheckExpired(job, {"job", "worker", 4}, until)), kLost)
+        << "the worker of an epoch before";
+    const AttemptEnd end = MakeEnd(lease, JobState::kCancelled);
+    EXPECT_EQ(Of(PlanEnd(job, kBlob, end, until)).word, Held(state) ? "CANCELLED" : kLost)
         << "the worker itself may end it";
-    end.takes_over = true;
-    EXPECT_EQ(Of(PlanEnd(job, kBlob, end, before)).word, Held(state) ? "LEASE_HELD" : kLost);
-    end.now = until - absl::Hours(1);
-    EXPECT_EQ(IsExpired(job, until), Held(state));
-    EXPECT_EQ(Of(PlanEnd(job, kBlob, end, until)).word, Held(state) ? "CANCELLED" : kLost);
-    end.lease.epoch = 4;
-    EXPECT_EQ(Of(PlanEnd(job, kBlob, end, until)).word, kLost) << "the worker of an epoch before";
   }
-  AttemptEnd end = MakeEnd(lease, JobState::kQueued);
-  end.takes_over = true;
-  EXPECT_EQ(Of(PlanEnd(MakeRecord(JobState::kCancelling, false), kBlob, end, until)).word, kAsked);
 }
 
 TEST(JobTransitionsTest, EndKeepsItsErrorAndItsDelay) {

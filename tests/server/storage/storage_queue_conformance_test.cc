@@ -185,11 +185,16 @@ TEST_F(QueueConformance, LeaseIsTakenOverOnceAndOnlyWhenItHasExpired) {
   ASSERT_TRUE(job.has_value());
   const auto take_over = [&](int64_t clock) {
     clock_ = At(clock);
-    AttemptEnd end = MakeEnd(*job, JobState::kQueued, AttemptReason::kWorkerLost);
-    end.takes_over = true;
-    end.now = At(100'000 - 1000 * clock);  // whatever the caller's clock says
-    return storage_->jobs().EndAttempt(end).status();
+    const auto judge = [&](const Orphan& orphan) {
+      EXPECT_EQ(orphan.job.attempt, 1);
+      EXPECT_EQ(orphan.attempts.size(), 1U);
+      EXPECT_EQ(orphan.checkpoint->blob, "saved");
+      return MakeEnd(orphan.job, JobState::kQueued, AttemptReason::kWorkerLost);
+    };
+    const absl::Time now = At(100'000 - 1000 * clock);  // whatever the caller's clock says
+    return storage_->jobs().TakeOver(LeaseOf(*job), now, judge).status();
   };
+  ASSERT_TRUE(storage_->jobs().SaveCheckpoint(LeaseOf(*job), {3, "v1", "saved", At(21)}).ok());
   EXPECT_EQ(GetReason(take_over(49)), "LEASE_HELD");
   clock_ = At(20);
   ASSERT_TRUE(storage_->jobs().RenewLease(LeaseOf(*job), absl::Seconds(60)).ok());

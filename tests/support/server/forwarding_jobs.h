@@ -34,6 +34,9 @@ class ForwardingJobStore : public ForwardingJobReader {
   void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
     jobs_->EndAttempt(std::move(end), std::move(done));
   }
+  void TakeOver(Lease lease, absl::Time now, OrphanJudge judge, Done<EndedAttempt> done) override {
+    jobs_->TakeOver(std::move(lease), now, std::move(judge), std::move(done));
+  }
   void CancelJob(CancelRequest request, Done<EndedAttempt> done) override {
     jobs_->CancelJob(std::move(request), std::move(done));
   }
@@ -60,6 +63,7 @@ class ForwardingJobStore : public ForwardingJobReader {
   using JobStore::RenewLease;
   using JobStore::SaveCheckpoint;
   using JobStore::StopJob;
+  using JobStore::TakeOver;
   using JobStore::UpdateJob;
 };
 

@@ -16,13 +16,12 @@
 namespace mercer::server {
 
 struct JobHooks {
-  // Called after the read and before its answer.
+  // Called after the read and before its answer, or before the change.
   std::function<void()> after_list;
-  std::function<void()> after_get;
   std::function<void()> after_held;
+  std::function<void()> before_takeover;
   int lists = 0;          // so far
   int failing_lists = 0;  // of the next ones
-  int failing_gets = 0;
 
   static absl::Status Failure() {
     return WithReason(absl::InternalError("the storage fails"), "TEST_FAILURE");
@@ -33,12 +32,11 @@ class HookedJobStore final : public ForwardingJobStore {
  public:
   HookedJobStore(JobStore* real, JobHooks* hooks) : ForwardingJobStore(real), hooks_(hooks) {}
 
-  absl::StatusOr<JobRecord> GetJob(const std::string& id) override {
-    if (hooks_->failing_gets > 0) {
-      --hooks_->failing_gets;
-      return JobHooks::Failure();
+  void TakeOver(Lease lease, absl::Time now, OrphanJudge judge, Done<EndedAttempt> done) override {
+    if (hooks_->before_takeover) {
+      hooks_->before_takeover();
     }
-    return Answer(jobs_->GetJob(id), hooks_->after_get);
+    jobs_->TakeOver(std::move(lease), now, std::move(judge), std::move(done));
   }
   absl::StatusOr<std::vector<HeldJob>> HeldJobs() override {
     return Answer(jobs_->HeldJobs(), hooks_->after_held);
