@@ -30,15 +30,13 @@ int Depth(const FilterNode& node) {
   return deepest + 1;
 }
 
-// The comparison but for NOT. NULL is absent.
+// The comparison but for NOT, which may stand before it. NULL is absent.
 void AddCondition(const FieldSql& field, const FilterNode& node, Condition& condition) {
   const std::string sql(field.sql);
   const std::string part(field.part);
   const bool present = node.comparison == Comparison::kPresent;
   const auto bind = [&](SqlValue value) { condition.values.push_back(std::move(value)); };
-  const auto add = [&](const absl::AlphaNum& condition_sql) {
-    absl::StrAppend(&condition.sql, "(", condition_sql, ")");
-  };
+  const auto add = [&](const std::string& text) { condition.sql += text; };
   if (field.kind == Kind::kLabels) {
     bind(node.key);
     add(absl::StrCat("EXISTS (SELECT 1 FROM ", sql, " AND key = ?", present ? "" : " AND value = ?",
@@ -50,7 +48,7 @@ void AddCondition(const FieldSql& field, const FilterNode& node, Condition& cond
     add(absl::StrCat(part, " > 0"));
   } else if (field.kind == Kind::kVersion) {  // 0 stands for any version, and for none yet
     bind(node.value.text);
-    add(absl::StrCat(sql, " = ? AND ", part, " = IFNULL(NULLIF(?, 0), ", part, ")"));
+    add(absl::StrCat("(", sql, " = ? AND ", part, " = IFNULL(NULLIF(?, 0), ", part, "))"));
   } else if (present) {
     add(absl::StrCat("IFNULL(", sql, ", '') <> ''"));
   } else {
@@ -72,9 +70,8 @@ absl::Status AddComparison(const FilterNode& node, absl::Span<const FieldSql> fi
   if (field == fields.end()) {
     return absl::InternalError(absl::StrCat("database: no column for the field ", node.field));
   }
-  condition.sql += node.comparison == Comparison::kNotEqual ? "(NOT " : "(";
+  condition.sql += node.comparison == Comparison::kNotEqual ? "NOT " : "";
   AddCondition(*field, node, condition);
-  condition.sql += ")";
   return absl::OkStatus();
 }
 
@@ -196,8 +193,10 @@ absl::StatusOr<FoundRows> FindRows(Connection& connection, const ListWalk& walk,
                     ", ", KeyText(walk.key), ", ", std::string(walk.shown), " AND ", condition.sql,
                     " FROM ", from, Behind(walk));
   }
+  absl::StrAppend(&sql, OrderOf(walk));
+  const bool plain = filter.kind == FilterNode::Kind::kAll && filter.children.empty();
   MERCER_ASSIGN_OR_RETURN(Statement select,
-                          connection.PrepareOnce(absl::StrCat(sql, OrderOf(walk))));
+                          plain ? connection.Prepare(sql) : connection.PrepareOnce(sql));
   for (const auto& [from, values] : walk.parts) {
     select.Bind(condition.values).Bind(values).Bind(start);
   }

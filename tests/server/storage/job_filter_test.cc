@@ -323,6 +323,28 @@ TEST_F(JobFilterTest, TheDeepestFiltersAreRead) {
   EXPECT_EQ(found->numbers, Expected(filter));
 }
 
+// How many statements the connection keeps.
+int CountKept(const Connection& connection) {
+  int kept = 0;
+  for (sqlite3_stmt* one = nullptr;
+       (one = sqlite3_next_stmt(connection.handle(), one)) != nullptr;) {
+    ++kept;
+  }
+  return kept;
+}
+
+TEST_F(JobFilterTest, PlainListsAreKeptPreparedAndThoseThatARequestShapesAreNot) {
+  const int before = CountKept(*connection_);
+  ASSERT_TRUE(FindJobs(*connection_, {}, "", 10).ok());
+  EXPECT_EQ(CountKept(*connection_), before + 1);
+  ASSERT_TRUE(FindJobs(*connection_, {}, "7", 5).ok());
+  JobFilter filter;
+  filter.query.filter = FilterNode();
+  filter.query.filter->field = "owner";
+  ASSERT_TRUE(FindJobs(*connection_, filter, "", 10).ok());
+  EXPECT_EQ(CountKept(*connection_), before + 1);
+}
+
 TEST_F(JobFilterTest, AReadLooksAtAFewRowsOnly) {
   JobFilter filter;
   filter.query.filter = FilterNode();

@@ -122,6 +122,65 @@ TEST_F(ListQueryConformance, APageEndsWhenManyRowsWereLookedAt) {
   EXPECT_THAT(JobIds(filter, 10), IsEmpty());
 }
 
+// As deep as filters may be nested, in the form that fills the stack of SQLite's parser most, with the field everywhere in it.
+FilterNode Deepest(const FilterNode& comparison) {
+  FilterNode deep = comparison;
+  for (int level = 0; level < kMaxFilterDepth; ++level) {
+    FilterNode any;
+    any.kind = FilterNode::Kind::kAny;
+    any.children = {comparison, Not(std::move(deep))};
+    FilterNode all;
+    all.kind = FilterNode::Kind::kAll;
+    all.children = {comparison, std::move(any)};
+    deep = std::move(all);
+  }
+  return deep;
+}
+
+TEST_F(ListQueryConformance, TheDeepestFiltersAreReadWhateverTheyCompare) {
+  AddDataset("data");
+  TrainVersion("j", "model", "blob");
+  const auto expect_read = [](std::string_view list, const std::vector<std::string>& fields,
+                              const auto& read) {
+    for (const std::string& field : fields) {
+      for (const Comparison comparison :
+           {Comparison::kEqual, Comparison::kNotEqual, Comparison::kPresent}) {
+        FilterNode node = Equal(field, "x");
+        node.key = "x";
+        node.comparison = comparison;
+        ListQuery query;
+        query.filter = Deepest(node);
+        const absl::Status status = read(query);
+        EXPECT_TRUE(status.ok()) << list << " " << field << " " << SymbolOf(comparison) << status;
+      }
+    }
+  };
+  expect_read("jobs",
+              {"name", "state", "kind", "learner", "owner", "priority", "create_time", "start_time",
+               "end_time", "model", "datasets", "labels"},
+              [&](const ListQuery& query) {
+                return storage_->jobs().ListJobs({{}, {}, query}, {}).status();
+              });
+  expect_read("data sets",
+              {"name", "display_name", "rows", "size_bytes", "owner", "create_time", "labels"},
+              [&](const ListQuery& query) {
+                return storage_->datasets().ListDatasets({}, query).status();
+              });
+  expect_read(
+      "models",
+      {"name", "display_name", "description", "owner", "create_time", "update_time", "num_versions",
+       "aliases", "labels"},
+      [&](const ListQuery& query) { return storage_->models().ListModels({}, query).status(); });
+  for (const std::string model : {"model", ""}) {
+    expect_read("versions",
+                {"name", "learner", "description", "owner", "job", "size_bytes", "create_time",
+                 "aliases", "labels"},
+                [&](const ListQuery& query) {
+                  return storage_->models().ListVersions(model, {}, {"", {}, query}).status();
+                });
+  }
+}
+
 // Models a to d, with 2, 1, 3 and 1 versions; the odd ones of every model have the label odd=yes. Models with one version have
 // it as well.
 class ListOfVersions : public ListQueryConformance {
