@@ -78,11 +78,14 @@ void JobManager::ForgetLeft() {
   }
   for (const std::string& id : left) {
     const absl::StatusOr<JobRecord> job = storage().jobs().GetJob(id);
-    if (!job.ok() || job->state != JobState::kCancelling) {
-      ChangeThatFrees(environment_.dependencies.reserve, [&] {
-        return Forget(id);
-      }).IgnoreError();  // the next round tries again
+    if (job.ok() && job->state == JobState::kCancelling) {
+      continue;
     }
+    // A job that a worker holds is asked to end, which frees nothing yet.
+    const bool frees = job.ok() && (IsFinal(job->state) || job->state == JobState::kQueued);
+    ChangeThatFrees(frees ? environment_.dependencies.reserve : nullptr, [&] {
+      return Forget(id);
+    }).IgnoreError();  // the next round tries again
   }
 }
 

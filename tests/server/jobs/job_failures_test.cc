@@ -258,6 +258,25 @@ TEST_F(JobFailuresTest, JobThatIsLeftIsDeletedWithTheReserveOfAFullDisk) {
   EXPECT_TRUE(absl::IsNotFound(storage_->jobs().GetJob(id).status()));
 }
 
+TEST_F(JobFailuresTest, ReserveOfAFullDiskWaitsForTheEndOfAJobThatIsLeft) {
+  const std::string path = folder_ + "/reserve";
+  reserve_ = std::make_unique<DiskReserve>(path);
+  ASSERT_TRUE(reserve_->Refill().ok());
+  StartManager();
+  control_.Allow(1);
+  const std::string id = Submit(Steps(2));
+  control_.WaitUntilHeldAfter(1);
+  failures_.disk_is_full = [&] { return std::filesystem::exists(path); };
+  EXPECT_EQ(GetReason(manager_->Forget(id).status()), "DISK_FULL");
+  manager_->RunHousekeeping();
+  EXPECT_TRUE(std::filesystem::exists(path)) << "there is nothing to delete yet";
+  control_.AllowAll();
+  manager_->WaitUntilIdle();
+  manager_->RunHousekeeping();
+  EXPECT_TRUE(absl::IsNotFound(storage_->jobs().GetJob(id).status()));
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 TEST_F(JobFailuresTest, DrainStoresTheEndsThatWait) {
   StartManager();
   failures_.ends = 3;
