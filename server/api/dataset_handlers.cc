@@ -98,9 +98,8 @@ absl::StatusOr<v1::Upload> DatasetHandlers::GetUpload(const v1::GetUploadRequest
   const std::string& caller = request.caller().empty() ? info.caller.name : request.caller();
   const std::shared_ptr<UploadSession> session = context_.uploads->Find(caller, id);
   // Also when there is none any more: it may have been finished since.
-  MERCER_ASSIGN_OR_RETURN(
-      const std::optional<DatasetRecord> record,
-      FindUpload(context_.storage->datasets(), caller, id));
+  MERCER_ASSIGN_OR_RETURN(const std::optional<DatasetRecord> record,
+                          FindUpload(context_.storage->datasets(), caller, id));
   if (record.has_value() && IsMeant(request.caller(), record->owner)) {
     upload.set_dataset(DatasetName(record->id));
     return upload;
@@ -117,10 +116,7 @@ absl::StatusOr<v1::ListUploadsResponse> DatasetHandlers::ListUploads(
   using Session = std::shared_ptr<UploadSession>;
   const auto list = [this](const PageRequest& page) -> absl::StatusOr<Page<Session>> {
     MERCER_ASSIGN_OR_RETURN(const int count, EffectivePageSize(page));
-    std::string after;
-    if (!page.token.empty()) {
-      MERCER_ASSIGN_OR_RETURN(after, ReadPageToken(kUploadsQuery, page.token));
-    }
+    MERCER_ASSIGN_OR_RETURN(const std::string after, ReadPageToken(kUploadsQuery, page.token));
     Page<Session> uploads = context_.uploads->List(after, count);
     if (!uploads.next_token.empty()) {
       uploads.next_token = MakePageToken(kUploadsQuery, uploads.next_token);

@@ -78,7 +78,7 @@ void ProgressRecorder::BeginVerifying(EventDraft event) {
 }
 
 void ProgressRecorder::Flush() {
-  Due due;
+  Waiting due;
   {
     absl::MutexLock lock(&mutex_);
     due = TakeDue();
@@ -104,7 +104,7 @@ int64_t ProgressRecorder::iteration() const {
   return iteration_;
 }
 
-ProgressRecorder::Due ProgressRecorder::TakeDue() {
+ProgressRecorder::Waiting ProgressRecorder::TakeDue() {
   const absl::Duration now = dependencies_.clock->Monotonic();
   const bool interval_passed = now - last_write_ >= interval_;
   if (!IsQuiet() || now - start_ < quiet_ || (failed_ && !interval_passed)) {
@@ -114,7 +114,7 @@ ProgressRecorder::Due ProgressRecorder::TakeDue() {
   if (written_newest_) {
     MakeNewestUrgent();
   }
-  Due due{urgent_, std::exchange(verifying_, std::nullopt)};
+  Waiting due{urgent_, std::exchange(verifying_, std::nullopt)};
   written_ = std::exchange(urgent_, {});
   if (due.parts() > 0) {
     writing_parts_ = due.parts();
@@ -124,7 +124,7 @@ ProgressRecorder::Due ProgressRecorder::TakeDue() {
   return due;
 }
 
-void ProgressRecorder::Write(Due due) {
+void ProgressRecorder::Write(Waiting due) {
   // The recorder lives as long as a part of the write is not answered: nothing of it is touched behind the last one.
   const bool verifies = due.verifying.has_value();
   if (!due.events.empty()) {
@@ -171,7 +171,7 @@ void ProgressRecorder::OnEvents(const absl::Status& stored) {
 }
 
 void ProgressRecorder::EndPart() {
-  Due next;
+  Waiting next;
   {
     absl::MutexLock lock(&mutex_);
     if (--writing_parts_ > 0 || failed_ || (urgent_.empty() && !verifying_.has_value())) {

@@ -55,6 +55,8 @@ class ProgressRecorder {
   struct Waiting {
     std::vector<EventDraft> events;
     std::optional<EventDraft> verifying;  // comes after them
+
+    int parts() const { return (events.empty() ? 0 : 1) + (verifying.has_value() ? 1 : 0); }
   };
   // What still waits, for a change that writes it along; waits for the write that is under way.
   // Nothing is kept afterwards.
@@ -63,19 +65,11 @@ class ProgressRecorder {
   int64_t iteration() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // What is written at once: events, then the change of the state.
-  struct Due {
-    std::vector<EventDraft> events;
-    std::optional<EventDraft> verifying;
-
-    int parts() const { return (events.empty() ? 0 : 1) + (verifying.has_value() ? 1 : 0); }
-  };
-
   // What is newest waits no longer.
   void MakeNewestUrgent() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes what is due and marks a write as under way; empty when there is nothing to write now.
-  Due TakeDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Write(Due due) ABSL_LOCKS_EXCLUDED(mutex_);
+  Waiting TakeDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Write(Waiting due) ABSL_LOCKS_EXCLUDED(mutex_);
   // Keeps the events of a write that failed.
   void OnEvents(const absl::Status& stored) ABSL_LOCKS_EXCLUDED(mutex_);
   void Report(const absl::Status& written);

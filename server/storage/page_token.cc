@@ -1,7 +1,6 @@
 #include "server/storage/page_token.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
@@ -41,6 +40,9 @@ std::string MakePageToken(std::string_view query, std::string_view key) {
 }
 
 absl::StatusOr<std::string> ReadPageToken(std::string_view query, std::string_view token) {
+  if (token.empty()) {
+    return std::string();
+  }
   std::string bytes;
   if (!absl::WebSafeBase64Unescape(absl::string_view(token.data(), token.size()), &bytes) ||
       bytes.size() < 8) {
@@ -53,25 +55,12 @@ absl::StatusOr<std::string> ReadPageToken(std::string_view query, std::string_vi
   return key;
 }
 
-std::string MakePageToken(std::string_view query, int64_t key) {
-  return MakePageToken(query, absl::StrCat(key));
-}
-
 absl::StatusOr<int64_t> ReadPageToken(std::string_view query, std::string_view token,
                                       int64_t first) {
-  if (token.empty()) {
-    return first;
-  }
   MERCER_ASSIGN_OR_RETURN(const std::string key, ReadPageToken(query, token));
-  int64_t number = 0;
-  if (!absl::SimpleAtoi(key, &number)) {
-    return BadToken();
-  }
-  return number;
-}
-
-absl::StatusOr<std::string> ReadListToken(std::string_view query, std::string_view token) {
-  return token.empty() ? std::string() : ReadPageToken(query, token);
+  int64_t number = first;
+  return key.empty() || absl::SimpleAtoi(key, &number) ? absl::StatusOr<int64_t>(number)
+                                                       : BadToken();
 }
 
 absl::StatusOr<int> EffectivePageSize(const PageRequest& page) {

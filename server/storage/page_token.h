@@ -13,16 +13,12 @@ namespace mercer::server {
 
 // `query` names the list and its filter; `key` is the last key of the page.
 std::string MakePageToken(std::string_view query, std::string_view key);
-// The key. Errors: kInvalidArgument (reason BAD_PAGE_TOKEN: damaged, or made by another query).
+// The key; of an empty token, which is that of the first page, the empty one. Errors: kInvalidArgument (reason BAD_PAGE_TOKEN: damaged,
+// or made by another query).
 absl::StatusOr<std::string> ReadPageToken(std::string_view query, std::string_view token);
-
-// The same for keys that are numbers. An empty token gives `first`.
-std::string MakePageToken(std::string_view query, int64_t key);
+// The same for keys that are numbers; the first page has `first`.
 absl::StatusOr<int64_t> ReadPageToken(std::string_view query, std::string_view token,
                                       int64_t first);
-
-// Of a list whose first page begins behind the empty key, which is the answer for an empty token.
-absl::StatusOr<std::string> ReadListToken(std::string_view query, std::string_view token);
 
 // The number of items to return. Errors: kInvalidArgument (negative; reason BAD_PAGE_SIZE).
 absl::StatusOr<int> EffectivePageSize(const PageRequest& page);

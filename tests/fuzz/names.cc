@@ -109,7 +109,7 @@ std::vector<std::string> Seeds() {
           "models/clouds",
           "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
           "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
-          "jobs\n" + server::MakePageToken("jobs", 17),
+          "jobs\n" + server::MakePageToken("jobs", "17"),
           "a text of several words \xC3\xA9\xF0\x9F\x98\x80"};
 }
 

@@ -131,7 +131,7 @@ Page<Record> CutPage(std::vector<Record> items, int size, const std::string& que
   Page<Record> page;
   if (static_cast<int>(items.size()) > size) {
     items.pop_back();
-    page.next_token = MakePageToken(query, items.back().*key);
+    page.next_token = MakePageToken(query, absl::StrCat(items.back().*key));
   }
   page.items = std::move(items);
   return page;
@@ -199,7 +199,7 @@ absl::StatusOr<Page<AliasRecord>> ReadAliasPage(Connection& connection, const st
                                                 const PageRequest& page) {
   MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
   const std::string query = absl::StrCat("aliases|", model);
-  MERCER_ASSIGN_OR_RETURN(const std::string after, ReadListToken(query, page.token));
+  MERCER_ASSIGN_OR_RETURN(const std::string after, ReadPageToken(query, page.token));
   MERCER_ASSIGN_OR_RETURN(const ModelRow row, RequireModelRow(connection, model));
   MERCER_ASSIGN_OR_RETURN(std::vector<AliasRecord> aliases,
                           SelectAliases(connection, row.number, model, after, size + 1));

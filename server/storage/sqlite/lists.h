@@ -79,7 +79,7 @@ template <typename Record, typename Find, typename Read>
 absl::StatusOr<Page<Record>> ReadPage(const PageRequest& request, const std::string& query,
                                       const Find& find, const Read& read) {
   MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(request));
-  MERCER_ASSIGN_OR_RETURN(const std::string after, ReadListToken(query, request.token));
+  MERCER_ASSIGN_OR_RETURN(const std::string after, ReadPageToken(query, request.token));
   MERCER_ASSIGN_OR_RETURN(const FoundRows found, find(after, size));
   Page<Record> page;
   if (!found.next.empty()) {
