@@ -49,206 +49,6 @@ class Database {
   WriteQueue writer_;
 };
 
-class SqliteDatasetStore final : public DatasetStore {
- public:
-  explicit SqliteDatasetStore(Database* database) : database_(database) {}
-
-  void CreateDataset(DatasetRecord dataset, int64_t max_stored_bytes,
-                     Done<DatasetRecord> done) override {
-    database_->Change(std::move(done), InsertDataset, std::move(dataset), max_stored_bytes);
-  }
-  void UpdateDataset(std::string id, Labels labels, OwnerCheck check,
-                     Done<DatasetRecord> done) override {
-    database_->Change(std::move(done), ChangeDatasetLabels, std::move(id), std::move(labels),
-                      std::move(check));
-  }
-  void DeleteDataset(std::string id, OwnerCheck check, Done<DatasetRecord> done) override {
-    database_->Change(std::move(done), RemoveDataset, std::move(id), std::move(check));
-  }
-  void HideDataset(std::string id, OwnerCheck check, Done<DatasetRecord> done) override {
-    database_->Change(std::move(done), MarkHidden, std::move(id), std::move(check));
-  }
-  absl::StatusOr<std::vector<std::string>> UnusedHiddenDatasets() override {
-    return database_->Read(FindUnusedHiddenDatasets);
-  }
-  void DeleteHiddenDataset(std::string id, Done<DatasetRecord> done) override {
-    database_->Change(std::move(done), RemoveHiddenDataset, std::move(id));
-  }
-  absl::StatusOr<DatasetRecord> GetDataset(const std::string& id) override {
-    return database_->Read(ReadDataset, id);
-  }
-  absl::StatusOr<std::optional<DatasetRecord>> FindByKey(const std::string& key) override {
-    return database_->Read(FindDatasetByKey, key);
-  }
-  absl::StatusOr<Page<DatasetRecord>> ListDatasets(const PageRequest& page,
-                                                   const ListQuery& query) override {
-    return database_->Read(ReadDatasetPage, page, query);
-  }
-  absl::StatusOr<int64_t> StoredBytes(const BlobDigest& except) override {
-    return database_->Read(CountStoredBytes, except);
-  }
-
- private:
-  Database* const database_;
-};
-
-class SqliteJobStore final : public JobStore {
- public:
-  // `clock` outlives what is submitted to the database.
-  SqliteJobStore(Database* database, const StorageClock* clock)
-      : database_(database), clock_(*clock) {}
-
-  void CreateJob(NewJob job, Done<CreatedJob> done) override {
-    database_->Change(std::move(done), InsertJob, std::move(job));
-  }
-  absl::StatusOr<std::optional<JobRecord>> FindRequest(const std::string& caller,
-                                                       const std::string& request_id,
-                                                       const std::string& request_digest) override {
-    return database_->Read(FindRequestedJob, caller, request_id, request_digest);
-  }
-  void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override {
-    database_->Change(std::move(done), ClaimNextJob, std::move(request), std::cref(clock_));
-  }
-  absl::StatusOr<bool> HasDueJobs() override { return database_->Read(FindDueJobs, clock_); }
-  void RenewLease(Lease lease, absl::Duration duration, Done<RenewedLease> done) override {
-    database_->Change(std::move(done), ExtendLease, std::move(lease), duration, std::cref(clock_));
-  }
-  absl::StatusOr<std::vector<HeldJob>> HeldJobs() override {
-    return database_->Read(FindHeldJobs, clock_);
-  }
-  void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
-                      Done<EventRecord> done) override {
-    database_->Change(std::move(done), MarkVerifying, std::move(lease), std::move(event), now);
-  }
-  void SaveCheckpoint(Lease lease, NewCheckpoint checkpoint,
-                      Done<std::optional<BlobDigest>> done) override {
-    database_->Change(std::move(done), ReplaceCheckpoint, std::move(lease), std::move(checkpoint));
-  }
-  void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
-    database_->Change(std::move(done), FinishAttempt, std::move(end), std::cref(clock_));
-  }
-  void TakeOver(Lease lease, absl::Time now, OrphanJudge judge, Done<EndedAttempt> done) override {
-    database_->Change(std::move(done), EndOrphan, std::move(lease), now, std::move(judge),
-                      std::cref(clock_));
-  }
-  void CancelJob(CancelRequest request, Done<EndedAttempt> done) override {
-    database_->Change(std::move(done), MarkCancelled, std::move(request));
-  }
-  void StopJob(StopRequest request, Done<EndedAttempt> done) override {
-    database_->Change(std::move(done), MarkStopping, std::move(request));
-  }
-  void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) override {
-    database_->Change(std::move(done), RemoveFinishedJobs, which);
-  }
-  void UpdateJob(std::string id, Labels labels, OwnerCheck check, Done<JobRecord> done) override {
-    database_->Change(std::move(done), ChangeJobLabels, std::move(id), std::move(labels),
-                      std::move(check));
-  }
-  void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) override {
-    database_->Change(std::move(done), RemoveJob, std::move(id), std::move(check));
-  }
-  absl::StatusOr<JobRecord> GetJob(const std::string& id) override {
-    return database_->Read(ReadJob, id);
-  }
-  absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
-                                           const PageRequest& page) override {
-    return database_->Read(ReadJobPage, filter, page);
-  }
-  absl::StatusOr<std::vector<AttemptRecord>> ListAttempts(const std::string& job_id) override {
-    return database_->Read(ReadAttempts, job_id);
-  }
-  absl::StatusOr<std::optional<CheckpointRecord>> GetCheckpoint(
-      const std::string& job_id) override {
-    return database_->Read(ReadCheckpoint, job_id);
-  }
-  absl::StatusOr<std::map<JobState, int64_t>> CountJobs() override {
-    return database_->Read(CountStates);
-  }
-
- private:
-  Database* const database_;
-  const StorageClock& clock_;
-};
-
-class SqliteEventLog final : public EventLog {
- public:
-  explicit SqliteEventLog(Database* database) : database_(database) {}
-
-  void Append(Lease lease, std::vector<EventDraft> events, absl::Time now,
-              Done<std::vector<EventRecord>> done) override {
-    database_->Change(std::move(done), AppendLeased, std::move(lease), std::move(events), now);
-  }
-  absl::StatusOr<std::vector<EventRecord>> Read(const std::string& job_id, int64_t after_sequence,
-                                                int limit) override {
-    return database_->Read(ReadEvents, job_id, after_sequence, limit);
-  }
-
- private:
-  Database* const database_;
-};
-
-class SqliteModelStore final : public ModelStore {
- public:
-  explicit SqliteModelStore(Database* database) : database_(database) {}
-
-  void DeleteModel(std::string name, int64_t version, absl::Time now, OwnerCheck check,
-                   Done<DeletedVersions> done) override {
-    database_->Change(std::move(done), DeleteVersions, std::move(name), version, now,
-                      std::move(check));
-  }
-  absl::StatusOr<ModelRecord> GetModel(const std::string& name) override {
-    return database_->Read(FindModel, name);
-  }
-  absl::StatusOr<VersionRecord> GetVersion(const std::string& name, int64_t version) override {
-    return database_->Read(FindVersion, name, version);
-  }
-  absl::StatusOr<Page<ModelRecord>> ListModels(const PageRequest& page,
-                                               const ListQuery& query) override {
-    return database_->Read(ReadModelPage, page, query);
-  }
-  absl::StatusOr<Page<VersionRecord>> ListVersions(const std::string& name, const PageRequest& page,
-                                                   const VersionFilter& filter) override {
-    return database_->Read(ReadVersionPage, name, page, filter);
-  }
-  void UpdateModel(ModelUpdate update, Done<ModelRecord> done) override {
-    database_->Change(std::move(done), ChangeModel, std::move(update));
-  }
-  void UpdateVersion(VersionUpdate update, Done<VersionRecord> done) override {
-    database_->Change(std::move(done), ChangeVersion, std::move(update));
-  }
-  void SetRetention(RetentionChange change, Done<DeletedVersions> done) override {
-    database_->Change(std::move(done), ChangeRetention, std::move(change));
-  }
-  void MoveAlias(AliasMove move, Done<AliasRecord> done) override {
-    database_->Change(std::move(done), ApplyMove, std::move(move));
-  }
-  absl::StatusOr<std::optional<AliasRecord>> FindMove(const std::string& caller,
-                                                      const std::string& request_id,
-                                                      const std::string& request_digest) override {
-    return database_->Read(FindAliasMove, caller, request_id, request_digest);
-  }
-  absl::StatusOr<AliasRecord> GetAlias(const std::string& model,
-                                       const std::string& alias) override {
-    return GetAliasAt(model, alias, absl::InfiniteFuture());
-  }
-  absl::StatusOr<AliasRecord> GetAliasAt(const std::string& model, const std::string& alias,
-                                         absl::Time time) override {
-    return database_->Read(ReadAliasAt, model, alias, time);
-  }
-  absl::StatusOr<Page<AliasRecord>> ListAliases(const std::string& model,
-                                                const PageRequest& page) override {
-    return database_->Read(ReadAliasPage, model, page);
-  }
-  absl::StatusOr<Page<AliasChange>> ListAliasChanges(const std::string& model,
-                                                     const std::string& alias,
-                                                     const PageRequest& page) override {
-    return database_->Read(ReadChangePage, model, alias, page);
-  }
-
- private:
-  Database* const database_;
-};
-
 absl::Status CheckDatabase(Connection& connection) {
   MERCER_ASSIGN_OR_RETURN(const std::optional<std::string> answer,
                           connection.SelectFirst<std::string>("PRAGMA quick_check(1)"));
@@ -260,7 +60,11 @@ absl::Status CheckDatabase(Connection& connection) {
   return absl::OkStatus();
 }
 
-class SqliteStorage final : public Storage {
+class SqliteStorage final : public Storage,
+                            private DatasetStore,
+                            private JobStore,
+                            private EventLog,
+                            private ModelStore {
  public:
   SqliteStorage(const SqliteOptions& options, std::string path, std::unique_ptr<FolderLock> lock,
                 std::unique_ptr<Connection> connection, std::unique_ptr<ReaderPool> readers)
@@ -270,10 +74,10 @@ class SqliteStorage final : public Storage {
         connection_(std::move(connection)),
         database_(connection_.get(), std::move(readers), options.max_batch) {}
 
-  DatasetStore& datasets() override { return datasets_; }
-  JobStore& jobs() override { return jobs_; }
-  EventLog& events() override { return events_; }
-  ModelStore& models() override { return models_; }
+  DatasetStore& datasets() override { return *this; }
+  JobStore& jobs() override { return *this; }
+  EventLog& events() override { return *this; }
+  ModelStore& models() override { return *this; }
 
   absl::StatusOr<bool> IsBlobReferenced(const BlobDigest& blob) override {
     return database_.Read(IsReferenced, blob);
@@ -301,6 +105,175 @@ class SqliteStorage final : public Storage {
   }
 
  private:
+  // DatasetStore
+  void CreateDataset(DatasetRecord dataset, int64_t max_stored_bytes,
+                     Done<DatasetRecord> done) override {
+    database_.Change(std::move(done), InsertDataset, std::move(dataset), max_stored_bytes);
+  }
+  void UpdateDataset(std::string id, Labels labels, OwnerCheck check,
+                     Done<DatasetRecord> done) override {
+    database_.Change(std::move(done), ChangeDatasetLabels, std::move(id), std::move(labels),
+                     std::move(check));
+  }
+  void DeleteDataset(std::string id, OwnerCheck check, Done<DatasetRecord> done) override {
+    database_.Change(std::move(done), RemoveDataset, std::move(id), std::move(check));
+  }
+  void HideDataset(std::string id, OwnerCheck check, Done<DatasetRecord> done) override {
+    database_.Change(std::move(done), MarkHidden, std::move(id), std::move(check));
+  }
+  absl::StatusOr<std::vector<std::string>> UnusedHiddenDatasets() override {
+    return database_.Read(FindUnusedHiddenDatasets);
+  }
+  void DeleteHiddenDataset(std::string id, Done<DatasetRecord> done) override {
+    database_.Change(std::move(done), RemoveHiddenDataset, std::move(id));
+  }
+  absl::StatusOr<DatasetRecord> GetDataset(const std::string& id) override {
+    return database_.Read(ReadDataset, id);
+  }
+  absl::StatusOr<std::optional<DatasetRecord>> FindByKey(const std::string& key) override {
+    return database_.Read(FindDatasetByKey, key);
+  }
+  absl::StatusOr<Page<DatasetRecord>> ListDatasets(const PageRequest& page,
+                                                   const ListQuery& query) override {
+    return database_.Read(ReadDatasetPage, page, query);
+  }
+  absl::StatusOr<int64_t> StoredBytes(const BlobDigest& except) override {
+    return database_.Read(CountStoredBytes, except);
+  }
+
+  // JobStore
+  void CreateJob(NewJob job, Done<CreatedJob> done) override {
+    database_.Change(std::move(done), InsertJob, std::move(job));
+  }
+  absl::StatusOr<std::optional<JobRecord>> FindRequest(const std::string& caller,
+                                                       const std::string& request_id,
+                                                       const std::string& request_digest) override {
+    return database_.Read(FindRequestedJob, caller, request_id, request_digest);
+  }
+  void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override {
+    database_.Change(std::move(done), ClaimNextJob, std::move(request), std::cref(clock_));
+  }
+  absl::StatusOr<bool> HasDueJobs() override { return database_.Read(FindDueJobs, clock_); }
+  void RenewLease(Lease lease, absl::Duration duration, Done<RenewedLease> done) override {
+    database_.Change(std::move(done), ExtendLease, std::move(lease), duration, std::cref(clock_));
+  }
+  absl::StatusOr<std::vector<HeldJob>> HeldJobs() override {
+    return database_.Read(FindHeldJobs, clock_);
+  }
+  void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
+                      Done<EventRecord> done) override {
+    database_.Change(std::move(done), MarkVerifying, std::move(lease), std::move(event), now);
+  }
+  void SaveCheckpoint(Lease lease, NewCheckpoint checkpoint,
+                      Done<std::optional<BlobDigest>> done) override {
+    database_.Change(std::move(done), ReplaceCheckpoint, std::move(lease), std::move(checkpoint));
+  }
+  void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
+    database_.Change(std::move(done), FinishAttempt, std::move(end), std::cref(clock_));
+  }
+  void TakeOver(Lease lease, absl::Time now, OrphanJudge judge, Done<EndedAttempt> done) override {
+    database_.Change(std::move(done), EndOrphan, std::move(lease), now, std::move(judge),
+                     std::cref(clock_));
+  }
+  void CancelJob(CancelRequest request, Done<EndedAttempt> done) override {
+    database_.Change(std::move(done), MarkCancelled, std::move(request));
+  }
+  void StopJob(StopRequest request, Done<EndedAttempt> done) override {
+    database_.Change(std::move(done), MarkStopping, std::move(request));
+  }
+  void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) override {
+    database_.Change(std::move(done), RemoveFinishedJobs, which);
+  }
+  void UpdateJob(std::string id, Labels labels, OwnerCheck check, Done<JobRecord> done) override {
+    database_.Change(std::move(done), ChangeJobLabels, std::move(id), std::move(labels),
+                     std::move(check));
+  }
+  void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) override {
+    database_.Change(std::move(done), RemoveJob, std::move(id), std::move(check));
+  }
+  absl::StatusOr<JobRecord> GetJob(const std::string& id) override {
+    return database_.Read(ReadJob, id);
+  }
+  absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
+                                           const PageRequest& page) override {
+    return database_.Read(ReadJobPage, filter, page);
+  }
+  absl::StatusOr<std::vector<AttemptRecord>> ListAttempts(const std::string& job_id) override {
+    return database_.Read(ReadAttempts, job_id);
+  }
+  absl::StatusOr<std::optional<CheckpointRecord>> GetCheckpoint(
+      const std::string& job_id) override {
+    return database_.Read(ReadCheckpoint, job_id);
+  }
+  absl::StatusOr<std::map<JobState, int64_t>> CountJobs() override {
+    return database_.Read(CountStates);
+  }
+
+  // EventLog
+  void Append(Lease lease, std::vector<EventDraft> events, absl::Time now,
+              Done<std::vector<EventRecord>> done) override {
+    database_.Change(std::move(done), AppendLeased, std::move(lease), std::move(events), now);
+  }
+  absl::StatusOr<std::vector<EventRecord>> Read(const std::string& job_id, int64_t after_sequence,
+                                                int limit) override {
+    return database_.Read(ReadEvents, job_id, after_sequence, limit);
+  }
+
+  // ModelStore
+  void DeleteModel(std::string name, int64_t version, absl::Time now, OwnerCheck check,
+                   Done<DeletedVersions> done) override {
+    database_.Change(std::move(done), DeleteVersions, std::move(name), version, now,
+                     std::move(check));
+  }
+  absl::StatusOr<ModelRecord> GetModel(const std::string& name) override {
+    return database_.Read(FindModel, name);
+  }
+  absl::StatusOr<VersionRecord> GetVersion(const std::string& name, int64_t version) override {
+    return database_.Read(FindVersion, name, version);
+  }
+  absl::StatusOr<Page<ModelRecord>> ListModels(const PageRequest& page,
+                                               const ListQuery& query) override {
+    return database_.Read(ReadModelPage, page, query);
+  }
+  absl::StatusOr<Page<VersionRecord>> ListVersions(const std::string& name, const PageRequest& page,
+                                                   const VersionFilter& filter) override {
+    return database_.Read(ReadVersionPage, name, page, filter);
+  }
+  void UpdateModel(ModelUpdate update, Done<ModelRecord> done) override {
+    database_.Change(std::move(done), ChangeModel, std::move(update));
+  }
+  void UpdateVersion(VersionUpdate update, Done<VersionRecord> done) override {
+    database_.Change(std::move(done), ChangeVersion, std::move(update));
+  }
+  void SetRetention(RetentionChange change, Done<DeletedVersions> done) override {
+    database_.Change(std::move(done), ChangeRetention, std::move(change));
+  }
+  void MoveAlias(AliasMove move, Done<AliasRecord> done) override {
+    database_.Change(std::move(done), ApplyMove, std::move(move));
+  }
+  absl::StatusOr<std::optional<AliasRecord>> FindMove(const std::string& caller,
+                                                      const std::string& request_id,
+                                                      const std::string& request_digest) override {
+    return database_.Read(FindAliasMove, caller, request_id, request_digest);
+  }
+  absl::StatusOr<AliasRecord> GetAlias(const std::string& model,
+                                       const std::string& alias) override {
+    return GetAliasAt(model, alias, absl::InfiniteFuture());
+  }
+  absl::StatusOr<AliasRecord> GetAliasAt(const std::string& model, const std::string& alias,
+                                         absl::Time time) override {
+    return database_.Read(ReadAliasAt, model, alias, time);
+  }
+  absl::StatusOr<Page<AliasRecord>> ListAliases(const std::string& model,
+                                                const PageRequest& page) override {
+    return database_.Read(ReadAliasPage, model, page);
+  }
+  absl::StatusOr<Page<AliasChange>> ListAliasChanges(const std::string& model,
+                                                     const std::string& alias,
+                                                     const PageRequest& page) override {
+    return database_.Read(ReadChangePage, model, alias, page);
+  }
+
   const std::string path_;  // of the database
   const StorageClock clock_;
   // Destroyed from the last to the first: the writer finishes its queue while the connection and
@@ -308,10 +281,6 @@ class SqliteStorage final : public Storage {
   std::unique_ptr<FolderLock> lock_;
   std::unique_ptr<Connection> connection_;
   Database database_;
-  SqliteDatasetStore datasets_{&database_};
-  SqliteJobStore jobs_{&database_, &clock_};
-  SqliteEventLog events_{&database_};
-  SqliteModelStore models_{&database_};
 };
 
 }  // namespace
