@@ -225,8 +225,7 @@ void JobAttempt::LogEnd(const JobRecord& left) const {
   }
   if (end_->reason == AttemptReason::kRetry) {
     log->warn("{} is tried again at {}: {}", LogAttemptOf(job()),
-              absl::FormatTime(left.not_before, absl::UTCTimeZone()),
-              LogTextOf(outcome_.status()));
+              absl::FormatTime(left.not_before, absl::UTCTimeZone()), LogTextOf(outcome_.status()));
   } else if (end_->state == JobState::kFailed) {
     log->error("{} failed: {}", LogAttemptOf(job()), LogTextOf(outcome_.status()));
   } else {

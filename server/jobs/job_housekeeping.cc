@@ -26,8 +26,8 @@ absl::Status EndUnbegun(const AttemptEnvironment& environment, const JobRecord& 
                         const absl::Status& why) {
   const JobManagerDependencies& dependencies = environment.dependencies;
   JobStore& jobs = dependencies.storage->jobs();
-  MERCER_ASSIGN_OR_RETURN(AttemptEnd end,
-                          EndOfFailedServer(jobs, environment.options.max_lost_attempts, job.id, why));
+  MERCER_ASSIGN_OR_RETURN(
+      AttemptEnd end, EndOfFailedServer(jobs, environment.options.max_lost_attempts, job.id, why));
   end.now = dependencies.clock->Now();
   end.lease = {job.id, job.lease_worker, job.epoch};
   const absl::StatusOr<EndedAttempt> stored = EndOrCancel(jobs, end, false);

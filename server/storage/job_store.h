@@ -140,7 +140,7 @@ struct AttemptEnd {
   std::vector<NewVersion> versions;
   // kSucceeded only: is stored, and belongs to the job's caller. Its blob must be pinned until then.
   std::optional<DatasetRecord> dataset;
-  std::string result;                            // becomes the job's
+  std::string result;  // becomes the job's
   // kQueued only: from now on no worker takes the job for so long.
   absl::Duration delay = absl::ZeroDuration();
   absl::Time now;

@@ -97,8 +97,7 @@ absl::StatusOr<JobTransition> PlanEvents(const JobRecord& job, const Lease& leas
 
 std::optional<JobTransition> PlanClaim(const JobRecord& job, const ClaimRequest& request,
                                        absl::Time clock) {
-  if (!IsReady(job, clock) || WaitsForMemory(job, request) ||
-      IsLeftToAnotherServer(job, request)) {
+  if (!IsReady(job, clock) || WaitsForMemory(job, request) || IsLeftToAnotherServer(job, request)) {
     return std::nullopt;
   }
   JobTransition change{job};

@@ -21,10 +21,8 @@
 namespace mercer::server {
 namespace {
 
-template <typename... Arguments>
-absl::Status Change(WriteQueue& queue,
-                    absl::StatusOr<DatasetRecord> (*change)(Connection&, const Arguments&...),
-                    const Arguments&... arguments) {
+template <typename Function, typename... Arguments>
+absl::Status Change(WriteQueue& queue, Function change, const Arguments&... arguments) {
   absl::Status status;
   absl::Notification ready;
   // Moved: a status that two threads share is counted by a library that the thread sanitizer does not look into.
@@ -70,13 +68,13 @@ TEST(FullDatabaseTest, KeepsWhatItAnsweredAndRecovers) {
   {
     WriteQueue queue(connection->get(), 16);
     absl::Status status;
-    while ((status = Change(queue, InsertDataset, make(stored))).ok()) {
+    while ((status = Change(queue, InsertDataset, make(stored), 0)).ok()) {
       ASSERT_LT(++stored, 1000);
     }
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
     EXPECT_EQ(GetReason(status), "DISK_FULL");
     ASSERT_GT(stored, 2);
-    EXPECT_EQ(GetReason(Change(queue, InsertDataset, make(stored))), "DISK_FULL");
+    EXPECT_EQ(GetReason(Change(queue, InsertDataset, make(stored), 0)), "DISK_FULL");
     const ReaderPool::Loan reader = (*readers)->Borrow();
     for (int i = 0; i < stored; ++i) {
       EXPECT_TRUE(ReadDataset(*reader, absl::StrCat("d", i)).ok()) << i;
@@ -84,13 +82,13 @@ TEST(FullDatabaseTest, KeepsWhatItAnsweredAndRecovers) {
     EXPECT_TRUE(absl::IsNotFound(ReadDataset(*reader, absl::StrCat("d", stored)).status()));
     // A deletion needs no page, and its pages serve the next data set.
     EXPECT_TRUE(Change(queue, RemoveDataset, std::string("d0"), OwnerCheck()).ok());
-    EXPECT_TRUE(Change(queue, InsertDataset, make(stored)).ok());
-    EXPECT_EQ(GetReason(Change(queue, InsertDataset, make(stored + 1))), "DISK_FULL");
+    EXPECT_TRUE(Change(queue, InsertDataset, make(stored), 0).ok());
+    EXPECT_EQ(GetReason(Change(queue, InsertDataset, make(stored + 1), 0)), "DISK_FULL");
   }
   limit_pages(pages + 1000);
   {
     WriteQueue queue(connection->get(), 16);
-    EXPECT_TRUE(Change(queue, InsertDataset, make(stored + 1)).ok()) << "there is room again";
+    EXPECT_TRUE(Change(queue, InsertDataset, make(stored + 1), 0).ok()) << "there is room again";
   }
   readers->reset();
   connection->reset();

@@ -331,12 +331,12 @@ TEST(JobTransitionsTest, ClaimBeginsAnAttempt) {
 
 TEST(JobTransitionsTest, ClaimWaitsForTheTimeOfTheJobUnlessThatIsAMistake) {
   JobRecord job = MakeRecord(JobState::kQueued, false);
-  for (const auto& [not_before, claimed] :
-       std::vector<std::pair<absl::Time, bool>>{{absl::InfinitePast(), true},
-                                                {kClock, true},
-                                                {kClock + absl::Microseconds(1), false},
-                                                {kClock + kLongestDelay, false},
-                                                {kClock + kLongestDelay + absl::Seconds(1), true}}) {
+  for (const auto& [not_before, claimed] : std::vector<std::pair<absl::Time, bool>>{
+           {absl::InfinitePast(), true},
+           {kClock, true},
+           {kClock + absl::Microseconds(1), false},
+           {kClock + kLongestDelay, false},
+           {kClock + kLongestDelay + absl::Seconds(1), true}}) {
     job.not_before = not_before;
     const std::optional<JobTransition> change = PlanClaim(job, MakeClaim(100, 100), kClock);
     EXPECT_EQ(change.has_value(), claimed) << not_before;

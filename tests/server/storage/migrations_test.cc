@@ -260,8 +260,8 @@ constexpr int64_t kSchemaWithoutUploadKeys = 8;
 
 std::string InfoOf(const std::string& request_id, const std::string& upload_id) {
   ByteWriter info;
-  for (const std::string& text : {std::string("description\0", 12), request_id,
-                                  std::string("digest"), upload_id}) {
+  for (const std::string& text :
+       {std::string("description\0", 12), request_id, std::string("digest"), upload_id}) {
     info.WriteString(text);
   }
   return std::move(info).Take();
@@ -307,10 +307,18 @@ class UploadIdsTest : public MigrationsTest {
     return {rows->begin(), rows->end()};
   }
   const std::map<std::string, std::string> expected_ = {
-      {"\nrequest\nr-earliest", "earliest"}, {"\nupload\nu-anyone", "of-anyone"},
-      {"ada\nrequest\nr", "of-ada"},         {"ada\nupload\nu", "of-ada"},
-      {"bob\nrequest\nr", "of-bob"},         {"bob\nupload\nu", "of-bob"},
-      {"cid\nrequest\ntwice", "newer"},      {"cid\nupload\nu-older", "older"}};
+      // Those of the stored database.
+      {"\nrequest\n8204614937986c0508955d48c8781433", "clouds"},
+      {"\nrequest\n0dc57088cba8d24e996df933e830dbc8", "one"},
+      {"\nrequest\n80f6580492f6a65c99943ea8cbd0387e", "big"},
+      {"\nrequest\nr-earliest", "earliest"},
+      {"\nupload\nu-anyone", "of-anyone"},
+      {"ada\nrequest\nr", "of-ada"},
+      {"ada\nupload\nu", "of-ada"},
+      {"bob\nrequest\nr", "of-bob"},
+      {"bob\nupload\nu", "of-bob"},
+      {"cid\nrequest\ntwice", "newer"},
+      {"cid\nupload\nu-older", "older"}};
 };
 
 TEST_F(UploadIdsTest, ThoseOfBeforeAreKeptUniqueByTheDatabase) {
@@ -334,15 +342,15 @@ TEST_F(UploadIdsTest, WhatAnUploadHasAKeyForSinceIsLeftToIt) {
   {
     const std::unique_ptr<Connection> connection = Connect();
     ASSERT_TRUE(MigrateDatabaseTo(*connection, kSchemaWithoutUploadKeys + 1, kTime).ok());
+    Add(*connection, "since", "ada", InfoOf("", "u"));
     ASSERT_TRUE(
-        connection
-            ->Run("UPDATE datasets SET upload_key = ? WHERE id = 'clouds'", "ada\nupload\nu")
+        connection->Run("UPDATE datasets SET upload_key = ? WHERE id = 'since'", "ada\nupload\nu")
             .ok());
     ASSERT_TRUE(RefreshChecksums(*connection).ok());
     ASSERT_TRUE(MigrateDatabase(*connection, kTime).ok());
   }
   std::map<std::string, std::string> expected = expected_;
-  expected["ada\nupload\nu"] = "clouds";
+  expected["ada\nupload\nu"] = "since";
   EXPECT_EQ(IdsByKey(), expected);
 }
 

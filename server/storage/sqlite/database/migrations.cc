@@ -320,17 +320,10 @@ struct Step {
 };
 
 // Step i leads from version i to version i + 1.
-constexpr Step kSteps[] = {{kSchema1},
-                           {kSchemaRegistry},
-                           {kSchemaFairQueue},
-                           {kSchemaHiddenDatasets},
-                           {kSchemaJobTraces},
-                           {kSchemaChecksums},
-                           {kSchemaOwners},
-                           {kSchemaJobKinds},
-                           {kSchemaUploadKeys},
-                           {kSchemaModels},
-                           {"", MoveUploadIds}};
+constexpr Step kSteps[] = {
+    {kSchema1},          {kSchemaRegistry},  {kSchemaFairQueue}, {kSchemaHiddenDatasets},
+    {kSchemaJobTraces},  {kSchemaChecksums}, {kSchemaOwners},    {kSchemaJobKinds},
+    {kSchemaUploadKeys}, {kSchemaModels},    {"", MoveUploadIds}};
 
 absl::Status RunStep(Connection& connection, int64_t version, absl::Time now) {
   std::vector<RowName> damaged;
