@@ -3,7 +3,6 @@
 #include <malloc.h>
 #include <utility>
 
-#include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "mercer/v1/model_version.pb.h"
@@ -16,8 +15,8 @@ namespace {
 constexpr int64_t kTrimBytes = int64_t{32} << 20;
 
 }  // namespace
-absl::StatusOr<std::shared_ptr<const LoadedModel>> ModelCache::ReadModel(
-    const VersionRecord& record) {
+
+absl::StatusOr<ModelCache::ModelPointer> ModelCache::ReadModel(const VersionRecord& record) {
   const absl::StatusOr<std::unique_ptr<MappedFile>> file = blobs_.Read(record.model_blob);
   if (!file.ok()) {
     return file.status();
@@ -39,26 +38,16 @@ absl::StatusOr<std::shared_ptr<const LoadedModel>> ModelCache::ReadModel(
   return loaded;
 }
 
-std::shared_ptr<const LoadedModel> ModelCache::FindLocked(const std::string& name) const {
-  const auto found = by_name_.find(name);
-  if (found == by_name_.end()) {
-    return nullptr;
-  }
-  found->second->used.store(true, std::memory_order_relaxed);
-  hits_.fetch_add(1, std::memory_order_relaxed);
-  return found->second->loaded;
+ModelCache::ModelPointer ModelCache::Find(const std::string& model, int64_t version) {
+  ModelPointer loaded = loaded_.Find(ModelVersionName(model, version));
+  hits_.fetch_add(loaded != nullptr ? 1 : 0, std::memory_order_relaxed);
+  return loaded;
 }
 
-std::shared_ptr<const LoadedModel> ModelCache::Find(const std::string& model, int64_t version) {
-  const std::string name = ModelVersionName(model, version);
-  absl::ReaderMutexLock lock(&mutex_);
-  return FindLocked(name);
-}
-
-absl::StatusOr<std::shared_ptr<const LoadedModel>> ModelCache::Load(const std::string& model,
-                                                                    int64_t version) {
+absl::StatusOr<ModelCache::ModelPointer> ModelCache::Load(const std::string& model,
+                                                          int64_t version) {
   if (version != 0) {
-    if (std::shared_ptr<const LoadedModel> loaded = Find(model, version)) {
+    if (ModelPointer loaded = Find(model, version)) {
       return loaded;
     }
   }
@@ -68,39 +57,23 @@ absl::StatusOr<std::shared_ptr<const LoadedModel>> ModelCache::Load(const std::s
     return record.status().code() == absl::StatusCode::kNotFound ? ResourceNotFound("model", name)
                                                                  : record.status();
   }
-  const std::string name = ModelVersionName(model, record->version);
-  std::shared_ptr<Flight> flight;
-  bool is_first = false;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (std::shared_ptr<const LoadedModel> loaded = FindLocked(name)) {
-      return loaded;
-    }
-    misses_.fetch_add(1, std::memory_order_relaxed);
-    std::shared_ptr<Flight>& known = flights_[name];
-    is_first = known == nullptr;
-    if (is_first) {
-      known = std::make_shared<Flight>();
-    }
-    flight = known;
+  if (ModelPointer loaded = Find(model, record->version)) {
+    return loaded;
   }
-  if (!is_first) {
-    flight->ended.WaitForNotification();
-    return flight->result;
-  }
-  flight->result = RunSafely("loading a model", [&] { return ReadAndKeep(*record); });
-  {
-    absl::MutexLock lock(&mutex_);
-    flights_.erase(name);
-  }
-  flight->ended.Notify();
-  return flight->result;
+  misses_.fetch_add(1, std::memory_order_relaxed);
+  return loads_.Run(ModelVersionName(model, record->version), "loading a model",
+                    [&] { return ReadAndKeep(*record); });
 }
 
-ModelCache::LoadedOr ModelCache::ReadAndKeep(const VersionRecord& record) {
-  absl::StatusOr<std::shared_ptr<const LoadedModel>> loaded = ReadModel(record);
+absl::StatusOr<ModelCache::ModelPointer> ModelCache::ReadAndKeep(const VersionRecord& record) {
+  const std::string name = ModelVersionName(record.model, record.version);
+  if (ModelPointer known = loaded_.Find(name)) {
+    return known;  // it was read just before
+  }
+  absl::StatusOr<ModelPointer> loaded = ReadModel(record);
   if (loaded.ok()) {
-    Insert(*loaded);
+    const size_t bytes = (*loaded)->predictor->MemoryBytes();
+    Free(loaded_.Put(name, *loaded, static_cast<int64_t>(bytes)));
   }
   // A deletion removes the row, then the version from here, then the file. One that came since
   // `record` was read may have done the second before there was anything to remove; the version would
@@ -108,34 +81,15 @@ ModelCache::LoadedOr ModelCache::ReadAndKeep(const VersionRecord& record) {
   if (models_.GetVersion(record.model, record.version).status().code() ==
       absl::StatusCode::kNotFound) {
     Remove(record.model, record.version);
-    return ResourceNotFound("model", ModelVersionName(record.model, record.version));
+    return ResourceNotFound("model", name);
   }
   return loaded.status().code() == absl::StatusCode::kNotFound ? BlobMissing(record.model_blob)
                                                                : loaded;
 }
 
-void ModelCache::Insert(std::shared_ptr<const LoadedModel> loaded) {
-  const int64_t bytes = static_cast<int64_t>(loaded->predictor->MemoryBytes());
-  Entries added;  // before an entry is half there, as this may find no memory
-  added.emplace_front(std::move(loaded), bytes);
-  const std::string& name = added.front().loaded->name;
-  Entries removed;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (bytes > budget_bytes_ || by_name_.contains(name)) {
-      return;
-    }
-    Evict(bytes, removed);
-    by_name_[name] = added.begin();
-    entries_.splice(entries_.begin(), added);
-    bytes_ += bytes;
-  }
-  Free(std::move(removed));
-}
-
 void ModelCache::Free(Entries removed) {
   int64_t bytes = 0;
-  for (const Entry& entry : removed) {
+  for (const auto& entry : removed) {
     bytes += entry.bytes;
   }
   removed.clear();
@@ -146,39 +100,14 @@ void ModelCache::Free(Entries removed) {
   }
 }
 
-void ModelCache::Evict(int64_t bytes, Entries& removed) {
-  while (bytes_ + bytes > budget_bytes_ && !entries_.empty()) {
-    const auto last = std::prev(entries_.end());
-    if (last->used.exchange(false, std::memory_order_relaxed)) {
-      entries_.splice(entries_.begin(), entries_, last);
-    } else {
-      Erase(last, removed);
-    }
-  }
-}
-
-void ModelCache::Erase(Entries::iterator entry, Entries& removed) {
-  bytes_ -= entry->bytes;
-  by_name_.erase(entry->loaded->name);
-  removed.splice(removed.begin(), entries_, entry);
-}
-
 ModelCache::Entries ModelCache::Unlink(const std::string& model, int64_t version) {
-  Entries removed;
-  absl::MutexLock lock(&mutex_);
-  for (auto entry = entries_.begin(); entry != entries_.end();) {
-    const auto next = std::next(entry);
-    if (entry->loaded->model == model && (version == 0 || entry->loaded->version == version)) {
-      Erase(entry, removed);
-    }
-    entry = next;
-  }
-  return removed;
+  return loaded_.TakeIf([&](const auto& entry) {
+    return entry.value->model == model && (version == 0 || entry.value->version == version);
+  });
 }
 
 ModelCacheUse ModelCache::use() const {
-  absl::ReaderMutexLock lock(&mutex_);
-  return {static_cast<int64_t>(entries_.size()), bytes_, hits_, misses_};
+  return {static_cast<int64_t>(loaded_.size()), loaded_.bytes(), hits_, misses_};
 }
 
 }  // namespace mercer::server

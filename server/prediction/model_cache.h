@@ -4,17 +4,14 @@
 
 #include <atomic>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <string>
-#include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 
+#include "core/base/memory/lru_cache.h"
 #include "core/base/numeric/hash_table.h"
+#include "core/base/process/single_flight.h"
 #include "core/training/model/predictor.h"
 #include "server/blobs/blob_store.h"
 #include "server/prediction/prediction_queue.h"
@@ -48,68 +45,38 @@ class ModelCache {
  public:
   // `threads` of predictions: so many of one model run at the same time.
   ModelCache(ModelStore& models, BlobStore& blobs, int64_t budget_bytes, int threads)
-      : models_(models), blobs_(blobs), budget_bytes_(budget_bytes), threads_(threads) {}
+      : models_(models), blobs_(blobs), threads_(threads), loaded_(budget_bytes) {}
 
-  // A model that is kept.
-  struct Entry {
-    std::shared_ptr<const LoadedModel> loaded;
-    int64_t bytes = 0;
-    mutable std::atomic<bool> used{false};  // since it was last looked at for eviction
-
-    Entry(std::shared_ptr<const LoadedModel> model, int64_t size)
-        : loaded(std::move(model)), bytes(size) {}
-  };
-  using Entries = std::list<Entry>;
+  using ModelPointer = std::shared_ptr<const LoadedModel>;
+  using Entries = LruCache<ModelPointer>::Entries;
 
   // Null unless it is in memory; never blocks on files or SQL.
-  std::shared_ptr<const LoadedModel> Find(const std::string& model, int64_t version)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  ModelPointer Find(const std::string& model, int64_t version);
   // `version` 0 means the newest. Errors: kNotFound, kDataLoss (also with reason BLOB_MISSING: the
   // file of a model that exists is gone), kFailedPrecondition (NEWER_FORMAT, UNKNOWN_TERM).
-  absl::StatusOr<std::shared_ptr<const LoadedModel>> Load(const std::string& model, int64_t version)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<ModelPointer> Load(const std::string& model, int64_t version);
   // Forgets a version, or with 0 all versions of the model.
   void Remove(const std::string& model, int64_t version) { Free(Unlink(model, version)); }
   // The same in two steps, of which the second may take long.
-  Entries Unlink(const std::string& model, int64_t version) ABSL_LOCKS_EXCLUDED(mutex_);
+  Entries Unlink(const std::string& model, int64_t version);
   // Frees what was taken out, and gives the memory back to the system when it has become much.
-  void Free(Entries removed) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Free(Entries removed);
 
-  ModelCacheUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
+  ModelCacheUse use() const;
   const PredictionStatisticsTable& statistics() const { return statistics_; }
 
  private:
-  using LoadedOr = absl::StatusOr<std::shared_ptr<const LoadedModel>>;
-  // A loading that others wait for.
-  struct Flight {
-    absl::Notification ended;
-    LoadedOr result = absl::UnknownError("");  // once `ended`
-  };
-
-  std::shared_ptr<const LoadedModel> FindLocked(const std::string& name) const
-      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  LoadedOr ReadModel(const VersionRecord& record);
+  absl::StatusOr<ModelPointer> ReadModel(const VersionRecord& record);
   // Reads the version and keeps it, unless it is deleted meanwhile.
-  LoadedOr ReadAndKeep(const VersionRecord& record) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Insert(std::shared_ptr<const LoadedModel> loaded) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Moves to `removed` what has not been used lately, until `bytes` more fit into the budget.
-  void Evict(int64_t bytes, Entries& removed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Moves the entry to `removed`, whose memory is to be freed without the lock.
-  void Erase(Entries::iterator entry, Entries& removed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<ModelPointer> ReadAndKeep(const VersionRecord& record);
 
   ModelStore& models_;
   BlobStore& blobs_;
-  const int64_t budget_bytes_;
   const int threads_;
   PredictionStatisticsTable statistics_;
-  mutable absl::Mutex mutex_;
-  // The next to be looked at for eviction is the last one: it goes, or when it was used meanwhile
-  // begins a further round at the front.
-  Entries entries_ ABSL_GUARDED_BY(mutex_);
-  HashMap<std::string, Entries::iterator> by_name_ ABSL_GUARDED_BY(mutex_);
-  HashMap<std::string, std::shared_ptr<Flight>> flights_ ABSL_GUARDED_BY(mutex_);
-  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  mutable std::atomic<int64_t> hits_{0};
+  LruCache<ModelPointer> loaded_;  // by name
+  SingleFlight<ModelPointer> loads_;
+  std::atomic<int64_t> hits_{0};
   std::atomic<int64_t> misses_{0};
   std::atomic<int64_t> freed_bytes_{0};  // since the last time that memory went back to the system
 };

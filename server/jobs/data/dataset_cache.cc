@@ -1,10 +1,7 @@
 #include "server/jobs/data/dataset_cache.h"
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
-#include "core/base/process/run_safely.h"
 #include "core/base/status/status_macros.h"
 #include "core/io/store/dataset_file.h"
 #include "server/storage/refusals.h"
@@ -54,74 +51,51 @@ absl::StatusOr<DatasetCache::DatasetPointer> DatasetCache::OpenContent(
 
 // What is mapped of another file than the one `unless` is opened anew by those who come.
 void DatasetCache::Forget(const BlobDigest& blob, const FileIdentity& unless) {
-  KeptList dropped;
-  absl::MutexLock lock(&mutex_);
-  const auto found = opened_.find(blob);
-  if (found == opened_.end() || found->second.file == unless) {
-    return;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = opened_.find(blob);
+    if (found == opened_.end() || found->second.file == unless) {
+      return;
+    }
+    opened_.erase(found);
   }
-  opened_.erase(found);
-  const auto kept = std::find_if(kept_.begin(), kept_.end(),
-                                 [&](const Kept& entry) { return entry.blob == blob; });
-  if (kept != kept_.end()) {
-    kept_bytes_ -= kept->bytes;
-    dropped.splice(dropped.end(), kept_, kept);
-  }
+  kept_.Take(blob);
 }
 
 void DatasetCache::DropUnused(absl::Duration now) {
-  KeptList dropped;
-  absl::MutexLock lock(&mutex_);
-  if (now - last_look_ < kLookPeriod) {
-    return;
-  }
-  last_look_ = now;
-  for (auto entry = kept_.begin(); entry != kept_.end();) {
-    const auto here = entry++;
-    if (!std::exchange(here->asked_for, false)) {
-      kept_bytes_ -= here->bytes;
-      dropped.splice(dropped.end(), kept_, here);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (now - last_look_ < kLookPeriod) {
+      return;
     }
+    last_look_ = now;
+  }
+  kept_.TakeIf([](const auto& kept) { return !kept.used.exchange(false); });
+}
+
+void DatasetCache::Keep(const BlobDigest& blob, const DatasetPointer& dataset, int64_t bytes) {
+  if (kept_.Find(blob) != dataset && dataset->MemoryBytes() <= kMostHeldBytes) {
+    kept_.Put(blob, dataset, bytes);
+    kept_.Find(blob);  // it has been asked for
   }
 }
 
-void DatasetCache::Keep(const BlobDigest& blob, const DatasetPointer& dataset, int64_t bytes,
-                        KeptList& dropped) {
-  const auto kept = std::find_if(kept_.begin(), kept_.end(),
-                                 [&](const Kept& entry) { return entry.blob == blob; });
-  if (kept != kept_.end()) {
-    kept->asked_for = true;
-    kept_.splice(kept_.begin(), kept_, kept);
-    return;
-  }
-  if (most_kept_bytes_ <= 0 || bytes > most_kept_bytes_ ||
-      dataset->MemoryBytes() > kMostHeldBytes) {
-    return;
-  }
-  kept_.push_front({blob, dataset, bytes});
-  kept_bytes_ += bytes;
-  while (kept_bytes_ > most_kept_bytes_) {
-    kept_bytes_ -= kept_.back().bytes;
-    dropped.splice(dropped.end(), kept_, std::prev(kept_.end()));
-  }
+DatasetCache::DatasetPointer DatasetCache::FindOpened(const BlobDigest& blob) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = opened_.find(blob);
+  return found == opened_.end() ? nullptr : found->second.dataset.lock();
 }
 
 DatasetCache::DatasetPointer DatasetCache::FindOpen(const BlobDigest& blob) {
-  {
-    absl::MutexLock lock(&mutex_);
-    if (!opened_.contains(blob)) {
-      return nullptr;
-    }
+  if (FindOpened(blob) == nullptr) {
+    return nullptr;
   }
   // Of a file that is gone, or another by now, nobody begins to use what is mapped.
   const absl::StatusOr<FileIdentity> file = blobs_->Identify(blob);
   Forget(blob, file.ok() ? *file : FileIdentity());
-  KeptList dropped;
-  absl::MutexLock lock(&mutex_);
-  const auto found = opened_.find(blob);
-  DatasetPointer dataset = found == opened_.end() ? nullptr : found->second.dataset.lock();
+  DatasetPointer dataset = file.ok() ? FindOpened(blob) : nullptr;
   if (dataset != nullptr) {
-    Keep(blob, dataset, found->second.file.size, dropped);
+    Keep(blob, dataset, file->size);
   }
   return dataset;
 }
@@ -130,43 +104,23 @@ absl::StatusOr<DatasetCache::DatasetPointer> DatasetCache::OpenBlob(const BlobDi
   if (DatasetPointer dataset = FindOpen(blob); dataset != nullptr) {
     return dataset;
   }
-  std::shared_ptr<Opening> opening;
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto found = opened_.find(blob);
-    DatasetPointer dataset = found == opened_.end() ? nullptr : found->second.dataset.lock();
-    if (dataset != nullptr) {
-      return dataset;
-    }
-    std::shared_ptr<Opening>& entry = openings_[blob];
-    if (entry != nullptr) {
-      opening = entry;
-      mutex_.Await(absl::Condition(&opening->done));
-      return opening->result;
-    }
-    entry = std::make_shared<Opening>();
-    opening = entry;
-  }
-  // The others must get an answer whatever happens here.
-  absl::StatusOr<DatasetPointer> result =
-      RunSafely("opening a data set", [&] { return OpenFile(blob); });
-  absl::MutexLock lock(&mutex_);
-  openings_.erase(blob);
-  opening->result = result;
-  opening->done = true;
-  return result;
+  return openings_.Run(blob, "opening a data set", [&] { return OpenFile(blob); });
 }
 
 absl::StatusOr<DatasetCache::DatasetPointer> DatasetCache::OpenFile(const BlobDigest& blob) {
+  if (DatasetPointer dataset = FindOpened(blob); dataset != nullptr) {
+    return dataset;  // it was opened just before
+  }
   MERCER_ASSIGN_OR_RETURN(const FileIdentity file, blobs_->Identify(blob));
   MERCER_ASSIGN_OR_RETURN(const std::string path, blobs_->VerifiedPath(blob));
   MERCER_ASSIGN_OR_RETURN(Dataset opened, mercer::OpenDataset(path));
   auto dataset = std::make_shared<const Dataset>(std::move(opened));
-  KeptList dropped;
-  absl::MutexLock lock(&mutex_);
-  std::erase_if(opened_, [](const auto& entry) { return entry.second.dataset.expired(); });
-  opened_[blob] = {dataset, file};
-  Keep(blob, dataset, file.size, dropped);
+  {
+    absl::MutexLock lock(&mutex_);
+    std::erase_if(opened_, [](const auto& entry) { return entry.second.dataset.expired(); });
+    opened_[blob] = {dataset, file};
+  }
+  Keep(blob, dataset, file.size);
   return dataset;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <string>
 
@@ -10,8 +9,10 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 
+#include "core/base/memory/lru_cache.h"
 #include "core/base/numeric/hash_table.h"
 #include "core/base/process/cancellation.h"
+#include "core/base/process/single_flight.h"
 #include "core/data/table/dataset.h"
 #include "server/blobs/blob_store.h"
 #include "server/storage/storage.h"
@@ -38,7 +39,7 @@ class DatasetCache {
   // Both must outlive the cache. Kept are the data sets opened or asked for last, as long as their files have no more than
   // `kept_bytes` together.
   DatasetCache(Storage* storage, BlobStore* blobs, int64_t kept_bytes = 0)
-      : storage_(storage), blobs_(blobs), most_kept_bytes_(kept_bytes) {}
+      : storage_(storage), blobs_(blobs), kept_(kept_bytes) {}
 
   // To look at the shape: the file was verified when it was opened first, and may have rotted since. Those who ask for the
   // same data at the same time wait for the first of them. Errors: kNotFound (reason DATASET_NOT_FOUND), kDataLoss
@@ -70,18 +71,6 @@ class DatasetCache {
     std::weak_ptr<const Dataset> dataset;
     FileIdentity file;  // that is mapped: damaged ones are replaced by uploads of the same content
   };
-  struct Kept {
-    BlobDigest blob;
-    DatasetPointer dataset;
-    int64_t bytes = 0;
-    bool asked_for = true;  // since the last look of DropUnused
-  };
-  using KeptList = std::list<Kept>;
-  // A file that is being opened; guarded by mutex_.
-  struct Opening {
-    bool done = false;
-    absl::StatusOr<DatasetPointer> result;
-  };
 
   // An absent or damaged file of a data set that is there is kDataLoss.
   absl::StatusOr<OpenedDataset> WithRecord(const DatasetRecord& record,
@@ -89,21 +78,18 @@ class DatasetCache {
   void Forget(const BlobDigest& blob, const FileIdentity& unless) ABSL_LOCKS_EXCLUDED(mutex_);
   // The data set if it is open and its file is the one that is there now; else null.
   DatasetPointer FindOpen(const BlobDigest& blob) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Puts it first; moves what there is no more room for to `dropped`, to be destroyed without the lock.
-  void Keep(const BlobDigest& blob, const DatasetPointer& dataset, int64_t bytes, KeptList& dropped)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  DatasetPointer FindOpened(const BlobDigest& blob) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Keep(const BlobDigest& blob, const DatasetPointer& dataset, int64_t bytes);
   absl::StatusOr<DatasetPointer> OpenBlob(const BlobDigest& blob) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<DatasetPointer> OpenFile(const BlobDigest& blob) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Storage* const storage_;
   BlobStore* const blobs_;
-  const int64_t most_kept_bytes_;
   absl::Mutex mutex_;
   HashMap<BlobDigest, Opened> opened_ ABSL_GUARDED_BY(mutex_);
-  HashMap<BlobDigest, std::shared_ptr<Opening>> openings_ ABSL_GUARDED_BY(mutex_);
-  KeptList kept_ ABSL_GUARDED_BY(mutex_);  // asked for last first
-  int64_t kept_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration last_look_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+  LruCache<DatasetPointer> kept_;
+  SingleFlight<DatasetPointer> openings_;
 };
 
 }  // namespace mercer::server

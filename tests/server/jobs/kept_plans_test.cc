@@ -51,9 +51,11 @@ TEST(KeptPlansTest, KeepsTheNewestOfSoManyBytes) {
   EXPECT_TRUE(plans.Take("b", "1234").has_value());
   plans.Keep("c", Complete("12345"));
   EXPECT_EQ(plans.bytes(), empty + 40);
-  plans.Keep("large", Complete(std::string(static_cast<size_t>(plans.bytes()), 'x')));
-  EXPECT_EQ(plans.bytes(), 0) << "one that is too large alone is not kept, either";
-  EXPECT_FALSE(plans.Take("c", "12345").has_value());
+  const std::string large(static_cast<size_t>(2 * empty), 'x');
+  plans.Keep("large", Complete(large));
+  EXPECT_FALSE(plans.Take("large", large).has_value());
+  EXPECT_EQ(plans.bytes(), empty + 40) << "one that is too large alone takes the place of no other";
+  EXPECT_TRUE(plans.Take("c", "12345").has_value());
 }
 
 class PlannedOnceTest : public JobManagerFixture {};
