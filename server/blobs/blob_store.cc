@@ -106,56 +106,169 @@ absl::Status CheckContent(const std::string& digest, std::string_view content,
   return absl::OkStatus();
 }
 
-class DiskBlobStore;
-
-class DiskBlobWriter final : public BlobWriter {
- public:
-  DiskBlobWriter(DiskBlobStore* store, std::string path, std::unique_ptr<WritableFile> file)
-      : store_(store), path_(std::move(path)), file_(std::move(file)) {}
-  ~DiskBlobWriter() override;
-
-  absl::Status Append(std::string_view bytes) override {
-    MERCER_RETURN_IF_ERROR(file_->Append(bytes));
-    hash_.Update(bytes);
-    size_ += static_cast<int64_t>(bytes.size());
-    return absl::OkStatus();
-  }
-  int64_t size() const override { return size_; }
-  absl::StatusOr<std::unique_ptr<MappedFile>> Map() const override;
-  absl::StatusOr<PinnedBlob> Commit() override;
-
- private:
-  DiskBlobStore* const store_;
-  const std::string path_;
-  std::unique_ptr<WritableFile> file_;
-  Sha256 hash_;
-  int64_t size_ = 0;
-  bool moved_ = false;  // the temporary file is no longer there
-};
-
 class DiskBlobStore final : public BlobStore {
  public:
   DiskBlobStore(std::string folder, FileSystem* files, const std::shared_ptr<OwnedFolder>& own)
       : folder_(std::move(folder)), files_(files), pins_(std::make_shared<PinTable>(files, own)) {}
 
-  absl::Status Prepare();
+  absl::Status Prepare() {
+    // The folder's own name is in the folder above: without it all that is synced below is lost with the power.
+    MERCER_RETURN_IF_ERROR(
+        files_->SyncFolder(std::filesystem::absolute(folder_).parent_path().string()));
+    MERCER_RETURN_IF_ERROR(files_->SyncFolder(folder_));
+    MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> folders, files_->List(folder_));
+    absl::MutexLock lock(&folders_mutex_);
+    folders_.insert(folders.begin(), folders.end());
+    return absl::OkStatus();
+  }
 
   absl::StatusOr<std::unique_ptr<BlobWriter>> NewBlob() override;
-  absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) override;
-  absl::StatusOr<std::string> VerifiedPath(const std::string& digest) override;
+
+  absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) override {
+    MERCER_RETURN_IF_ERROR(CheckDigest(digest));
+    MERCER_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> file, files_->Map(BlobPath(digest)));
+    MERCER_RETURN_IF_ERROR(CheckContent(digest, file->contents(), CancellationToken()));
+    return file;
+  }
+
+  absl::StatusOr<std::string> VerifiedPath(const std::string& digest) override {
+    MERCER_ASSIGN_OR_RETURN(const FileIdentity identity, Identify(digest));
+    {
+      absl::MutexLock lock(&verified_mutex_);
+      const auto known = verified_.find(digest);
+      if (known != verified_.end() && known->second.file == identity) {
+        return BlobPath(digest);
+      }
+    }
+    MERCER_RETURN_IF_ERROR(Verify(digest, CancellationToken()).status());
+    return BlobPath(digest);
+  }
+
   absl::StatusOr<FileIdentity> Verify(const std::string& digest,
-                                      const CancellationToken& cancellation) override;
-  absl::StatusOr<FileIdentity> Identify(const std::string& digest) override;
-  absl::StatusOr<PinnedBlob> Pin(const std::string& digest) override;
-  absl::StatusOr<std::shared_ptr<void>> HoldDeletions() override;
-  absl::StatusOr<std::vector<std::string>> List() override;
-  absl::StatusOr<bool> DeleteIf(const std::string& digest,
-                                absl::FunctionRef<absl::StatusOr<bool>()> is_unreferenced) override;
+                                      const CancellationToken& cancellation) override {
+    MERCER_ASSIGN_OR_RETURN(const FileIdentity identity, Identify(digest));
+    MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, files_->Map(BlobPath(digest)));
+    const std::string_view content = file->contents();
+    QuickChecksum checksum;
+    MERCER_RETURN_IF_ERROR(UpdateInPieces(content, cancellation, checksum));
+    {
+      absl::MutexLock lock(&verified_mutex_);
+      const auto known = verified_.find(digest);
+      if (known != verified_.end() && known->second.file == identity &&
+          known->second.checksum == checksum.value()) {
+        return identity;
+      }
+    }
+    const absl::Status found = CheckContent(digest, content, cancellation);
+    absl::MutexLock lock(&verified_mutex_);
+    if (found.ok()) {
+      verified_[digest] = {identity, checksum.value()};
+    } else if (absl::IsDataLoss(found)) {
+      verified_.erase(digest);
+    }
+    MERCER_RETURN_IF_ERROR(found);
+    return identity;
+  }
+
+  absl::StatusOr<FileIdentity> Identify(const std::string& digest) override {
+    MERCER_RETURN_IF_ERROR(CheckDigest(digest));
+    return files_->Identify(BlobPath(digest));
+  }
+
+  absl::StatusOr<PinnedBlob> Pin(const std::string& digest) override {
+    MERCER_RETURN_IF_ERROR(CheckDigest(digest));
+    std::shared_ptr<void> pin;
+    absl::StatusOr<FileIdentity> identity;
+    {
+      absl::MutexLock lock(&pins_->mutex);
+      MERCER_ASSIGN_OR_RETURN(pin, TakePin(pins_, digest));
+      identity = files_->Identify(BlobPath(digest));
+    }
+    MERCER_RETURN_IF_ERROR(identity.status());
+    return PinnedBlob(digest, identity->size, std::move(pin));
+  }
+
+  absl::StatusOr<std::shared_ptr<void>> HoldDeletions() override {
+    absl::MutexLock lock(&pins_->mutex);
+    return TakePin(pins_, kPinsAll);
+  }
+
+  absl::StatusOr<std::vector<std::string>> List() override {
+    std::vector<std::string> digests;
+    MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> folders, files_->List(folder_));
+    for (const std::string& folder : folders) {
+      if (folder.size() != 2) {
+        continue;
+      }
+      MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                              files_->List(absl::StrCat(folder_, "/", folder)));
+      std::copy_if(names.begin(), names.end(), std::back_inserter(digests), IsDigest);
+    }
+    return digests;
+  }
+
+  absl::StatusOr<bool> DeleteIf(
+      const std::string& digest,
+      absl::FunctionRef<absl::StatusOr<bool>()> is_unreferenced) override {
+    MERCER_RETURN_IF_ERROR(CheckDigest(digest));
+    const std::string deleted = NewTemporaryPath();
+    MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> others, pins_->own->Others());
+    const auto is_free = [&]() -> absl::StatusOr<bool> {
+      MERCER_ASSIGN_OR_RETURN(const bool pinned, IsPinnedElsewhere(*pins_, others, digest));
+      return pinned ? absl::StatusOr<bool>(false) : is_unreferenced();
+    };
+    {
+      absl::MutexLock lock(&pins_->mutex);
+      if (pins_->counts.contains(kPinsAll) || pins_->counts.contains(digest)) {
+        return false;
+      }
+      MERCER_ASSIGN_OR_RETURN(const bool unreferenced, is_free());
+      if (!unreferenced) {
+        return false;
+      }
+      absl::Status removed = files_->Rename(BlobPath(digest), deleted);
+      if (absl::IsResourceExhausted(removed) && others.empty()) {
+        removed =
+            files_->Remove(BlobPath(digest));  // a full disk may have no room for the new name
+      }
+      if (absl::IsNotFound(removed)) {
+        return false;
+      }
+      MERCER_RETURN_IF_ERROR(removed);
+      // Another process may have stored the same content, and its row, since it was looked up: whoever does so from here on makes the
+      // file anew.
+      const absl::StatusOr<bool> still = others.empty() ? absl::StatusOr<bool>(true) : is_free();
+      if (!still.ok() || !*still) {
+        MERCER_RETURN_IF_ERROR(files_->Rename(deleted, BlobPath(digest)));
+        return still;
+      }
+      absl::MutexLock verified_lock(&verified_mutex_);
+      verified_.erase(digest);
+    }
+    // A large file takes seconds, for which no other blob shall wait. The next start removes what stays.
+    files_->Remove(deleted).IgnoreError();
+    return true;
+  }
 
   FileSystem& files() { return *files_; }
   // Gives a written and synced temporary file its name; answers the pinned blob.
   absl::StatusOr<PinnedBlob> Adopt(const std::string& temporary, const std::string& digest,
-                                   int64_t size);
+                                   int64_t size) {
+    MERCER_RETURN_IF_ERROR(EnsureFolder(digest));
+    std::shared_ptr<void> pin;
+    absl::Status renamed;
+    {
+      // Renaming over an equal file is harmless, and replaces one that was damaged.
+      absl::MutexLock lock(&pins_->mutex);
+      MERCER_ASSIGN_OR_RETURN(pin, TakePin(pins_, digest));  // before others can see the blob
+      renamed = files_->Rename(temporary, BlobPath(digest));
+    }
+    MERCER_RETURN_IF_ERROR(renamed);  // behind the lock, which the end of a pin takes
+    PinnedBlob blob(digest, size, std::move(pin));
+    MERCER_RETURN_IF_ERROR(files_->SyncFolder(BlobFolder(digest)));
+    RememberVerified(digest);
+    return blob;
+  }
 
  private:
   std::string NewTemporaryPath() {
@@ -169,10 +282,29 @@ class DiskBlobStore final : public BlobStore {
   }
 
   // The blob's bytes were hashed on their way to the disk: its first reader need not do that again.
-  void RememberVerified(const std::string& digest) ABSL_LOCKS_EXCLUDED(verified_mutex_);
+  void RememberVerified(const std::string& digest) {
+    const absl::StatusOr<FileIdentity> identity = files_->Identify(BlobPath(digest));
+    // A file so fresh that a later change might not show is verified when it is read: it is small.
+    const bool shows_changes =
+        identity.ok() &&
+        absl::Now() - absl::FromUnixNanos(identity->modified_nanoseconds) >= kTimeStampGrain;
+    if (shows_changes) {
+      absl::MutexLock lock(&verified_mutex_);
+      verified_[digest] = {*identity};
+    }
+  }
 
   // Makes the folder of the blob when it is missing.
-  absl::Status EnsureFolder(const std::string& digest) ABSL_LOCKS_EXCLUDED(folders_mutex_);
+  absl::Status EnsureFolder(const std::string& digest) {
+    absl::MutexLock lock(&folders_mutex_);
+    const std::string name = digest.substr(0, 2);
+    if (!folders_.contains(name)) {
+      MERCER_RETURN_IF_ERROR(files_->MakeFolder(BlobFolder(digest)));
+      MERCER_RETURN_IF_ERROR(files_->SyncFolder(folder_));
+      folders_.insert(name);
+    }
+    return absl::OkStatus();
+  }
 
   const std::string folder_;
   FileSystem* const files_;
@@ -191,207 +323,50 @@ class DiskBlobStore final : public BlobStore {
   HashMap<std::string, Verified> verified_ ABSL_GUARDED_BY(verified_mutex_);
 };
 
-DiskBlobWriter::~DiskBlobWriter() {
-  const ScopedAllocations scope(Allocations::kNeeded);
-  file_.reset();
-  if (!moved_) {
-    store_->files().Remove(path_).IgnoreError();  // the next start removes it otherwise
+class DiskBlobWriter final : public BlobWriter {
+ public:
+  DiskBlobWriter(DiskBlobStore* store, std::string path, std::unique_ptr<WritableFile> file)
+      : store_(store), path_(std::move(path)), file_(std::move(file)) {}
+  ~DiskBlobWriter() override {
+    const ScopedAllocations scope(Allocations::kNeeded);
+    file_.reset();
+    if (!moved_) {
+      store_->files().Remove(path_).IgnoreError();  // the next start removes it otherwise
+    }
   }
-}
 
-absl::StatusOr<std::unique_ptr<MappedFile>> DiskBlobWriter::Map() const {
-  return store_->files().Map(path_);
-}
-
-absl::StatusOr<PinnedBlob> DiskBlobWriter::Commit() {
-  const ScopedAllocations scope(Allocations::kNeeded);  // what is moved has its pin
-  MERCER_RETURN_IF_ERROR(file_->Sync());
-  MERCER_RETURN_IF_ERROR(file_->Close());
-  MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, store_->Adopt(path_, hash_.FinishHex(), size_));
-  moved_ = true;
-  return blob;
-}
-
-absl::Status DiskBlobStore::Prepare() {
-  // The folder's own name is in the folder above: without it all that is synced below is lost with the power.
-  MERCER_RETURN_IF_ERROR(
-      files_->SyncFolder(std::filesystem::absolute(folder_).parent_path().string()));
-  MERCER_RETURN_IF_ERROR(files_->SyncFolder(folder_));
-  MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> folders, files_->List(folder_));
-  absl::MutexLock lock(&folders_mutex_);
-  folders_.insert(folders.begin(), folders.end());
-  return absl::OkStatus();
-}
-
-absl::Status DiskBlobStore::EnsureFolder(const std::string& digest) {
-  absl::MutexLock lock(&folders_mutex_);
-  const std::string name = digest.substr(0, 2);
-  if (!folders_.contains(name)) {
-    MERCER_RETURN_IF_ERROR(files_->MakeFolder(BlobFolder(digest)));
-    MERCER_RETURN_IF_ERROR(files_->SyncFolder(folder_));
-    folders_.insert(name);
+  absl::Status Append(std::string_view bytes) override {
+    MERCER_RETURN_IF_ERROR(file_->Append(bytes));
+    hash_.Update(bytes);
+    size_ += static_cast<int64_t>(bytes.size());
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
-}
+  int64_t size() const override { return size_; }
+  absl::StatusOr<std::unique_ptr<MappedFile>> Map() const override {
+    return store_->files().Map(path_);
+  }
+  absl::StatusOr<PinnedBlob> Commit() override {
+    const ScopedAllocations scope(Allocations::kNeeded);  // what is moved has its pin
+    MERCER_RETURN_IF_ERROR(file_->Sync());
+    MERCER_RETURN_IF_ERROR(file_->Close());
+    MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, store_->Adopt(path_, hash_.FinishHex(), size_));
+    moved_ = true;
+    return blob;
+  }
+
+ private:
+  DiskBlobStore* const store_;
+  const std::string path_;
+  std::unique_ptr<WritableFile> file_;
+  Sha256 hash_;
+  int64_t size_ = 0;
+  bool moved_ = false;  // the temporary file is no longer there
+};
 
 absl::StatusOr<std::unique_ptr<BlobWriter>> DiskBlobStore::NewBlob() {
   const std::string path = NewTemporaryPath();
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files_->Create(path));
   return std::make_unique<DiskBlobWriter>(this, path, std::move(file));
-}
-
-absl::StatusOr<PinnedBlob> DiskBlobStore::Adopt(const std::string& temporary,
-                                                const std::string& digest, int64_t size) {
-  MERCER_RETURN_IF_ERROR(EnsureFolder(digest));
-  std::shared_ptr<void> pin;
-  absl::Status renamed;
-  {
-    // Renaming over an equal file is harmless, and replaces one that was damaged.
-    absl::MutexLock lock(&pins_->mutex);
-    MERCER_ASSIGN_OR_RETURN(pin, TakePin(pins_, digest));  // before others can see the blob
-    renamed = files_->Rename(temporary, BlobPath(digest));
-  }
-  MERCER_RETURN_IF_ERROR(renamed);  // behind the lock, which the end of a pin takes
-  PinnedBlob blob(digest, size, std::move(pin));
-  MERCER_RETURN_IF_ERROR(files_->SyncFolder(BlobFolder(digest)));
-  RememberVerified(digest);
-  return blob;
-}
-
-void DiskBlobStore::RememberVerified(const std::string& digest) {
-  const absl::StatusOr<FileIdentity> identity = files_->Identify(BlobPath(digest));
-  // A file so fresh that a later change might not show is verified when it is read: it is small.
-  const bool shows_changes =
-      identity.ok() &&
-      absl::Now() - absl::FromUnixNanos(identity->modified_nanoseconds) >= kTimeStampGrain;
-  if (shows_changes) {
-    absl::MutexLock lock(&verified_mutex_);
-    verified_[digest] = {*identity};
-  }
-}
-
-absl::StatusOr<FileIdentity> DiskBlobStore::Identify(const std::string& digest) {
-  MERCER_RETURN_IF_ERROR(CheckDigest(digest));
-  return files_->Identify(BlobPath(digest));
-}
-
-absl::StatusOr<std::string> DiskBlobStore::VerifiedPath(const std::string& digest) {
-  MERCER_ASSIGN_OR_RETURN(const FileIdentity identity, Identify(digest));
-  {
-    absl::MutexLock lock(&verified_mutex_);
-    const auto known = verified_.find(digest);
-    if (known != verified_.end() && known->second.file == identity) {
-      return BlobPath(digest);
-    }
-  }
-  MERCER_RETURN_IF_ERROR(Verify(digest, CancellationToken()).status());
-  return BlobPath(digest);
-}
-
-absl::StatusOr<FileIdentity> DiskBlobStore::Verify(const std::string& digest,
-                                                   const CancellationToken& cancellation) {
-  MERCER_ASSIGN_OR_RETURN(const FileIdentity identity, Identify(digest));
-  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, files_->Map(BlobPath(digest)));
-  const std::string_view content = file->contents();
-  QuickChecksum checksum;
-  MERCER_RETURN_IF_ERROR(UpdateInPieces(content, cancellation, checksum));
-  {
-    absl::MutexLock lock(&verified_mutex_);
-    const auto known = verified_.find(digest);
-    if (known != verified_.end() && known->second.file == identity &&
-        known->second.checksum == checksum.value()) {
-      return identity;
-    }
-  }
-  const absl::Status found = CheckContent(digest, content, cancellation);
-  absl::MutexLock lock(&verified_mutex_);
-  if (found.ok()) {
-    verified_[digest] = {identity, checksum.value()};
-  } else if (absl::IsDataLoss(found)) {
-    verified_.erase(digest);
-  }
-  MERCER_RETURN_IF_ERROR(found);
-  return identity;
-}
-
-absl::StatusOr<std::unique_ptr<MappedFile>> DiskBlobStore::Read(const std::string& digest) {
-  MERCER_RETURN_IF_ERROR(CheckDigest(digest));
-  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> file, files_->Map(BlobPath(digest)));
-  MERCER_RETURN_IF_ERROR(CheckContent(digest, file->contents(), CancellationToken()));
-  return file;
-}
-
-absl::StatusOr<PinnedBlob> DiskBlobStore::Pin(const std::string& digest) {
-  MERCER_RETURN_IF_ERROR(CheckDigest(digest));
-  std::shared_ptr<void> pin;
-  absl::StatusOr<FileIdentity> identity;
-  {
-    absl::MutexLock lock(&pins_->mutex);
-    MERCER_ASSIGN_OR_RETURN(pin, TakePin(pins_, digest));
-    identity = files_->Identify(BlobPath(digest));
-  }
-  MERCER_RETURN_IF_ERROR(identity.status());
-  return PinnedBlob(digest, identity->size, std::move(pin));
-}
-
-absl::StatusOr<std::shared_ptr<void>> DiskBlobStore::HoldDeletions() {
-  absl::MutexLock lock(&pins_->mutex);
-  return TakePin(pins_, kPinsAll);
-}
-
-absl::StatusOr<std::vector<std::string>> DiskBlobStore::List() {
-  std::vector<std::string> digests;
-  MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> folders, files_->List(folder_));
-  for (const std::string& folder : folders) {
-    if (folder.size() != 2) {
-      continue;
-    }
-    MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                            files_->List(absl::StrCat(folder_, "/", folder)));
-    std::copy_if(names.begin(), names.end(), std::back_inserter(digests), IsDigest);
-  }
-  return digests;
-}
-
-absl::StatusOr<bool> DiskBlobStore::DeleteIf(
-    const std::string& digest, absl::FunctionRef<absl::StatusOr<bool>()> is_unreferenced) {
-  MERCER_RETURN_IF_ERROR(CheckDigest(digest));
-  const std::string deleted = NewTemporaryPath();
-  MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> others, pins_->own->Others());
-  const auto is_free = [&]() -> absl::StatusOr<bool> {
-    MERCER_ASSIGN_OR_RETURN(const bool pinned, IsPinnedElsewhere(*pins_, others, digest));
-    return pinned ? absl::StatusOr<bool>(false) : is_unreferenced();
-  };
-  {
-    absl::MutexLock lock(&pins_->mutex);
-    if (pins_->counts.contains(kPinsAll) || pins_->counts.contains(digest)) {
-      return false;
-    }
-    MERCER_ASSIGN_OR_RETURN(const bool unreferenced, is_free());
-    if (!unreferenced) {
-      return false;
-    }
-    absl::Status removed = files_->Rename(BlobPath(digest), deleted);
-    if (absl::IsResourceExhausted(removed) && others.empty()) {
-      removed = files_->Remove(BlobPath(digest));  // a full disk may have no room for the new name
-    }
-    if (absl::IsNotFound(removed)) {
-      return false;
-    }
-    MERCER_RETURN_IF_ERROR(removed);
-    // Another process may have stored the same content, and its row, since it was looked up: whoever does so from here on makes the
-    // file anew.
-    const absl::StatusOr<bool> still = others.empty() ? absl::StatusOr<bool>(true) : is_free();
-    if (!still.ok() || !*still) {
-      MERCER_RETURN_IF_ERROR(files_->Rename(deleted, BlobPath(digest)));
-      return still;
-    }
-    absl::MutexLock verified_lock(&verified_mutex_);
-    verified_.erase(digest);
-  }
-  // A large file takes seconds, for which no other blob shall wait. The next start removes what stays.
-  files_->Remove(deleted).IgnoreError();
-  return true;
 }
 
 }  // namespace
