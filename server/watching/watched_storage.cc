@@ -23,16 +23,24 @@ void Tell(JobListeners& listeners, const JobRecord& job, JobChange change = JobC
        &job});
 }
 
-// For a change of an attempt that is told of by its events.
-template <typename T>
-Done<T> Telling(Listeners listeners, std::string id, JobChange change, Done<T> done) {
-  return [listeners = std::move(listeners), id = std::move(id), change,
-          done = std::move(done)](absl::StatusOr<T> answer) mutable {
+// `done`, which learns of what has been done after `tell`.
+template <typename T, typename Teller>
+Done<T> Telling(Done<T> done, Teller tell) {
+  return [done = std::move(done), tell = std::move(tell)](absl::StatusOr<T> answer) mutable {
     if (answer.ok()) {
-      listeners->Tell({id, change, EventsOf(*answer)});
+      tell(std::as_const(*answer));
     }
     done(std::move(answer));
   };
+}
+
+// For a change of an attempt that is told of by its events.
+template <typename T>
+Done<T> TellingOfEvents(Done<T> done, Listeners listeners, std::string id, JobChange change) {
+  return Telling(std::move(done),
+                 [listeners = std::move(listeners), id = std::move(id), change](const T& events) {
+                   listeners->Tell({id, change, EventsOf(events)});
+                 });
 }
 
 // Every change of a job is a method without a body here until somebody writes one: a new one that is not told
@@ -43,32 +51,30 @@ class WatchedJobStore final : public ForwardingJobReader {
       : ForwardingJobReader(store), listeners_(std::move(listeners)), observer_(observer) {}
 
   void CreateJob(NewJob job, Done<CreatedJob> done) override {
-    jobs_->CreateJob(std::move(job), [listeners = listeners_, done = std::move(done)](
-                                         absl::StatusOr<CreatedJob> created) mutable {
-      if (created.ok() && created->created) {
-        Tell(*listeners, created->job);
-      }
-      done(std::move(created));
-    });
+    jobs_->CreateJob(std::move(job),
+                     Telling(std::move(done), [listeners = listeners_](const CreatedJob& created) {
+                       if (created.created) {
+                         Tell(*listeners, created.job);
+                       }
+                     }));
   }
   void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override {
     jobs_->ClaimJob(std::move(request),
-                    [listeners = listeners_, observer = observer_, done = std::move(done)](
-                        absl::StatusOr<std::optional<JobRecord>> claimed) mutable {
-                      if (claimed.ok() && claimed->has_value()) {
-                        if (observer != nullptr) {
-                          observer->OnClaimed(**claimed);
-                        }
-                        Tell(*listeners, **claimed);
+                    Telling(std::move(done), [listeners = listeners_, observer = observer_](
+                                                 const std::optional<JobRecord>& claimed) {
+                      if (claimed.has_value() && observer != nullptr) {
+                        observer->OnClaimed(*claimed);
                       }
-                      done(std::move(claimed));
-                    });
+                      if (claimed.has_value()) {
+                        Tell(*listeners, *claimed);
+                      }
+                    }));
   }
   void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
                       Done<EventRecord> done) override {
     const std::string id = lease.job_id;
     jobs_->BeginVerifying(std::move(lease), std::move(event), now,
-                          Telling(listeners_, id, JobChange::kVerifying, std::move(done)));
+                          TellingOfEvents(std::move(done), listeners_, id, JobChange::kVerifying));
   }
   void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
     jobs_->EndAttempt(std::move(end), TellingOfEnd(std::move(done)));
@@ -84,24 +90,16 @@ class WatchedJobStore final : public ForwardingJobReader {
   }
 
   void UpdateJob(std::string id, Labels labels, OwnerCheck check, Done<JobRecord> done) override {
-    jobs_->UpdateJob(
-        std::move(id), std::move(labels), std::move(check),
-        [listeners = listeners_, done = std::move(done)](absl::StatusOr<JobRecord> job) mutable {
-          if (job.ok()) {
-            Tell(*listeners, *job, JobChange::kLabels);
-          }
-          done(std::move(job));
-        });
+    jobs_->UpdateJob(std::move(id), std::move(labels), std::move(check),
+                     Telling(std::move(done), [listeners = listeners_](const JobRecord& job) {
+                       Tell(*listeners, job, JobChange::kLabels);
+                     }));
   }
   void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) override {
     jobs_->DeleteJob(std::move(id), std::move(check),
-                     [listeners = listeners_,
-                      done = std::move(done)](absl::StatusOr<DeletedJob> deleted) mutable {
-                       if (deleted.ok()) {
-                         listeners->Tell({deleted->job.id, JobChange::kDeleted, {}, &deleted->job});
-                       }
-                       done(std::move(deleted));
-                     });
+                     Telling(std::move(done), [listeners = listeners_](const DeletedJob& deleted) {
+                       listeners->Tell({deleted.job.id, JobChange::kDeleted, {}, &deleted.job});
+                     }));
   }
 
   // Watchers hear of what somebody has done to a job, not of jobs that are forgotten, many at a time.
@@ -120,17 +118,13 @@ class WatchedJobStore final : public ForwardingJobReader {
  private:
   // For a change that may have ended the job.
   Done<EndedAttempt> TellingOfEnd(Done<EndedAttempt> done) const {
-    return [listeners = listeners_, observer = observer_,
-            done = std::move(done)](absl::StatusOr<EndedAttempt> answer) mutable {
-      if (answer.ok()) {
-        if (observer != nullptr && IsFinal(answer->job.state)) {
-          observer->OnEnded(answer->job);
-        }
-        listeners->Tell(
-            {answer->job.id, JobChange::kState, answer->events, &answer->job, &*answer});
-      }
-      done(std::move(answer));
-    };
+    return Telling(
+        std::move(done), [listeners = listeners_, observer = observer_](const EndedAttempt& ended) {
+          if (observer != nullptr && IsFinal(ended.job.state)) {
+            observer->OnEnded(ended.job);
+          }
+          listeners->Tell({ended.job.id, JobChange::kState, ended.events, &ended.job, &ended});
+        });
   }
 
   const Listeners listeners_;
@@ -146,7 +140,7 @@ class WatchedEventLog final : public EventLog {
               Done<std::vector<EventRecord>> done) override {
     const std::string id = lease.job_id;
     log_->Append(std::move(lease), std::move(events), now,
-                 Telling(listeners_, id, JobChange::kProgress, std::move(done)));
+                 TellingOfEvents(std::move(done), listeners_, id, JobChange::kProgress));
   }
   absl::StatusOr<std::vector<EventRecord>> Read(const std::string& job_id, int64_t after_sequence,
                                                 int limit) override {
@@ -167,7 +161,7 @@ void JobListeners::Add(JobListener* listener) {
 
 void JobListeners::Remove(JobListener* listener) {
   absl::MutexLock lock(&mutex_);
-  listeners_.erase(std::remove(listeners_.begin(), listeners_.end(), listener), listeners_.end());
+  std::erase(listeners_, listener);
 }
 
 void JobListeners::Tell(const JobCommit& commit) {
