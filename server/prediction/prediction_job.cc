@@ -1,11 +1,11 @@
 // Predictions of a whole data set into a new one.
 #include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "server/jobs/data/checked_sink.h"
 #include "server/jobs/job_manager.h"
 #include "server/jobs/upkeep/blob_collector.h"
 #include "server/prediction/dataset_prediction.h"
@@ -34,35 +34,6 @@ absl::StatusOr<DatasetPrediction> ReadPrediction(const v1::PredictDatasetRequest
   asked.kept_columns = {request.keep_columns().begin(), request.keep_columns().end()};
   return asked;
 }
-
-// Asks `check` before the first bytes, and again after every kCheckedBytes: a column may come as a whole.
-class CheckedSink final : public ByteSink {
- public:
-  CheckedSink(AttemptFrame& frame, BlobWriter& writer, absl::FunctionRef<absl::Status()> check)
-      : frame_(frame), writer_(writer), check_(check) {}
-
-  absl::Status Write(std::string_view bytes) override {
-    while (!bytes.empty()) {
-      if (unchecked_ >= kCheckedBytes) {
-        MERCER_RETURN_IF_ERROR(check_());
-        unchecked_ = 0;
-      }
-      const std::string_view piece = bytes.substr(0, kCheckedBytes - unchecked_);
-      MERCER_RETURN_IF_ERROR(frame_.BlameServer(writer_.Append(piece)));
-      unchecked_ += piece.size();
-      bytes.remove_prefix(piece.size());
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  static constexpr size_t kCheckedBytes = size_t{16} << 20;
-
-  AttemptFrame& frame_;
-  BlobWriter& writer_;
-  const absl::FunctionRef<absl::Status()> check_;
-  size_t unchecked_ = kCheckedBytes;
-};
 
 class PredictionWork final : public ModelWork {
  public:
@@ -101,8 +72,9 @@ class PredictionWork final : public ModelWork {
     MERCER_ASSIGN_OR_RETURN(
         const std::unique_ptr<BlobWriter> writer,
         KeepTrying("cannot begin a file", [&] { return context_.blobs->NewBlob(); }));
-    const auto check = [this] { return CheckRoom(0); };
-    CheckedSink sink(frame_, *writer, check);
+    CheckedSink sink(
+        [&](std::string_view piece) { return frame_.BlameServer(writer->Append(piece)); },
+        [this] { return CheckRoom(0); });
     RunContext context(token(), context_.threads, nullptr);
     MERCER_ASSIGN_OR_RETURN(
         const PredictedRows rows,

@@ -13,8 +13,8 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/io/quality/quality_scan.h"
-#include "core/io/store/dataset_file.h"
 #include "server/access/ownership.h"
+#include "server/jobs/data/checked_sink.h"
 #include "server/storage/refusals.h"
 #include "server/translation/answer_size.h"
 #include "server/translation/dataset_translator.h"
@@ -30,31 +30,6 @@ namespace {
 // The header of every upload that can be resumed is kept in memory until that has ended.
 constexpr size_t kMaxResumableHeaderBytes = size_t{4} << 20;
 
-// A text or a compressed file says nothing of how large its table is: the disk is asked again while that is written.
-class BlobSink final : public ByteSink {
- public:
-  BlobSink(const DatasetContext& context, BlobWriter& writer,
-           const std::function<bool()>& is_cancelled)
-      : context_(context), writer_(writer), is_cancelled_(is_cancelled) {}
-  absl::Status Write(std::string_view bytes) override {
-    MERCER_RETURN_IF_ERROR(CheckWanted(is_cancelled_));
-    unchecked_ += bytes.size();
-    if (unchecked_ >= kCheckedBytes) {
-      MERCER_RETURN_IF_ERROR(CheckDiskRoom(context_));
-      unchecked_ = 0;
-    }
-    return writer_.Append(bytes);
-  }
-
- private:
-  static constexpr size_t kCheckedBytes = size_t{16} << 20;
-
-  const DatasetContext& context_;
-  BlobWriter& writer_;
-  const std::function<bool()>& is_cancelled_;
-  size_t unchecked_ = 0;
-};
-
 // From the files of all parts.
 absl::StatusOr<WrittenDataset> ReadAndWrite(
     const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts, const UploadFiles& files,
@@ -65,7 +40,12 @@ absl::StatusOr<WrittenDataset> ReadAndWrite(
   MERCER_ASSIGN_OR_RETURN(written.memory, context.parse_budget.Take(bytes, limit, is_cancelled));
   MERCER_ASSIGN_OR_RETURN(written.dataset, ReadUploadedParts(parts, files, limit, is_cancelled));
   MERCER_ASSIGN_OR_RETURN(written.blob, context.blobs->NewBlob());
-  BlobSink sink(context, *written.blob, is_cancelled);
+  // A text or a compressed file says nothing of how large its table is: the disk is asked again while that is written.
+  CheckedSink sink([&](std::string_view piece) { return written.blob->Append(piece); },
+                   [&]() -> absl::Status {
+                     MERCER_RETURN_IF_ERROR(CheckWanted(is_cancelled));
+                     return CheckDiskRoom(context);
+                   });
   MERCER_RETURN_IF_ERROR(EncodeDataset(written.dataset, sink));
   MERCER_RETURN_IF_ERROR(quality::ScanDataset(written.dataset, is_cancelled, written.scan));
   return written;
