@@ -1,5 +1,7 @@
 #include "server/uploads/dataset_context.h"
 
+#include <limits>
+
 #include "core/base/status/status_macros.h"
 #include "server/jobs/upkeep/blob_collector.h"
 #include "server/uploads/upload_requests.h"
@@ -27,7 +29,8 @@ absl::Status CheckDiskRoom(const DatasetContext& context, int64_t more) {
 
 absl::Status RecoverUploads(const DatasetContext& context) {
   MERCER_RETURN_IF_ERROR(context.uploads->Recover(PolicyOfUploads(context)));
-  for (const std::shared_ptr<UploadSession>& upload : context.uploads->All()) {
+  const auto all = context.uploads->List("", std::numeric_limits<int>::max());
+  for (const std::shared_ptr<UploadSession>& upload : all.items) {
     MERCER_ASSIGN_OR_RETURN(
         const std::optional<DatasetRecord> made,
         FindUpload(context.storage->datasets(), upload->caller(), upload->header().upload_id()));

@@ -215,20 +215,6 @@ void UnfinishedUploads::RemoveExpired(const UploadPolicy& policy) {
   }
 }
 
-std::vector<std::shared_ptr<UploadSession>> UnfinishedUploads::All() const {
-  absl::MutexLock lock(&mutex_);
-  std::vector<std::shared_ptr<UploadSession>> all;
-  for (const auto& [id, upload] : uploads_) {
-    all.push_back(upload);
-  }
-  return all;
-}
-
-size_t UnfinishedUploads::size() const {
-  absl::MutexLock lock(&mutex_);
-  return uploads_.size();
-}
-
 absl::Status UploadIdReused(const std::string& upload_id) {
   return WithReason(
       absl::AlreadyExistsError("the upload_id is that of an upload with another header"),

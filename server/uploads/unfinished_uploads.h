@@ -5,12 +5,10 @@
 // names and do not outlive the process.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -45,14 +43,11 @@ class UnfinishedUploads {
   // The one of `caller`, or else one of nobody. Null: none.
   std::shared_ptr<UploadSession> Find(const std::string& caller, const std::string& id) const
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // By their ids and callers.
-  std::vector<std::shared_ptr<UploadSession>> All() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Errors: those of UploadSession::Remove.
   absl::Status Remove(const std::shared_ptr<UploadSession>& upload) ABSL_LOCKS_EXCLUDED(mutex_);
   void RemoveExpired(const UploadPolicy& policy) ABSL_LOCKS_EXCLUDED(mutex_);
 
   int64_t taken_bytes() const { return space_.taken(); }
-  size_t size() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // Errors: kResourceExhausted (UPLOAD_SPACE_EXCEEDED).

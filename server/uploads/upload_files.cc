@@ -78,19 +78,17 @@ absl::Status RefuseMissing(const SharedMatrix& table, const v1::DenseFormat& for
     for (Index c = 0; c < values.cols(); ++c) {
       if (std::isnan(values(r, c))) {
         const v1::DenseColumn& column = format.columns(static_cast<int>(c));
-        const std::string& name = column.name();
-        if (column.role() == v1::COLUMN_ROLE_TARGET) {
-          return WithReason(
-              absl::InvalidArgumentError(absl::StrCat("row ", r + 1, ", column '", name,
-                                                      "': the target is missing; nothing "
-                                                      "is learned from such rows: leave them out")),
-              "BAD_CELL", {{"row", absl::StrCat(r + 1)}, {"column", name}});
+        const bool is_target = column.role() == v1::COLUMN_ROLE_TARGET;
+        ErrorMetadata metadata = {{"row", absl::StrCat(r + 1)}, {"column", column.name()}};
+        if (!is_target) {
+          metadata.emplace_back("remedy", "dense.allow_missing");
         }
         return WithReason(
-            absl::InvalidArgumentError(
-                absl::StrCat("row ", r + 1, ", column '", name, "': the value is missing")),
-            "BAD_CELL",
-            {{"row", absl::StrCat(r + 1)}, {"column", name}, {"remedy", "dense.allow_missing"}});
+            absl::InvalidArgumentError(absl::StrCat(
+                "row ", r + 1, ", column '", column.name(), "': the ",
+                is_target ? "target is missing; nothing is learned from such rows: leave them out"
+                          : "value is missing")),
+            "BAD_CELL", metadata);
       }
     }
   }

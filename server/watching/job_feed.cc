@@ -24,14 +24,10 @@ bool HasLabels(const JobFilter& filter, const JobRecord& job) {
   });
 }
 
-bool HasKind(const JobFilter& filter, const JobRecord& job) {
-  return filter.kinds.empty() ||
-         std::find(filter.kinds.begin(), filter.kinds.end(), job.kind) != filter.kinds.end();
-}
-
-bool HasState(const JobFilter& filter, const JobRecord& job) {
-  return filter.states.empty() ||
-         std::find(filter.states.begin(), filter.states.end(), job.state) != filter.states.end();
+// Those of a filter that names none are all.
+template <typename Value>
+bool IsAmong(const std::vector<Value>& wanted, Value value) {
+  return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
 }
 
 // Whether the job may have been in a state of the filter before: no final state is ever left, and a job that
@@ -118,10 +114,10 @@ NextJob JobFeed::Follow(Watcher<WatchedJob>& watcher) {
     const Entry& entry = entries_.at(change->second);
     const JobRecord& job = entry.job->record;
     const bool has_labels = HasLabels(watcher.filter, job);
-    if (!HasKind(watcher.filter, job) || (!has_labels && !entry.relabelled)) {
+    if (!IsAmong(watcher.filter.kinds, job.kind) || (!has_labels && !entry.relabelled)) {
       continue;
     }
-    const bool has_state = HasState(watcher.filter, job);
+    const bool has_state = IsAmong(watcher.filter.states, job.state);
     const bool matches = has_labels && has_state && !entry.job->deleted;
     const bool left = !matches && change->first == entry.state_revision &&
                       (has_state || MayHaveMatched(watcher.filter, job));

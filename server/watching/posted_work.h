@@ -1,6 +1,7 @@
 // What a feed has to do for its watchers on an executor.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
 
 #include "core/base/process/run_safely.h"
 #include "server/jobs/executor.h"
@@ -38,10 +40,25 @@ class PostedWork : public std::enable_shared_from_this<PostedWork> {
 
   // Runs the callbacks, those that there is memory for, in portions, so that several threads of the
   // executor share the work.
-  void Wake(const std::vector<std::shared_ptr<WakeSlot>>& slots) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Wake(const std::vector<std::shared_ptr<WakeSlot>>& slots) ABSL_LOCKS_EXCLUDED(mutex_) {
+    constexpr size_t kWokenTogether = 8;
+    for (size_t begin = 0; begin < slots.size(); begin += kWokenTogether) {
+      const auto portion = absl::MakeConstSpan(slots).subspan(begin, kWokenTogether);
+      Post([portion = std::vector(portion.begin(), portion.end())] {
+        for (const std::shared_ptr<WakeSlot>& slot : portion) {
+          RunNeeded("telling a watcher", [&slot] {
+            slot->Run();
+          }).IgnoreError();  // one that fails costs the others nothing
+        }
+      });
+    }
+  }
 
   // Waits for all that was posted.
-  void Wait() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Wait() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(this, &PostedWork::IsIdle));
+  }
 
  private:
   void Count(int64_t change) ABSL_LOCKS_EXCLUDED(mutex_) {
