@@ -18,7 +18,7 @@ absl::StatusOr<std::shared_ptr<const Dataset>> IfVisible(absl::StatusOr<OpenedDa
 
 absl::StatusOr<OpenedDataset> DatasetCache::Open(const std::string& id) {
   MERCER_ASSIGN_OR_RETURN(const DatasetRecord record, storage_->datasets().GetDataset(id));
-  return WithRecord(record, OpenBlob(record.blob));
+  return WithRecord(record, OpenShape(record.blob));
 }
 
 absl::StatusOr<OpenedDataset> DatasetCache::OpenVerified(const std::string& id,
@@ -46,7 +46,7 @@ absl::StatusOr<DatasetCache::DatasetPointer> DatasetCache::OpenContent(
   }
   MERCER_RETURN_IF_ERROR(verified.status());
   Forget(blob, *verified);
-  return OpenBlob(blob);
+  return OpenShape(blob);
 }
 
 // What is mapped of another file than the one `unless` is opened anew by those who come.
@@ -100,7 +100,7 @@ DatasetCache::DatasetPointer DatasetCache::FindOpen(const BlobDigest& blob) {
   return dataset;
 }
 
-absl::StatusOr<DatasetCache::DatasetPointer> DatasetCache::OpenBlob(const BlobDigest& blob) {
+absl::StatusOr<DatasetCache::DatasetPointer> DatasetCache::OpenShape(const BlobDigest& blob) {
   if (DatasetPointer dataset = FindOpen(blob); dataset != nullptr) {
     return dataset;
   }

@@ -53,9 +53,7 @@ class DatasetCache {
   // The data of a data set that was stored as `blob`, whatever its id: its shape, or verified by this call. Errors: kNotFound,
   // kDataLoss (BLOB_DAMAGED), kCancelled.
   absl::StatusOr<std::shared_ptr<const Dataset>> OpenShape(const BlobDigest& blob)
-      ABSL_LOCKS_EXCLUDED(mutex_) {
-    return OpenBlob(blob);
-  }
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<std::shared_ptr<const Dataset>> OpenContent(const BlobDigest& blob,
                                                              const CancellationToken& cancellation)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -80,7 +78,6 @@ class DatasetCache {
   DatasetPointer FindOpen(const BlobDigest& blob) ABSL_LOCKS_EXCLUDED(mutex_);
   DatasetPointer FindOpened(const BlobDigest& blob) ABSL_LOCKS_EXCLUDED(mutex_);
   void Keep(const BlobDigest& blob, const DatasetPointer& dataset, int64_t bytes);
-  absl::StatusOr<DatasetPointer> OpenBlob(const BlobDigest& blob) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<DatasetPointer> OpenFile(const BlobDigest& blob) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Storage* const storage_;
