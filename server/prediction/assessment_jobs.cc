@@ -223,12 +223,10 @@ absl::StatusOr<AdmittedJob> AdmitVerification(const ModelJobContext& context,
   return AdmittedJob{Resolve(request, verified->name), {}, *bytes};
 }
 
-JobWorkMaker MakerOfEvaluations(const ModelJobContext* context) {
-  return MakerOf<EvaluationWork>(context);
-}
-
-JobWorkMaker MakerOfVerifications(const ModelJobContext* context) {
-  return MakerOf<VerificationWork>(context);
+std::map<JobKind, JobWorkMaker> WorksOfModels(const ModelJobContext* context) {
+  return {{JobKind::kPrediction, MakerOfPredictions(context)},
+          {JobKind::kEvaluation, MakerOf<EvaluationWork>(context)},
+          {JobKind::kVerification, MakerOf<VerificationWork>(context)}};
 }
 
 }  // namespace mercer::server

@@ -67,10 +67,4 @@ absl::Status ModelWork::ReadRequest(google::protobuf::MessageLite& request) cons
                           "STORED_REQUEST_DAMAGED");
 }
 
-std::map<JobKind, JobWorkMaker> WorksOfModels(const ModelJobContext* context) {
-  return {{JobKind::kPrediction, MakerOfPredictions(context)},
-          {JobKind::kEvaluation, MakerOfEvaluations(context)},
-          {JobKind::kVerification, MakerOfVerifications(context)}};
-}
-
 }  // namespace mercer::server

@@ -62,7 +62,5 @@ JobWorkMaker MakerOf(const ModelJobContext* context) {
 }
 
 JobWorkMaker MakerOfPredictions(const ModelJobContext* context);
-JobWorkMaker MakerOfEvaluations(const ModelJobContext* context);
-JobWorkMaker MakerOfVerifications(const ModelJobContext* context);
 
 }  // namespace mercer::server
