@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/cleanup/cleanup.h"
 #include "absl/synchronization/mutex.h"
 
 namespace mercer::server {
@@ -26,7 +27,7 @@ class WakeSlot {
       }
       runners_.push_back(std::this_thread::get_id());
     }
-    const Runner runner(this);
+    const absl::Cleanup forget = [this] { Forget(std::this_thread::get_id()); };
     callback_();
   }
 
@@ -39,18 +40,6 @@ class WakeSlot {
   }
 
  private:
-  // The entry in runners_ of a thread that is in the callback; goes also when the callback throws.
-  class Runner {
-   public:
-    explicit Runner(WakeSlot* slot) : slot_(slot) {}
-    ~Runner() { slot_->Forget(std::this_thread::get_id()); }
-    Runner(const Runner&) = delete;
-    Runner& operator=(const Runner&) = delete;
-
-   private:
-    WakeSlot* const slot_;
-  };
-
   void Forget(std::thread::id id) ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     runners_.erase(std::find(runners_.begin(), runners_.end(), id));
@@ -66,7 +55,7 @@ class WakeSlot {
   absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread::id closer_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::thread::id> runners_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::thread::id> runners_ ABSL_GUARDED_BY(mutex_);  // threads in the callback
 };
 
 }  // namespace mercer::server

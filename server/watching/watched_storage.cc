@@ -179,6 +179,4 @@ WatchedStorage::WatchedStorage(std::unique_ptr<Storage> storage, JobObserver* ob
       jobs_(std::make_unique<WatchedJobStore>(&storage_->jobs(), listeners_, observer)),
       events_(std::make_unique<WatchedEventLog>(&storage_->events(), listeners_)) {}
 
-WatchedStorage::~WatchedStorage() = default;
-
 }  // namespace mercer::server

@@ -63,7 +63,6 @@ class WatchedStorage final : public ForwardingStorage {
  public:
   // `observer`, which may be null, is told of what workers take and of what ends; outlives the storage.
   explicit WatchedStorage(std::unique_ptr<Storage> storage, JobObserver* observer = nullptr);
-  ~WatchedStorage() override;
 
   JobStore& jobs() override { return *jobs_; }
   EventLog& events() override { return *events_; }

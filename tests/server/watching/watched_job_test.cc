@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
 
-#include "server/watching/watched.h"
+#include "server/watching/watchers.h"
 
 namespace mercer::server {
 namespace {
