@@ -26,19 +26,6 @@ constexpr std::string_view kJournal = ".journal";
 // Each has files of its own, however few bytes it announces.
 constexpr size_t kMaxUploads = 1000;
 
-// The name of a journal without ".journal"; empty for other files.
-std::string StemOfJournal(const std::string& name) {
-  const std::string_view text = name;
-  if (text.size() <= kPrefix.size() + kJournal.size() ||
-      text.substr(0, kPrefix.size()) != kPrefix ||
-      text.substr(text.size() - kJournal.size()) != kJournal) {
-    return "";
-  }
-  const std::string_view stem = text.substr(0, text.size() - kJournal.size());
-  const std::string_view id = stem.substr(kPrefix.size());
-  return IsResourceId(id.substr(0, id.find('@'))) ? std::string(stem) : "";
-}
-
 // When one id was one upload for all callers.
 std::string FormerStemOf(const std::string& id) { return absl::StrCat(std::string(kPrefix), id); }
 
@@ -84,10 +71,10 @@ absl::Status UnfinishedUploads::Recover(const UploadPolicy& policy) {
   absl::MutexLock lock(&mutex_);
   std::set<std::string> wanted;
   for (const std::string& name : names) {
-    const std::string stem = StemOfJournal(name);
-    if (stem.empty()) {
+    if (!name.starts_with(kPrefix) || !name.ends_with(kJournal)) {
       continue;
     }
+    const std::string stem = name.substr(0, name.size() - kJournal.size());
     const absl::StatusOr<std::shared_ptr<UploadSession>> upload = Load(stem, policy);
     if (absl::IsNotFound(upload.status()) || absl::IsDataLoss(upload.status())) {
       continue;

@@ -155,8 +155,6 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UploadSession::Load(UploadSession
       std::move(header), std::move(options), std::move(space), nullptr, std::move(content)));
 }
 
-UploadSession::~UploadSession() = default;
-
 int64_t UploadSession::bytes() const {
   return std::accumulate(files_.sizes().begin(), files_.sizes().end(), int64_t{0});
 }

@@ -53,9 +53,6 @@ class UploadSession {
   // One that an earlier process has left, with the bytes that are vouched for and its space, whatever the limits are now.
   // Errors: kDataLoss.
   static absl::StatusOr<std::shared_ptr<UploadSession>> Load(UploadSessionOptions options);
-  ~UploadSession();
-  UploadSession(const UploadSession&) = delete;
-  UploadSession& operator=(const UploadSession&) = delete;
 
   const v1::UploadHeader& header() const { return header_; }
   // Who began it. Empty: unknown.
