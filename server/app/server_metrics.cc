@@ -228,7 +228,7 @@ absl::Status ServerMetrics::Admit(const std::vector<std::string_view>& authoriza
              : dependencies_.gate->Admit(authorization, Scope::kRead, absl::Now()).status();
 }
 
-std::string ServerMetrics::Text(const gateway::HttpCounts& counts) {
+std::string ServerMetrics::Text(int64_t open_event_streams) {
   Families families(Counted());
   families.Gauge("mercer_build_info", "The version of the server; always 1.", 1,
                  {{"version", kCodeVersion}});
@@ -237,7 +237,7 @@ std::string ServerMetrics::Text(const gateway::HttpCounts& counts) {
   families.Gauge("process_resident_memory_bytes", "Memory of the process.", ResidentBytes());
   families.Gauge("mercer_calls_running", "Calls that run now, streams included.",
                  dependencies_.calls->running());
-  families.Gauge("mercer_http_event_streams", "Event streams that are open.", counts.event_streams);
+  families.Gauge("mercer_http_event_streams", "Event streams that are open.", open_event_streams);
   if (const auto bytes = dependencies_.storage->datasets().StoredBytes(BlobDigest()); bytes.ok()) {
     families.Gauge("mercer_dataset_bytes", "Bytes of all data sets, equal ones counted once.",
                    *bytes);

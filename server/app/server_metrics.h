@@ -54,7 +54,7 @@ class ServerMetrics final : public JobObserver, public CallObserver, public gate
   void OnCall(const char* method, absl::StatusCode code, absl::Duration duration) override;
 
   absl::Status Admit(const std::vector<std::string_view>& authorization) const override;
-  std::string Text(const gateway::HttpCounts& counts) override;
+  std::string Text(int64_t open_event_streams) override;
   // What is counted.
   std::vector<prometheus::MetricFamily> Counted() const { return registry_.Collect(); }
 

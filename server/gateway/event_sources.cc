@@ -1,5 +1,3 @@
-#include "server/gateway/event_sources.h"
-
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -12,10 +10,10 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/status_macros.h"
 #include "mercer/v1/training_service.pb.h"
+#include "server/gateway/calls.h"
 #include "server/gateway/http/error_answer.h"
 #include "server/gateway/http/url.h"
 #include "server/gateway/message_json.h"
-#include "server/gateway/request_binding.h"
 #include "server/gateway/rpc_messages.h"
 
 namespace mercer::gateway {
@@ -29,35 +27,69 @@ struct WrittenEvent {
   std::optional<int64_t> sequence;  // where the RPC is with it; of a comment none
 };
 
-// Writes the answers of one RPC as events.
-class EventWriter {
- public:
-  virtual ~EventWriter() = default;
-  // The event that an answer becomes, whole.
-  virtual absl::StatusOr<WrittenEvent> Write(grpc::ByteBuffer answer) = 0;
-  // The last event; `error` null: all went well.
-  virtual std::string WriteEnd(const google::rpc::Status* error) = 0;
-};
-
-std::string QuotedJob(const std::string& job) {
-  v1::StreamProgressRequest carrier;
-  carrier.set_job(job);
-  const absl::StatusOr<std::string> text = WriteJson(carrier);  // {"job":"jobs/a"}
-  return text.ok() ? text->substr(1, text->size() - 2) : "\"job\":\"\"";
-}
-
 std::string ErrorEvent(const google::rpc::Status& error, const std::string& before) {
   return EventText("error", absl::StrCat("{", before, before.empty() ? "" : ",", "\"error\":",
                                          ErrorJson(error, HttpStatusOf(error.code())), "}"));
 }
 
-class ProgressWriter final : public EventWriter {
+// One RPC that feeds a stream with its answers as events.
+class EventSource : public RpcCall {
  public:
-  // `named`: each event says which job it is about.
-  ProgressWriter(const std::string& job, bool named)
-      : named_(named), job_(named ? QuotedJob(job) : "") {}
+  // `place`: its own among the sources of the stream.
+  EventSource(GatewayContext& context, std::shared_ptr<Exchange> exchange,
+              std::shared_ptr<EventStream> stream, size_t place)
+      : RpcCall(context.channel, std::move(exchange)), stream_(std::move(stream)), place_(place) {}
 
-  absl::StatusOr<WrittenEvent> Write(grpc::ByteBuffer answer) override {
+  void Start(std::string_view method, const google::protobuf::Message& request) {
+    Begin(method);
+    stream_->Follow(shared_from_this());
+    Write(ToBytes(request), /*last=*/true);
+    Read();
+  }
+
+ protected:
+  // The event that an answer becomes, whole.
+  virtual absl::StatusOr<WrittenEvent> WriteEvent(grpc::ByteBuffer answer) = 0;
+  // The last event; `error` null: all went well.
+  virtual std::string WriteEnd(const google::rpc::Status* error) = 0;
+
+ private:
+  void OnAnswer(grpc::ByteBuffer answer) override {
+    const absl::StatusOr<WrittenEvent> event =
+        RunSafely("an event of HTTP", [&] { return WriteEvent(std::move(answer)); });
+    if (!event.ok()) {
+      failed_ = true;
+      Cancel();
+      return;
+    }
+    stream_->Push(place_, event->sequence, event->text);
+    stream_->WhenRoom([self = shared_from_this(), this] { Read(); });
+  }
+
+  void OnEnd(const grpc::Status& status) override {
+    if (status.ok()) {
+      stream_->EndSource(WriteEnd(nullptr), nullptr);
+      return;
+    }
+    const google::rpc::Status error =
+        DetailsOf(failed_ ? grpc::Status(grpc::StatusCode::INTERNAL, "") : status);
+    stream_->EndSource(WriteEnd(&error), &error);
+  }
+
+  const std::shared_ptr<EventStream> stream_;
+  const size_t place_;
+  bool failed_ = false;
+};
+
+class ProgressSource final : public EventSource {
+ public:
+  using EventSource::EventSource;
+
+  // From now on each event says which job it is about.
+  void Name(const std::string& job) { job_ = absl::StrCat("\"job\":", JsonText(job)); }
+
+ private:
+  absl::StatusOr<WrittenEvent> WriteEvent(grpc::ByteBuffer answer) override {
     v1::StreamProgressResponse response;
     MERCER_RETURN_IF_ERROR(FromBytes(std::move(answer), response));
     if (!response.has_event()) {
@@ -65,7 +97,8 @@ class ProgressWriter final : public EventWriter {
     }
     MERCER_ASSIGN_OR_RETURN(const std::string event, WriteJson(response.event()));
     return WrittenEvent{
-        EventText("progress", named_ ? absl::StrCat("{", job_, ",\"event\":", event, "}") : event),
+        EventText("progress",
+                  job_.empty() ? event : absl::StrCat("{", job_, ",\"event\":", event, "}")),
         response.event().sequence()};
   }
 
@@ -74,14 +107,15 @@ class ProgressWriter final : public EventWriter {
                             : EventText("end", absl::StrCat("{", job_, "}"));
   }
 
- private:
-  const bool named_;
-  const std::string job_;  // a member of an object; empty: none
+  std::string job_;  // a member of an object; empty: none
 };
 
-class JobsWriter final : public EventWriter {
+class JobsSource final : public EventSource {
  public:
-  absl::StatusOr<WrittenEvent> Write(grpc::ByteBuffer answer) override {
+  using EventSource::EventSource;
+
+ private:
+  absl::StatusOr<WrittenEvent> WriteEvent(grpc::ByteBuffer answer) override {
     v1::WatchJobsResponse response;
     MERCER_RETURN_IF_ERROR(FromBytes(std::move(answer), response));
     if (response.has_heartbeat()) {
@@ -97,86 +131,12 @@ class JobsWriter final : public EventWriter {
   }
 };
 
-// One RPC that feeds a stream; kept by the RPC until its end.
-class EventSource final : public std::enable_shared_from_this<EventSource> {
- public:
-  // `place`: its own among the sources of the stream.
-  EventSource(std::shared_ptr<EventStream> stream, size_t place,
-              std::unique_ptr<EventWriter> writer)
-      : stream_(std::move(stream)), place_(place), writer_(std::move(writer)) {}
-
-  void Start(GatewayContext& context, std::string_view method, const CallOrigin& origin,
-             const google::protobuf::Message& request) {
-    RpcStream::Events events;
-    events.on_read = [self = shared_from_this()](grpc::ByteBuffer* answer) { self->Take(answer); };
-    events.on_done = [self = shared_from_this()](const grpc::Status& status) { self->End(status); };
-    const auto rpc = RpcStream::Start(context.channel, method, origin, std::move(events));
-    rpc_ = rpc;
-    stream_->Follow(rpc);
-    rpc->Write(ToBytes(request), /*last=*/true);
-    rpc->Read();
-  }
-
- private:
-  void Take(grpc::ByteBuffer* answer) {
-    if (answer == nullptr) {
-      return;  // the end follows
-    }
-    const absl::StatusOr<WrittenEvent> event =
-        RunSafely("an event of HTTP", [&] { return writer_->Write(std::move(*answer)); });
-    const auto rpc = rpc_.lock();
-    if (rpc == nullptr) {
-      return;
-    }
-    if (!event.ok()) {
-      failure_ = event.status();
-      rpc->Cancel();
-      return;
-    }
-    stream_->Push(place_, event->sequence, event->text);
-    stream_->WhenRoom([weak = rpc_] {
-      if (const auto running = weak.lock(); running != nullptr) {
-        running->Read();
-      }
-    });
-  }
-
-  void End(const grpc::Status& status) {
-    if (status.ok()) {
-      stream_->EndSource(writer_->WriteEnd(nullptr), nullptr);
-      return;
-    }
-    const google::rpc::Status error = failure_.ok() ? DetailsOf(status) : DetailsOf(OurFailure());
-    stream_->EndSource(writer_->WriteEnd(&error), &error);
-  }
-
-  static grpc::Status OurFailure() { return {grpc::StatusCode::INTERNAL, ""}; }
-
-  const std::shared_ptr<EventStream> stream_;
-  const size_t place_;
-  const std::unique_ptr<EventWriter> writer_;
-  std::weak_ptr<RpcStream> rpc_;
-  absl::Status failure_;  // of the callbacks, which come one after the other
-};
-
-std::optional<server::Budget::Share> TakePlace(GatewayContext& context, Exchange& exchange) {
-  std::optional<server::Budget::Share> place =
-      context.event_streams.TryToTake(1, context.max_event_streams);
-  if (!place.has_value()) {
-    Answer answer = ErrorAnswer(
-        WithReason(absl::UnavailableError("too many event streams are open; try again soon"),
-                   "TOO_MANY_EVENT_STREAMS"));
-    answer.close = true;
-    exchange.Send(std::move(answer));
-  }
-  return place;
-}
-
 // What a page asks for.
 struct PageRequest {
   bool jobs = false;
   v1::WatchJobsRequest watch;
   std::vector<v1::StreamProgressRequest> progress;
+  bool named = true;  // events say which job they are about
 };
 
 // "jobs/a:12", or "jobs/a" for all of its events.
@@ -205,15 +165,11 @@ void FollowOnce(v1::StreamProgressRequest request,
 }
 
 absl::StatusOr<PageRequest> ParsePageRequest(const RequestHead& head) {
-  const std::optional<Parameters> parameters = ParseQuery(QueryOf(head.target));
-  if (!parameters.has_value()) {
-    return WithReason(absl::InvalidArgumentError("the query is not coded as in URLs, in UTF-8"),
-                      "BAD_QUERY");
-  }
+  MERCER_ASSIGN_OR_RETURN(const Parameters parameters, ParseQuery(QueryOf(head.target)));
   PageRequest page;
   FieldViolations violations;
   Parameters filter;
-  for (const auto& [name, value] : *parameters) {
+  for (const auto& [name, value] : parameters) {
     if (name == "jobs") {
       page.jobs = value == "1" || value == "true";
       violations.Check(page.jobs, "jobs", "must be 1, or left out");
@@ -256,63 +212,69 @@ absl::StatusOr<PageRequest> ParseJobRequest(const RouteMatch& match, const Reque
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<google::protobuf::Message> message,
                           MakeRequestMessage(match, head, ""));
   PageRequest page;
+  page.named = false;
   page.progress.emplace_back().CopyFrom(*message);
   return page;
 }
 
-// `named`: events say which job they are about.
-std::shared_ptr<EventStream> Stream(GatewayContext& context, std::shared_ptr<Exchange> exchange,
-                                    absl::StatusOr<PageRequest> page, bool named) {
+absl::StatusOr<std::shared_ptr<EventStream>> Stream(GatewayContext& context,
+                                                    const std::shared_ptr<Exchange>& exchange,
+                                                    absl::StatusOr<PageRequest> page) {
+  MERCER_RETURN_IF_ERROR(page.status());
   std::vector<int64_t> positions;
-  if (page.ok()) {
-    if (page->jobs) {
-      positions.push_back(page->watch.after_sequence());
-    }
-    for (const v1::StreamProgressRequest& request : page->progress) {
-      positions.push_back(request.after_sequence());
-    }
-    if (const absl::Status resumed = ReadLastEventId(exchange->head(), positions); !resumed.ok()) {
-      page = resumed;
-    }
+  if (page->jobs) {
+    positions.push_back(page->watch.after_sequence());
   }
-  if (!page.ok()) {
-    exchange->Send(ErrorAnswer(page.status()));
-    return nullptr;
+  for (const v1::StreamProgressRequest& request : page->progress) {
+    positions.push_back(request.after_sequence());
   }
-  std::optional<server::Budget::Share> place = TakePlace(context, *exchange);
+  MERCER_RETURN_IF_ERROR(ReadLastEventId(exchange->head(), positions));
+  std::optional<server::Budget::Share> place =
+      context.event_streams.TryToTake(1, context.options.max_event_streams);
   if (!place.has_value()) {
-    return nullptr;
+    return WithReason(absl::UnavailableError("too many event streams are open; try again soon"),
+                      "TOO_MANY_EVENT_STREAMS");
   }
-  const CallOrigin origin = CallOrigin::Of(*exchange);
-  auto stream = std::make_shared<EventStream>(std::move(exchange), *std::move(place), positions);
+  auto stream = std::make_shared<EventStream>(exchange, *std::move(place), positions);
   size_t source = 0;
   if (page->jobs) {
     page->watch.set_after_sequence(positions[source]);
-    std::make_shared<EventSource>(stream, source++, std::make_unique<JobsWriter>())
-        ->Start(context, "TrainingService/WatchJobs", origin, page->watch);
+    std::make_shared<JobsSource>(context, exchange, stream, source++)
+        ->Start("TrainingService/WatchJobs", page->watch);
   }
   for (v1::StreamProgressRequest& request : page->progress) {
     request.set_after_sequence(positions[source]);
-    std::make_shared<EventSource>(stream, source++,
-                                  std::make_unique<ProgressWriter>(request.job(), named))
-        ->Start(context, "TrainingService/StreamProgress", origin, request);
+    const auto progress = std::make_shared<ProgressSource>(context, exchange, stream, source++);
+    if (page->named) {
+      progress->Name(request.job());
+    }
+    progress->Start("TrainingService/StreamProgress", request);
   }
   stream->WatchClient();
   return stream;
+}
+
+std::shared_ptr<EventStream> StreamOrAnswer(GatewayContext& context,
+                                            const std::shared_ptr<Exchange>& exchange,
+                                            absl::StatusOr<PageRequest> page) {
+  absl::StatusOr<std::shared_ptr<EventStream>> stream = Stream(context, exchange, std::move(page));
+  if (!stream.ok()) {
+    exchange->Send(ErrorAnswer(stream.status(), 0, absl::IsUnavailable(stream.status())));
+    return nullptr;
+  }
+  return *std::move(stream);
 }
 
 }  // namespace
 
 std::shared_ptr<EventStream> StreamJob(GatewayContext& context, std::shared_ptr<Exchange> exchange,
                                        const RouteMatch& match) {
-  absl::StatusOr<PageRequest> page = ParseJobRequest(match, exchange->head());
-  return Stream(context, std::move(exchange), std::move(page), /*named=*/false);
+  return StreamOrAnswer(context, exchange, ParseJobRequest(match, exchange->head()));
 }
 
 std::shared_ptr<EventStream> StreamPage(GatewayContext& context,
                                         std::shared_ptr<Exchange> exchange) {
-  absl::StatusOr<PageRequest> page = ParsePageRequest(exchange->head());
-  return Stream(context, std::move(exchange), std::move(page), /*named=*/true);
+  return StreamOrAnswer(context, exchange, ParsePageRequest(exchange->head()));
 }
 
 }  // namespace mercer::gateway

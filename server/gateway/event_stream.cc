@@ -33,7 +33,7 @@ EventStream::EventStream(std::shared_ptr<Exchange> exchange, server::Budget::Sha
       positions_(std::move(positions)),
       num_sources_(positions_.size()) {}
 
-void EventStream::Follow(std::shared_ptr<RpcStream> rpc) {
+void EventStream::Follow(std::shared_ptr<RpcCall> rpc) {
   {
     absl::MutexLock lock(&mutex_);
     if (!ended_) {
@@ -149,7 +149,7 @@ void EventStream::OnWritten(bool ok) {
 }
 
 void EventStream::OnGone() {
-  std::vector<std::shared_ptr<RpcStream>> rpcs;
+  std::vector<std::shared_ptr<RpcCall>> rpcs;
   {
     absl::MutexLock lock(&mutex_);
     rpcs.swap(rpcs_);

@@ -35,7 +35,7 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
               std::vector<int64_t> positions);
 
   // Follows `rpc` to its end, and cancels it when the client goes.
-  void Follow(std::shared_ptr<RpcStream> rpc) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Follow(std::shared_ptr<RpcCall> rpc) ABSL_LOCKS_EXCLUDED(mutex_);
   // Once all sources are there.
   void WatchClient();
 
@@ -64,7 +64,7 @@ class EventStream final : public std::enable_shared_from_this<EventStream> {
   server::Budget::Share place_ ABSL_GUARDED_BY(mutex_);
   std::vector<int64_t> positions_ ABSL_GUARDED_BY(mutex_);
   size_t num_sources_ ABSL_GUARDED_BY(mutex_);  // that have not ended
-  std::vector<std::shared_ptr<RpcStream>> rpcs_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<RpcCall>> rpcs_ ABSL_GUARDED_BY(mutex_);
   std::string pending_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::function<void()>> waiting_ ABSL_GUARDED_BY(mutex_);
   google::rpc::Status first_error_ ABSL_GUARDED_BY(mutex_);

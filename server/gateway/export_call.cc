@@ -1,5 +1,3 @@
-#include "server/gateway/export_call.h"
-
 #include <string>
 #include <utility>
 
@@ -9,6 +7,7 @@
 
 #include "core/base/process/run_safely.h"
 #include "mercer/v1/model_service.pb.h"
+#include "server/gateway/calls.h"
 #include "server/gateway/http/error_answer.h"
 #include "server/gateway/message_json.h"
 #include "server/gateway/rpc_messages.h"
@@ -22,55 +21,39 @@ std::string FileNameOf(absl::string_view model) {
   return absl::StrCat(absl::StrReplaceAll(model, {{"/versions/", "-"}}), ".mercer");
 }
 
-class ExportCall final : public std::enable_shared_from_this<ExportCall> {
+class ExportCall final : public RpcCall {
  public:
-  explicit ExportCall(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
+  using RpcCall::RpcCall;
 
-  void Start(GatewayContext& context, std::string_view method,
-             const google::protobuf::Message& request) {
-    RpcStream::Events events;
-    events.on_read = [self = shared_from_this()](grpc::ByteBuffer* answer) { self->Take(answer); };
-    events.on_done = [self = shared_from_this()](const grpc::Status& status) {
-      self->Finish(status);
-    };
-    const auto rpc =
-        RpcStream::Start(context.channel, method, CallOrigin::Of(*exchange_), std::move(events));
-    rpc_ = rpc;
-    exchange_->OnGone([weak = rpc_] {
-      if (const auto running = weak.lock(); running != nullptr) {
-        running->Cancel();
-      }
-    });
-    rpc->Write(ToBytes(request), /*last=*/true);
-    rpc->Read();
+  void Start(std::string_view method, const google::protobuf::Message& request) {
+    Begin(method);
+    CancelWhenGone();
+    Write(ToBytes(request), /*last=*/true);
+    Read();
   }
 
  private:
-  void Take(grpc::ByteBuffer* answer) {
-    const auto rpc = rpc_.lock();
-    if (answer == nullptr || rpc == nullptr) {
-      return;
-    }
+  void OnAnswer(grpc::ByteBuffer answer) override {
     v1::ExportModelResponse response;
     failure_ =
-        RunSafely("a piece of an export", [&] { return FromBytes(std::move(*answer), response); });
+        RunSafely("a piece of an export", [&] { return FromBytes(std::move(answer), response); });
     if (!failure_.ok()) {
-      rpc->Cancel();
+      Cancel();
     } else if (response.has_header()) {
-      Begin(response.header());
-      rpc->Read();
+      SendHead(response.header());
+      Read();
     } else {
       // The next piece when the client has taken this one.
-      exchange_->Write(std::move(*response.mutable_chunk()), [weak = rpc_](bool ok) {
-        const auto running = weak.lock();
-        if (ok && running != nullptr) {
-          running->Read();
-        }
-      });
+      exchange_->Write(std::move(*response.mutable_chunk()),
+                       [self = shared_from_this(), this](bool ok) {
+                         if (ok) {
+                           Read();
+                         }
+                       });
     }
   }
 
-  void Begin(const v1::ExportHeader& header) {
+  void SendHead(const v1::ExportHeader& header) {
     begun_ = true;
     exchange_->Begin({200,
                       {{"Content-Type", "application/octet-stream"},
@@ -82,7 +65,7 @@ class ExportCall final : public std::enable_shared_from_this<ExportCall> {
                       static_cast<uint64_t>(header.size_bytes())});
   }
 
-  void Finish(const grpc::Status& status) {
+  void OnEnd(const grpc::Status& status) override {
     if (begun_) {
       exchange_->End(status.ok() && failure_.ok());
     } else {
@@ -92,8 +75,6 @@ class ExportCall final : public std::enable_shared_from_this<ExportCall> {
     }
   }
 
-  const std::shared_ptr<Exchange> exchange_;
-  std::weak_ptr<RpcStream> rpc_;
   // Of the callbacks, which come one after the other.
   bool begun_ = false;
   absl::Status failure_;
@@ -108,7 +89,8 @@ void AnswerExport(GatewayContext& context, std::shared_ptr<Exchange> exchange,
     exchange->Send(ErrorAnswer(request.status()));
     return;
   }
-  std::make_shared<ExportCall>(std::move(exchange))->Start(context, match.route->method, **request);
+  std::make_shared<ExportCall>(context.channel, std::move(exchange))
+      ->Start(match.route->method, **request);
 }
 
 }  // namespace mercer::gateway

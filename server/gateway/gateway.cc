@@ -12,15 +12,12 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/gateway/event_sources.h"
-#include "server/gateway/export_call.h"
+#include "server/gateway/calls.h"
 #include "server/gateway/http/error_answer.h"
 #include "server/gateway/http/request_guard.h"
 #include "server/gateway/http/url.h"
 #include "server/gateway/message_json.h"
 #include "server/gateway/routes.h"
-#include "server/gateway/unary_call.h"
-#include "server/gateway/upload_call.h"
 #include "server/rpc/method_rules.h"
 
 namespace mercer::gateway {
@@ -31,25 +28,9 @@ constexpr uint64_t kSmallBody = uint64_t{16} << 10;
 
 bool Reads(const RequestHead& head) { return head.method == "GET" || head.method == "HEAD"; }
 
+constexpr char kMetricsText[] = "text/plain; version=0.0.4; charset=utf-8";
+constexpr char kPlainText[] = "text/plain; charset=utf-8";
 constexpr std::string_view kServerInfo = "ServerService/GetServerInfo";
-
-// What strangers are told.
-v1::ServerInfo PublicPart(const v1::ServerInfo& info) {
-  v1::ServerInfo part;
-  part.set_version(info.version());
-  *part.mutable_started() = info.started();
-  part.set_tokens(info.tokens());
-  part.set_learners(info.learners());
-  return part;
-}
-
-Answer TextAnswer(int status, std::string text) {
-  Answer answer;
-  answer.status = status;
-  answer.headers = {{"Content-Type", "text/plain; charset=utf-8"}, {"Cache-Control", "no-store"}};
-  answer.body = std::move(text);
-  return answer;
-}
 
 Answer RefusalOfVerb(const absl::Status& status) {
   Answer answer = ErrorAnswer(status, GetReason(status) == "METHOD_NOT_ALLOWED" ? 405 : 0);
@@ -84,35 +65,43 @@ void SendBehindBody(const std::shared_ptr<Exchange>& exchange, Answer answer) {
       });
 }
 
+// The server's own door says what is wrong, and writes it down.
+class Refusal final : public RpcCall {
+ public:
+  using RpcCall::RpcCall;
+
+  void Start(std::string_view method) {
+    Begin(method);
+    WritesDone();
+    Read();  // the end
+  }
+
+ private:
+  void OnAnswer(grpc::ByteBuffer) override {}
+  void OnEnd(const grpc::Status& status) override {
+    SendBehindBody(exchange_, ErrorAnswer(DetailsOf(status)));
+  }
+};
+
 }  // namespace
 
 class Gateway::Impl {
  public:
   Impl(const GatewayOptions& options, GatewayDependencies dependencies)
-      : context_(std::move(dependencies.channel), std::move(dependencies.peer_key),
-                 options.max_event_streams,
-                 std::max(options.all_body_bytes, 2 * options.max_body_bytes)),
-        workers_(std::make_unique<server::ThreadPool>(
-            kWorkers, [log = dependencies.log](const absl::Status& status) {
-              if (log != nullptr) {
-                log->error("an exception has left a request of HTTP: {}", status.ToString());
-              }
-            })) {
-    context_.workers = workers_.get();
-    context_.gate = std::move(dependencies.gate);
-    context_.about = PublicPart(dependencies.about);
-    context_.find_asset = std::move(dependencies.find_asset);
-    context_.metrics = dependencies.metrics;
-    context_.max_body_bytes = options.max_body_bytes;
-    context_.loopback = options.loopback;
-    context_.log = std::move(dependencies.log);
+      : context_(options, std::move(dependencies)) {
+    context_.workers = std::make_unique<server::ThreadPool>(
+        kWorkers, [log = context_.parts.log](const absl::Status& status) {
+          if (log != nullptr) {
+            log->error("an exception has left a request of HTTP: {}", status.ToString());
+          }
+        });
   }
 
   // Connections go first, which cancels the calls behind them.
   ~Impl() {
     Stop(absl::ZeroDuration());
-    context_.channel.running().WaitForNone();
-    workers_.reset();
+    context_.channel.running.WaitForNone();
+    context_.workers.reset();
     beginning_.clear();  // they hold exchanges, which belong to the network
     http_.reset();
   }
@@ -162,28 +151,26 @@ class Gateway::Impl {
                      "TOO_MANY_CONNECTIONS")));
       return;
     }
-    const GuardRules rules{context_.loopback, context_.about.tokens()};
+    const GuardRules rules{context_.options.loopback, context_.parts.about.tokens()};
     if (const absl::Status refused = CheckSite(head, rules); !refused.ok()) {
       exchange->Send(ErrorAnswer(refused));
       return;
     }
-    if (path == "/v1" || absl::StartsWith(absl::string_view(path.data(), path.size()), "/v1/")) {
+    const bool is_api =
+        path == "/v1" || absl::StartsWith(absl::string_view(path.data(), path.size()), "/v1/");
+    if (is_api && path != "/v1/openapi.json") {
       DispatchApi(exchange, path);
       return;
     }
-    if (path == "/metrics" && context_.metrics != nullptr) {
+    if (path == "/metrics" && context_.parts.metrics != nullptr) {
       ShowMetrics(exchange);
       return;
     }
-    exchange->Send(Reads(head) ? AnswerAsset(context_.find_asset, head, path) : OnlyReads());
+    exchange->Send(Reads(head) ? AnswerAsset(context_.parts.find_asset, head, path) : OnlyReads());
   }
 
   void DispatchApi(const std::shared_ptr<Exchange>& exchange, std::string_view path) {
     const RequestHead& head = exchange->head();
-    if (path == "/v1/openapi.json") {
-      exchange->Send(Reads(head) ? AnswerAsset(context_.find_asset, head, path) : OnlyReads());
-      return;
-    }
     if (path == "/v1/events") {
       if (head.method != "GET") {
         exchange->Send(OnlyReads());
@@ -201,7 +188,7 @@ class Gateway::Impl {
       if (match->route->method == kServerInfo && head.Find("authorization").empty()) {
         SendBehindBody(exchange, StrangersAnswer());
       } else {
-        Refuse(exchange, match->route->method);
+        std::make_shared<Refusal>(context_.channel, exchange)->Start(match->route->method);
       }
       return;
     }
@@ -223,24 +210,11 @@ class Gateway::Impl {
 
   bool IsAdmitted(const RequestHead& head, std::string_view method) const {
     const server::MethodRule* const rule = server::FindMethodRule(method);
-    return rule != nullptr &&
-           RunSafely("the door of HTTP", [&] {
-             return context_.gate->Admit(head.FindAll("authorization"), rule->scope, absl::Now())
-                 .status();
-           }).ok();
-  }
-
-  // The server's own door says what is wrong, and writes it down.
-  void Refuse(const std::shared_ptr<Exchange>& exchange, std::string_view method) {
-    RpcStream::Events events;
-    events.on_read = [](grpc::ByteBuffer*) {};
-    events.on_done = [exchange](const grpc::Status& status) {
-      SendBehindBody(exchange, ErrorAnswer(DetailsOf(status)));
-    };
-    const auto rpc =
-        RpcStream::Start(context_.channel, method, CallOrigin::Of(*exchange), std::move(events));
-    rpc->WritesDone();
-    rpc->Read();  // the end
+    return rule != nullptr && RunSafely("the door of HTTP", [&] {
+                                return context_.parts.gate
+                                    ->Admit(head.FindAll("authorization"), rule->scope, absl::Now())
+                                    .status();
+                              }).ok();
   }
 
   void ShowMetrics(const std::shared_ptr<Exchange>& exchange) {
@@ -249,44 +223,44 @@ class Gateway::Impl {
       return;
     }
     const absl::Status admitted = RunSafely("the door of the metrics", [&] {
-      return context_.metrics->Admit(exchange->head().FindAll("authorization"));
+      return context_.parts.metrics->Admit(exchange->head().FindAll("authorization"));
     });
     if (!admitted.ok()) {
       exchange->Send(ErrorAnswer(admitted));
       return;
     }
-    workers_->Post([this, exchange] {
-      Answer answer = TextAnswer(200, "");
-      answer.headers[0].second = "text/plain; version=0.0.4; charset=utf-8";
-      const absl::Status status = RunSafely("the metrics", [&] {
-        answer.body = context_.metrics->Text({context_.event_streams.taken()});
-        return absl::OkStatus();
-      });
-      exchange->Send(status.ok() ? std::move(answer) : ErrorAnswer(status));
+    context_.workers->Post([this, exchange] {
+      absl::StatusOr<std::string> text =
+          RunSafely("the metrics", [&]() -> absl::StatusOr<std::string> {
+            return context_.parts.metrics->Text(context_.event_streams.taken());
+          });
+      exchange->Send(text.ok() ? MakeAnswer(*std::move(text), kMetricsText)
+                               : ErrorAnswer(text.status()));
     });
   }
 
   Answer HealthAnswer(std::string_view path) const {
     if (path == "/healthz") {
-      return TextAnswer(200, "ok\n");
+      return MakeAnswer("ok\n", kPlainText);
     }
-    Answer answer = context_.ready ? TextAnswer(200, "ready\n") : TextAnswer(503, "not ready\n");
-    if (!context_.ready) {
-      answer.headers.emplace_back("Retry-After", "2");
+    if (context_.ready) {
+      return MakeAnswer("ready\n", kPlainText);
     }
+    Answer answer = MakeAnswer("not ready\n", kPlainText, 503);
+    answer.headers.emplace_back("Retry-After", "2");
     return answer;
   }
 
-  // A page must know that it is to ask for a token.
+  // What strangers are told: a page must know that it is to ask for a token.
   Answer StrangersAnswer() const {
-    absl::StatusOr<std::string> json = WriteJson(context_.about);
-    if (!json.ok()) {
-      return ErrorAnswer(json.status());
-    }
-    Answer answer;
-    answer.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
-    answer.body = *std::move(json);
-    return answer;
+    const v1::ServerInfo& all = context_.parts.about;
+    v1::ServerInfo info;
+    info.set_version(all.version());
+    *info.mutable_started() = all.started();
+    info.set_tokens(all.tokens());
+    info.set_learners(all.learners());
+    absl::StatusOr<std::string> json = WriteJson(info);
+    return json.ok() ? MakeAnswer(*std::move(json)) : ErrorAnswer(json.status());
   }
 
   // Streams wait a moment before they begin.
@@ -304,7 +278,6 @@ class Gateway::Impl {
   }
 
   GatewayContext context_;
-  std::unique_ptr<server::ThreadPool> workers_;
   std::unique_ptr<HttpServer> http_;
   std::vector<std::shared_ptr<EventStream>> beginning_;  // of the network's thread
 };

@@ -14,13 +14,18 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "mercer/v1/server_service.pb.h"
+#include "server/access/gate.h"
 #include "server/gateway/assets.h"
-#include "server/gateway/gateway_context.h"
 #include "server/gateway/http/http_server.h"
+#include "server/gateway/metrics_source.h"
 
 namespace grpc {
 class Channel;
 }  // namespace grpc
+namespace spdlog {
+class logger;
+}  // namespace spdlog
 
 namespace mercer::gateway {
 

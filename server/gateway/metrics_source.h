@@ -10,11 +10,6 @@
 
 namespace mercer::gateway {
 
-// What the gateway itself counts.
-struct HttpCounts {
-  int64_t event_streams = 0;  // open now
-};
-
 // Thread-safe; outlives the gateway.
 class MetricsSource {
  public:
@@ -22,7 +17,7 @@ class MetricsSource {
   // Whether a caller may see them, by the values of his header "authorization". Errors: kUnauthenticated, kPermissionDenied.
   virtual absl::Status Admit(const std::vector<std::string_view>& authorization) const = 0;
   // In Prometheus' text form. May block.
-  virtual std::string Text(const HttpCounts& counts) = 0;
+  virtual std::string Text(int64_t open_event_streams) = 0;
 };
 
 }  // namespace mercer::gateway

@@ -76,22 +76,18 @@ absl::StatusOr<RequestInForm> MakeRequestInForm(const RouteMatch& match, const R
 
 absl::StatusOr<Answer> AnswerInForm(RowForm form, const google::protobuf::Message& response,
                                     const MemoryCheck& memory) {
-  Answer answer;
-  answer.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
   if (form == RowForm::kMessage) {
-    MERCER_ASSIGN_OR_RETURN(answer.body, WriteJson(response));
-    answer.body += "\n";
-    return answer;
+    MERCER_ASSIGN_OR_RETURN(std::string text, WriteJson(response));
+    return MakeAnswer(std::move(text += "\n"));
   }
   const auto& predictions = static_cast<const v1::PredictResponse&>(response);
   if (form == RowForm::kObjects) {
-    MERCER_ASSIGN_OR_RETURN(answer.body, WriteJsonRows(predictions, memory));
-    answer.body += "\n";
-    return answer;
+    MERCER_ASSIGN_OR_RETURN(std::string text, WriteJsonRows(predictions, memory));
+    return MakeAnswer(std::move(text += "\n"));
   }
-  answer.headers[0].second = "text/csv; charset=utf-8";
+  MERCER_ASSIGN_OR_RETURN(std::string text, WriteCsvRows(predictions, memory));
+  Answer answer = MakeAnswer(std::move(text), "text/csv; charset=utf-8");
   answer.headers.emplace_back("Mercer-Model", predictions.model());
-  MERCER_ASSIGN_OR_RETURN(answer.body, WriteCsvRows(predictions, memory));
   return answer;
 }
 

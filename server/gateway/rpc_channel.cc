@@ -20,46 +20,23 @@ std::string ForMetadata(std::string_view text) {
   return clean;
 }
 
-void Prepare(const RpcChannel& channel, const CallOrigin& origin, grpc::ClientContext& context) {
-  for (const std::string& value : origin.authorization) {
-    context.AddMetadata("authorization", value);
-  }
-  if (!origin.trace_parent.empty()) {
-    context.AddMetadata("traceparent", origin.trace_parent);
-  }
-  context.AddMetadata(server::kPeerMetadata, absl::StrCat(channel.peer_key(), " ", origin.peer));
-}
-
 }  // namespace
 
-CallOrigin CallOrigin::Of(const Exchange& exchange) {
-  CallOrigin origin;
-  origin.peer = ForMetadata(exchange.peer().address);
-  for (const std::string_view value : exchange.head().FindAll("authorization")) {
-    origin.authorization.push_back(ForMetadata(value));
+std::shared_ptr<const void> RunningCalls::Begin() {
+  {
+    absl::MutexLock lock(&mutex_);
+    ++running_;
   }
-  origin.trace_parent = ForMetadata(exchange.head().Find("traceparent"));
-  return origin;
-}
-
-void RunningCalls::Begin() {
-  absl::MutexLock lock(&mutex_);
-  ++running_;
-}
-
-void RunningCalls::End() {
-  absl::MutexLock lock(&mutex_);
-  --running_;
+  return {this, [](RunningCalls* calls) {
+            absl::MutexLock lock(&calls->mutex_);
+            --calls->running_;
+          }};
 }
 
 void RunningCalls::WaitForNone() {
   absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(
       +[](int64_t* running) { return *running == 0; }, &running_));
-}
-
-std::string FullMethod(std::string_view method) {
-  return absl::StrCat("/mercer.v1.", absl::string_view(method.data(), method.size()));
 }
 
 google::rpc::Status DetailsOf(const grpc::Status& status) {
@@ -72,40 +49,40 @@ google::rpc::Status DetailsOf(const grpc::Status& status) {
       absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message()));
 }
 
-std::shared_ptr<UnaryRpc> UnaryRpc::Start(RpcChannel& channel, std::string_view method,
-                                          const CallOrigin& origin, grpc::ByteBuffer request,
-                                          Done done) {
-  const ScopedAllocations scope(Allocations::kNeeded);
-  auto call = std::shared_ptr<UnaryRpc>(new UnaryRpc);
-  Prepare(channel, origin, call->context_);
-  call->request_ = std::move(request);
-  channel.running().Begin();
-  channel.stub().UnaryCall(
-      &call->context_, FullMethod(method), grpc::StubOptions(), &call->request_, &call->answer_,
-      [call, done = std::move(done), &channel](const grpc::Status& status) mutable {
-        done(status, std::move(call->answer_));
-        done = nullptr;
-        call.reset();
-        channel.running().End();
-      });
-  return call;
+std::string FullMethod(std::string_view method) {
+  return absl::StrCat("/mercer.v1.", absl::string_view(method.data(), method.size()));
 }
 
-std::shared_ptr<RpcStream> RpcStream::Start(RpcChannel& channel, std::string_view method,
-                                            const CallOrigin& origin, Events events) {
-  const ScopedAllocations scope(Allocations::kNeeded);
-  auto stream = std::shared_ptr<RpcStream>(new RpcStream(channel, std::move(events)));
-  Prepare(channel, origin, stream->context_);
-  stream->self_ = stream;
-  channel.running().Begin();
-  channel.stub().PrepareBidiStreamingCall(&stream->context_, FullMethod(method),
-                                          grpc::StubOptions(), stream.get());
-  stream->AddHold();  // operations begin on other threads than the call's own
-  stream->StartCall();
-  return stream;
+void TakeOver(const RpcChannel& channel, const Exchange& exchange, grpc::ClientContext& context) {
+  for (const std::string_view value : exchange.head().FindAll("authorization")) {
+    context.AddMetadata("authorization", ForMetadata(value));
+  }
+  if (const std::string_view parent = exchange.head().Find("traceparent"); !parent.empty()) {
+    context.AddMetadata("traceparent", ForMetadata(parent));
+  }
+  context.AddMetadata(server::kPeerMetadata,
+                      absl::StrCat(channel.peer_key, " ", ForMetadata(exchange.peer().address)));
 }
 
-void RpcStream::Read() {
+void RpcCall::Begin(std::string_view method) {
+  const ScopedAllocations scope(Allocations::kNeeded);
+  TakeOver(channel_, *exchange_, context_);
+  self_ = shared_from_this();
+  running_ = channel_.running.Begin();
+  channel_.stub.PrepareBidiStreamingCall(&context_, FullMethod(method), grpc::StubOptions(), this);
+  AddHold();  // operations begin on other threads than the call's own
+  StartCall();
+}
+
+void RpcCall::CancelWhenGone() {
+  exchange_->OnGone([weak = weak_from_this()] {
+    if (const auto running = weak.lock(); running != nullptr) {
+      running->Cancel();
+    }
+  });
+}
+
+void RpcCall::Read() {
   const ScopedAllocations scope(Allocations::kNeeded);
   absl::MutexLock lock(&mutex_);
   if (!closed_) {
@@ -114,7 +91,7 @@ void RpcStream::Read() {
   }
 }
 
-void RpcStream::Write(grpc::ByteBuffer request, bool last) {
+void RpcCall::Write(grpc::ByteBuffer request, bool last) {
   const ScopedAllocations scope(Allocations::kNeeded);
   absl::MutexLock lock(&mutex_);
   if (!closed_) {
@@ -124,7 +101,7 @@ void RpcStream::Write(grpc::ByteBuffer request, bool last) {
   }
 }
 
-void RpcStream::WritesDone() {
+void RpcCall::WritesDone() {
   const ScopedAllocations scope(Allocations::kNeeded);
   absl::MutexLock lock(&mutex_);
   if (!closed_) {
@@ -132,7 +109,7 @@ void RpcStream::WritesDone() {
   }
 }
 
-void RpcStream::Cancel() {
+void RpcCall::Cancel() {
   const ScopedAllocations scope(Allocations::kNeeded);
   absl::MutexLock lock(&mutex_);
   context_.TryCancel();
@@ -140,43 +117,41 @@ void RpcStream::Cancel() {
   LetGo();
 }
 
-void RpcStream::LetGo() {
+void RpcCall::LetGo() {
   if (closed_ && !reading_ && !writing_ && std::exchange(held_, false)) {
     RemoveHold();
   }
 }
 
-void RpcStream::OnReadDone(bool ok) {
+void RpcCall::OnReadDone(bool ok) {
   {
     absl::MutexLock lock(&mutex_);
     reading_ = false;
     closed_ = closed_ || !ok;
     LetGo();
-    if (closed_ && ok) {
+    if (closed_) {
       return;
     }
   }
-  events_.on_read(ok ? &answer_ : nullptr);
+  OnAnswer(std::move(answer_));
 }
 
-void RpcStream::OnWriteDone(bool ok) {
+void RpcCall::OnWriteDone(bool ok) {
   {
     absl::MutexLock lock(&mutex_);
     writing_ = false;
     closed_ = closed_ || !ok;
     LetGo();
   }
-  if (events_.on_written != nullptr) {
-    events_.on_written(ok);
+  if (ok) {
+    OnWritten();
   }
 }
 
-void RpcStream::OnDone(const grpc::Status& status) {
-  RunningCalls& running = channel_.running();
-  events_.on_done(status);
-  events_ = Events();
-  self_.reset();
-  running.End();
+void RpcCall::OnDone(const grpc::Status& status) {
+  const auto running = std::move(running_);  // goes last
+  const auto self = std::move(self_);
+  OnEnd(status);
 }
 
 }  // namespace mercer::gateway

@@ -1,10 +1,9 @@
 // Calls of any RPC of this server, by its name, over a channel within the process.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -20,20 +19,11 @@
 
 namespace mercer::gateway {
 
-// What a call takes over from the request of HTTP.
-struct CallOrigin {
-  std::string peer;
-  std::vector<std::string> authorization;  // all values, as they came
-  std::string trace_parent;                // empty: none
-
-  static CallOrigin Of(const Exchange& exchange);
-};
-
 // Counts what runs, so that the end can wait for it. Thread-safe.
 class RunningCalls {
  public:
-  void Begin() ABSL_LOCKS_EXCLUDED(mutex_);
-  void End() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Something runs until what is answered goes.
+  std::shared_ptr<const void> Begin() ABSL_LOCKS_EXCLUDED(mutex_);
   void WaitForNone() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -42,86 +32,68 @@ class RunningCalls {
 };
 
 // Outlives the calls. Thread-safe.
-class RpcChannel {
- public:
+struct RpcChannel {
   // `peer_key`: as in server::PeerOf.
-  RpcChannel(std::shared_ptr<grpc::Channel> channel, std::string peer_key)
-      : stub_(std::move(channel)), peer_key_(std::move(peer_key)) {}
+  RpcChannel(std::shared_ptr<grpc::Channel> channel, std::string key)
+      : stub(std::move(channel)), peer_key(std::move(key)) {}
 
-  grpc::GenericStub& stub() { return stub_; }
-  const std::string& peer_key() const { return peer_key_; }
-  RunningCalls& running() { return running_; }
-
- private:
-  grpc::GenericStub stub_;
-  const std::string peer_key_;
-  RunningCalls running_;
+  grpc::GenericStub stub;
+  const std::string peer_key;
+  RunningCalls running;
 };
-
-// "TrainingService/Train" -> "/mercer.v1.TrainingService/Train".
-std::string FullMethod(std::string_view method);
 
 // With the details that the server gave, and with some when it gave none.
 google::rpc::Status DetailsOf(const grpc::Status& status);
 
-// One call with one request and one answer.
-class UnaryRpc {
+// "TrainingService/Train" -> "/mercer.v1.TrainingService/Train".
+std::string FullMethod(std::string_view method);
+
+// What a call takes over from the request of HTTP: who asks, and what it belongs to.
+void TakeOver(const RpcChannel& channel, const Exchange& exchange, grpc::ClientContext& context);
+
+// One call, whose requests and answers come one by one, for a request of HTTP. It keeps itself until its end. What is virtual is called
+// on threads of gRPC's, must not block them, and comes one after the other. Thread-safe.
+class RpcCall : public std::enable_shared_from_this<RpcCall>,
+                private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  using Done = std::function<void(const grpc::Status& status, grpc::ByteBuffer answer)>;
+  RpcCall(RpcChannel& channel, std::shared_ptr<Exchange> exchange)
+      : exchange_(std::move(exchange)), channel_(channel) {}
+  ~RpcCall() override = default;
 
-  // `done` comes once, on a thread of gRPC's, and must not block it. The call lives until then, and as
-  // long as somebody holds it.
-  static std::shared_ptr<UnaryRpc> Start(RpcChannel& channel, std::string_view method,
-                                         const CallOrigin& origin, grpc::ByteBuffer request,
-                                         Done done);
-  void Cancel() { context_.TryCancel(); }
+  void Cancel() ABSL_LOCKS_EXCLUDED(mutex_);
 
- private:
-  UnaryRpc() = default;
-
-  grpc::ClientContext context_;
-  grpc::ByteBuffer request_;
-  grpc::ByteBuffer answer_;
-};
-
-// One call whose requests, answers or both come one by one. Callbacks come on threads of gRPC's, must not
-// block them, and `on_done` is the last. Thread-safe.
-class RpcStream final : public std::enable_shared_from_this<RpcStream>,
-                        private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
- public:
-  struct Events {
-    // Of each Read; null: there are no more.
-    std::function<void(grpc::ByteBuffer* answer)> on_read;
-    // Of each Write that was the last one not yet answered; false: the call takes no more.
-    std::function<void(bool ok)> on_written;
-    std::function<void(const grpc::Status& status)> on_done;
-  };
-
-  static std::shared_ptr<RpcStream> Start(RpcChannel& channel, std::string_view method,
-                                          const CallOrigin& origin, Events events);
-  ~RpcStream() override = default;
-
-  // One of each kind at a time. After the call's end, or after Cancel, they do nothing, and their callbacks do not come.
+ protected:
+  // Before anything else. `method`: "TrainingService/Train".
+  void Begin(std::string_view method);
+  void CancelWhenGone();
+  // One of each kind at a time. After the call's end, or after Cancel, they do nothing. The call ends only after a Read that finds no
+  // further answer.
   void Read() ABSL_LOCKS_EXCLUDED(mutex_);
   void Write(grpc::ByteBuffer request, bool last) ABSL_LOCKS_EXCLUDED(mutex_);
   void WritesDone() ABSL_LOCKS_EXCLUDED(mutex_);
-  void Cancel() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // What a Read has found.
+  virtual void OnAnswer(grpc::ByteBuffer answer) = 0;
+  // The call takes a further Write.
+  virtual void OnWritten() {}
+  // The last of them.
+  virtual void OnEnd(const grpc::Status& status) = 0;
+
+  const std::shared_ptr<Exchange> exchange_;
 
  private:
-  RpcStream(RpcChannel& channel, Events events) : channel_(channel), events_(std::move(events)) {}
-
-  void OnReadDone(bool ok) override;
-  void OnWriteDone(bool ok) override;
-  void OnDone(const grpc::Status& status) override;
+  void OnReadDone(bool ok) final;
+  void OnWriteDone(bool ok) final;
+  void OnDone(const grpc::Status& status) final;
   // Nothing more is begun; gRPC may end the call once nothing runs.
   void LetGo() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   RpcChannel& channel_;
-  Events events_;
   grpc::ClientContext context_;
-  std::shared_ptr<RpcStream> self_;  // until OnDone
-  grpc::ByteBuffer request_;         // of the write that runs
-  grpc::ByteBuffer answer_;          // of the read that runs
+  std::shared_ptr<RpcCall> self_;        // until OnDone
+  std::shared_ptr<const void> running_;  // likewise
+  grpc::ByteBuffer request_;             // of the write that runs
+  grpc::ByteBuffer answer_;              // of the read that runs
 
   absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;

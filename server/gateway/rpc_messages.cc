@@ -7,13 +7,123 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include <google/protobuf/util/json_util.h>
 
+#include "core/base/memory/memory_reserve.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "server/gateway/http/url.h"
-#include "server/gateway/request_binding.h"
+#include "server/gateway/http/error_answer.h"
 
 namespace mercer::gateway {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+namespace {
+
+const FieldDescriptor* FindField(const Descriptor& type, absl::string_view name) {
+  const std::string text(name);
+  const FieldDescriptor* field = type.FindFieldByName(text);
+  return field != nullptr ? field : type.FindFieldByCamelcaseName(text);
+}
+
+bool IsWellKnown(const Descriptor& type) {
+  const std::string& name = type.full_name();
+  return name == "google.protobuf.Timestamp" || name == "google.protobuf.Duration" ||
+         name == "google.protobuf.FieldMask";
+}
+
+std::string WantedBy(const FieldDescriptor& field) {
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_STRING:
+      return "must be base64";  // of the other texts none is wrong
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return "must be true or false";
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return absl::StrCat("must be a value of ", field.enum_type()->name());
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      return absl::StrCat("must be a ", field.message_type()->name(), " as JSON writes it");
+    case FieldDescriptor::CPPTYPE_INT32:
+      return "must be a whole number of 32 bits";
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return "must be a whole number >= 0 of 32 bits";
+    case FieldDescriptor::CPPTYPE_INT64:
+      return "must be a whole number of 64 bits";
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return "must be a whole number >= 0 of 64 bits";
+    default:
+      return "must be a number";
+  }
+}
+
+// Sets a field, or adds to a list or map, what `json` is. False: it is not of the field's type.
+bool SetJson(Message& message, const FieldDescriptor& field, const std::string& json) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // as in message_json.cc
+  const std::unique_ptr<Message> one(message.New());
+  const std::string object =
+      absl::StrCat("{\"", field.name(), "\":", field.is_repeated() && !field.is_map() ? "[" : "",
+                   json, field.is_repeated() && !field.is_map() ? "]}" : "}");
+  if (!google::protobuf::util::JsonStringToMessage(object, one.get()).ok()) {
+    return false;
+  }
+  if (field.is_repeated()) {
+    message.MergeFrom(*one);
+  } else {
+    message.GetReflection()->SwapFields(&message, one.get(), {&field});
+  }
+  return true;
+}
+
+// Empty: done; else what is wrong.
+std::string SetMapEntry(Message& message, const FieldDescriptor& map, const std::string& key,
+                        const std::string& value) {
+  const FieldDescriptor& key_field = *map.message_type()->map_key();
+  const Reflection& reflection = *message.GetReflection();
+  if (key_field.cpp_type() != FieldDescriptor::CPPTYPE_STRING || key.empty()) {
+    return "needs a key, as in labels.team=a";
+  }
+  for (int i = 0; i < reflection.FieldSize(message, &map); ++i) {
+    const Message& entry = reflection.GetRepeatedMessage(message, &map, i);
+    if (entry.GetReflection()->GetString(entry, &key_field) == key) {
+      return "is given more than once";
+    }
+  }
+  const std::string entry = absl::StrCat("{", JsonText(key), ":", JsonText(value), "}");
+  return SetJson(message, map, entry) ? "" : WantedBy(*map.message_type()->map_value());
+}
+
+std::string BindOne(Message& message, absl::string_view path, const std::string& value) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(path, absl::MaxSplits('.', 1));
+  const FieldDescriptor* field = FindField(*message.GetDescriptor(), parts.first);
+  if (field == nullptr) {
+    return "there is no such parameter";
+  }
+  if (field->is_map()) {
+    return SetMapEntry(message, *field, std::string(parts.second), value);
+  }
+  const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+  if (!parts.second.empty()) {
+    return is_message && !field->is_repeated()
+               ? BindOne(*message.GetReflection()->MutableMessage(&message, field), parts.second,
+                         value)
+               : "there is no such parameter";
+  }
+  if (!field->is_repeated() && field->has_presence() &&
+      message.GetReflection()->HasField(message, field)) {
+    return "is given more than once";
+  }
+  if (is_message && (field->is_repeated() || !IsWellKnown(*field->message_type()))) {
+    return "is a message: name its fields, as in a.b=c";
+  }
+  const bool is_odd_bool = field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL && value != "true" &&
+                           value != "false";  // protobuf takes 1 and yes
+  return !is_odd_bool && SetJson(message, *field, JsonText(value)) ? "" : WantedBy(*field);
+}
+
+}  // namespace
 
 const google::protobuf::MethodDescriptor* FindMethod(std::string_view method) {
   const std::pair<std::string, std::string> parts =
@@ -48,37 +158,58 @@ void PrepareMessages() {
   }
 }
 
-std::unique_ptr<google::protobuf::Message> NewMessage(const google::protobuf::Descriptor& type) {
-  return std::unique_ptr<google::protobuf::Message>(
+std::unique_ptr<Message> NewMessage(const google::protobuf::Descriptor& type) {
+  return std::unique_ptr<Message>(
       google::protobuf::MessageFactory::generated_factory()->GetPrototype(&type)->New());
 }
 
+void BindParameters(const Parameters& parameters, Message& message, FieldViolations& violations) {
+  for (const auto& [name, value] : parameters) {
+    if (const std::string wrong = BindOne(message, name, value); !wrong.empty()) {
+      violations.Add(name, wrong);
+    }
+  }
+}
+
+void BindText(std::string_view path, const std::string& value, Message& message,
+              FieldViolations& violations) {
+  Message* owner = &message;
+  const std::vector<std::string> names =
+      absl::StrSplit(absl::string_view(path.data(), path.size()), '.');
+  for (size_t i = 0; i + 1 < names.size(); ++i) {
+    const FieldDescriptor* field = FindField(*owner->GetDescriptor(), names[i]);
+    owner = owner->GetReflection()->MutableMessage(owner, field);
+  }
+  const FieldDescriptor* field = FindField(*owner->GetDescriptor(), names.back());
+  const std::string given = owner->GetReflection()->GetString(*owner, field);
+  violations.Check(given.empty() || given == value, {path.data(), path.size()},
+                   absl::StrCat("is '", given, "', but the path says '", value, "'"));
+  owner->GetReflection()->SetString(owner, field, value);
+}
+
 absl::Status BindRequest(const RouteMatch& match, const RequestHead& head, bool has_json,
-                         google::protobuf::Message& message) {
-  const std::optional<Parameters> parameters = ParseQuery(QueryOf(head.target));
-  if (!parameters.has_value()) {
-    return WithReason(absl::InvalidArgumentError("the query is not coded as in URLs, in UTF-8"),
-                      "BAD_QUERY");
-  }
+                         Message& message) {
+  MERCER_ASSIGN_OR_RETURN(const Parameters parameters, ParseQuery(QueryOf(head.target)));
   FieldViolations violations;
-  if (has_json && !parameters->empty()) {
-    violations.Add(parameters->front().first, "belongs into the body");
+  if (has_json && !parameters.empty()) {
+    violations.Add(parameters.front().first, "belongs into the body");
   }
-  BindParameters(*parameters, message, violations);
+  BindParameters(parameters, message, violations);
   if (!match.route->field.empty()) {
     BindText(match.route->field, match.value, message, violations);
   }
   return violations.ToStatus();
 }
 
-absl::StatusOr<std::unique_ptr<google::protobuf::Message>> MakeRequestMessage(
-    const RouteMatch& match, const RequestHead& head, std::string_view body,
-    const WireCheck& check) {
+absl::StatusOr<std::unique_ptr<Message>> MakeRequestMessage(const RouteMatch& match,
+                                                            const RequestHead& head,
+                                                            std::string_view body,
+                                                            const WireCheck& check) {
   const google::protobuf::MethodDescriptor* method = FindMethod(match.route->method);
   if (method == nullptr) {
     return absl::InternalError("a route leads to no RPC");
   }
-  std::unique_ptr<google::protobuf::Message> message = NewMessage(*method->input_type());
+  std::unique_ptr<Message> message = NewMessage(*method->input_type());
   const bool has_body = match.route->has_body;
   if (!has_body && !body.empty()) {
     return WithReason(absl::InvalidArgumentError("this method takes no body, but a query"),

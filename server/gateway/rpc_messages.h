@@ -1,14 +1,17 @@
-// The messages of an RPC that is known by its name alone.
+// The messages of an RPC that is known by its name alone, and what the parts of a request of HTTP say in them.
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
+#include "core/base/status/errors.h"
 #include "server/gateway/http/http_message.h"
+#include "server/gateway/http/url.h"
 #include "server/gateway/message_json.h"
 #include "server/gateway/routes.h"
 
@@ -22,6 +25,16 @@ const google::protobuf::MethodDescriptor* FindMethod(std::string_view method);
 void PrepareMessages();
 
 std::unique_ptr<google::protobuf::Message> NewMessage(const google::protobuf::Descriptor& type);
+
+// Sets the fields that the parameters name, in either spelling: "pageSize=3", "states=JOB_STATE_RUNNING" (again for a
+// further one), "labels.team=a", "asOfTime=2026-01-31T00:00:00Z", "model.description=x". Adds a violation for each
+// parameter that names no field, has no value of its type, or comes twice.
+void BindParameters(const Parameters& parameters, google::protobuf::Message& message,
+                    FieldViolations& violations);
+
+// Sets the field `path`, "name" or "model.name", of type text; a violation when it has another value already.
+void BindText(std::string_view path, const std::string& value, google::protobuf::Message& message,
+              FieldViolations& violations);
 
 // Sets the fields of `message` that path and query say; with a body of JSON the query must be empty. Errors: kInvalidArgument with
 // reason BAD_QUERY or BAD_FIELDS.

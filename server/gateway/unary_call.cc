@@ -1,5 +1,3 @@
-#include "server/gateway/unary_call.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -12,6 +10,7 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "server/gateway/calls.h"
 #include "server/gateway/http/error_answer.h"
 #include "server/gateway/message_json.h"
 #include "server/gateway/prediction_forms.h"
@@ -49,7 +48,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
       : context_(context),
         exchange_(std::move(exchange)),
         match_(std::move(match)),
-        share_(std::make_shared<BodyShare>(context.bodies, context.all_body_bytes)),
+        share_(std::make_shared<BodyShare>(context.bodies, context.options.all_body_bytes)),
         request_bytes_(server::FindMethodRule(match_.route->method)->request_bytes) {}
 
   void Start() {
@@ -58,15 +57,16 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
       return;
     }
     ReadBody(exchange_, static_cast<size_t>(MaxBodyBytes()), *share_,
-             [self = shared_from_this()](absl::StatusOr<std::string> body) {
-               self->TakeBody(std::move(body));
+             [self = shared_from_this(), this](absl::StatusOr<std::string> body) {
+               TakeBody(std::move(body));
              });
   }
 
  private:
   int64_t MaxBodyBytes() const {
-    return request_bytes_ > 0 ? std::min(kJsonPerByte * request_bytes_, context_.max_body_bytes)
-                              : context_.max_body_bytes;
+    return request_bytes_ > 0
+               ? std::min(kJsonPerByte * request_bytes_, context_.options.max_body_bytes)
+               : context_.options.max_body_bytes;
   }
 
   // A body may become far more than it is.
@@ -76,10 +76,8 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
       return server::RequestTooLarge("has", size, request_bytes_);
     }
     google::protobuf::io::ArrayInputStream bytes(wire.data(), static_cast<int>(wire.size()));
-    return TakeMemory(static_cast<size_t>(server::ParsedBytes(type, bytes)));
+    return share_->Grow(static_cast<size_t>(server::ParsedBytes(type, bytes)));
   }
-
-  absl::Status TakeMemory(size_t bytes) { return share_->Grow(bytes); }
 
   void TakeBody(absl::StatusOr<std::string> body) {
     if (!body.ok()) {
@@ -87,14 +85,14 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
       return;
     }
     const size_t bytes = body->size();
-    Run(bytes, [self = shared_from_this(), text = *std::move(body)] { self->Call(text); });
+    Run(bytes, [this, text = *std::move(body)] { Call(text); });
   }
 
   absl::StatusOr<RequestInForm> MakeRequest(const std::string& body) {
     return MakeRequestInForm(
         match_, exchange_->head(), body,
         [this](const auto& type, const std::string& wire) { return CheckWire(type, wire); },
-        [this](size_t bytes) { return TakeMemory(bytes); });
+        [this](size_t bytes) { return share_->Grow(bytes); });
   }
 
   void Call(const std::string& body) {
@@ -102,17 +100,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
       const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
       MERCER_ASSIGN_OR_RETURN(const RequestInForm request, MakeRequest(body));
       form_ = request.form;
-      const auto call = UnaryRpc::Start(
-          context_.channel, match_.route->method, CallOrigin::Of(*exchange_),
-          ToBytes(*request.message),
-          [self = shared_from_this()](const grpc::Status& done, grpc::ByteBuffer answer) {
-            self->TakeAnswer(done, std::move(answer));
-          });
-      exchange_->OnGone([weak = std::weak_ptr<UnaryRpc>(call)] {
-        if (const auto running = weak.lock(); running != nullptr) {
-          running->Cancel();
-        }
-      });
+      Begin(ToBytes(*request.message));
       return absl::OkStatus();
     });
     if (!status.ok()) {
@@ -120,21 +108,40 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
     }
   }
 
-  void TakeAnswer(const grpc::Status& status, grpc::ByteBuffer answer) {
-    if (!status.ok()) {
-      exchange_->Send(ErrorAnswer(DetailsOf(status)));
-      return;
-    }
-    const size_t bytes = answer.Length();
-    Run(bytes, [self = shared_from_this(), answer = std::move(answer)] { self->Send(answer); });
+  void Begin(grpc::ByteBuffer request) {
+    RpcChannel& channel = context_.channel;
+    TakeOver(channel, *exchange_, rpc_);
+    request_ = std::move(request);
+    channel.stub.UnaryCall(&rpc_, FullMethod(match_.route->method), grpc::StubOptions(), &request_,
+                           &answer_,
+                           [running = channel.running.Begin(),
+                            self = shared_from_this()](const grpc::Status& status) mutable {
+                             const auto counted = std::move(running);  // goes last
+                             const auto held = std::move(self);
+                             held->OnEnd(status);
+                           });
+    exchange_->OnGone([weak = weak_from_this()] {
+      if (const auto running = weak.lock(); running != nullptr) {
+        running->rpc_.TryCancel();
+      }
+    });
   }
 
-  void Send(const grpc::ByteBuffer& bytes) {
+  void OnEnd(const grpc::Status& status) {
+    request_.Clear();
+    if (status.ok()) {
+      Run(answer_.Length(), [this] { Send(); });
+    } else {
+      exchange_->Send(ErrorAnswer(DetailsOf(status)));
+    }
+  }
+
+  void Send() {
     absl::StatusOr<Answer> answer = RunSafely("an answer of HTTP", [&]() -> absl::StatusOr<Answer> {
       const std::unique_ptr<google::protobuf::Message> message =
           NewMessage(*FindMethod(match_.route->method)->output_type());
-      MERCER_RETURN_IF_ERROR(FromBytes(bytes, *message));
-      return AnswerInForm(form_, *message, [this](size_t more) { return TakeMemory(more); });
+      MERCER_RETURN_IF_ERROR(FromBytes(std::move(answer_), *message));
+      return AnswerInForm(form_, *message, [this](size_t more) { return share_->Grow(more); });
     });
     if (answer.ok() && !KeepMemory(*answer)) {
       answer = TooManyBodies();
@@ -157,12 +164,11 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
       work();
     } else {
       // Work that waits may begin a call, which the gateway must not end before.
-      RunningCalls& running = context_.channel.running();
-      running.Begin();
-      const std::shared_ptr<RunningCalls> counted(&running,
-                                                  [](RunningCalls* calls) { calls->End(); });
-      context_.workers->Post([counted, work = std::move(work)]() mutable {
-        const Work last = std::move(work);  // and what it holds goes before it is counted no more
+      context_.workers->Post([running = context_.channel.running.Begin(), self = shared_from_this(),
+                              work = std::move(work)]() mutable {
+        const auto counted = std::move(running);  // what is held goes before it is counted no more
+        const auto held = std::move(self);
+        const Work last = std::move(work);
         last();
       });
     }
@@ -173,6 +179,9 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
   const RouteMatch match_;
   RowForm form_ = RowForm::kMessage;
   const std::shared_ptr<BodyShare> share_;
+  grpc::ClientContext rpc_;
+  grpc::ByteBuffer request_;
+  grpc::ByteBuffer answer_;
   const int64_t request_bytes_;  // of the message on the wire; 0: as many as the server takes
 };
 

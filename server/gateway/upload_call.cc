@@ -1,5 +1,3 @@
-#include "server/gateway/upload_call.h"
-
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,10 +9,10 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/status_macros.h"
 #include "mercer/v1/dataset_service.pb.h"
+#include "server/gateway/calls.h"
 #include "server/gateway/http/error_answer.h"
 #include "server/gateway/http/url.h"
-#include "server/gateway/message_json.h"
-#include "server/gateway/request_binding.h"
+#include "server/gateway/rpc_messages.h"
 #include "server/translation/whole_message.h"
 
 namespace mercer::gateway {
@@ -57,14 +55,10 @@ absl::Status RefuseWords(const TableWords& words) {
 }
 
 absl::StatusOr<v1::UploadHeader> ParseHeader(const RequestHead& head) {
-  const std::optional<Parameters> parameters = ParseQuery(QueryOf(head.target));
-  if (!parameters.has_value()) {
-    return WithReason(absl::InvalidArgumentError("the query is not coded as in URLs, in UTF-8"),
-                      "BAD_QUERY");
-  }
+  MERCER_ASSIGN_OR_RETURN(const Parameters parameters, ParseQuery(QueryOf(head.target)));
   TableWords words;
   Parameters fields;
-  for (const auto& [name, value] : *parameters) {
+  for (const auto& [name, value] : parameters) {
     if (name == "format") {
       words.format = value;
     } else if (name == "target") {
@@ -99,75 +93,48 @@ absl::StatusOr<v1::UploadHeader> ParseHeader(const RequestHead& head) {
 }
 
 // One body on its way to the server: a piece is read when the one before has been taken.
-class UploadCall final : public std::enable_shared_from_this<UploadCall> {
+class UploadCall final : public RpcCall {
  public:
-  explicit UploadCall(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
+  using RpcCall::RpcCall;
 
-  void Start(GatewayContext& context, std::string_view method, const v1::UploadHeader& header) {
-    RpcStream::Events events;
-    events.on_read = [self = shared_from_this()](grpc::ByteBuffer* answer) {
-      self->TakeAnswer(answer);
-    };
-    events.on_written = [self = shared_from_this()](bool ok) {
-      if (ok) {
-        self->ReadNext();
-      }
-    };
-    events.on_done = [self = shared_from_this()](const grpc::Status& status) {
-      self->Finish(status);
-    };
-    const auto rpc =
-        RpcStream::Start(context.channel, method, CallOrigin::Of(*exchange_), std::move(events));
-    rpc_ = rpc;
-    exchange_->OnGone([weak = rpc_] { CancelCall(weak); });
+  void Start(std::string_view method, const v1::UploadHeader& header) {
+    Begin(method);
+    CancelWhenGone();
     v1::UploadDatasetRequest first;
     server::Choose(first, &v1::UploadDatasetRequest::mutable_header) = header;
-    rpc->Read();  // the answer, whenever it comes
-    rpc->Write(ToBytes(first), /*last=*/false);
+    Read();  // the answer, whenever it comes
+    Write(ToBytes(first), /*last=*/false);
   }
 
  private:
-  void TakeAnswer(grpc::ByteBuffer* answer) {
-    const auto rpc = rpc_.lock();
-    if (answer != nullptr && rpc != nullptr) {
-      answer_ = *answer;
-      rpc->Read();  // the end
-    }
+  void OnAnswer(grpc::ByteBuffer answer) override {
+    answer_ = std::move(answer);
+    Read();  // the end
   }
 
-  static void CancelCall(const std::weak_ptr<RpcStream>& weak) {
-    if (const auto rpc = weak.lock(); rpc != nullptr) {
-      rpc->Cancel();
-    }
-  }
-
-  void ReadNext() {
-    exchange_->ReadSome([self = shared_from_this()](absl::StatusOr<std::string> bytes) {
-      self->Take(std::move(bytes));
+  void OnWritten() override {
+    exchange_->ReadSome([self = shared_from_this(), this](absl::StatusOr<std::string> bytes) {
+      Take(std::move(bytes));
     });
   }
 
   void Take(absl::StatusOr<std::string> bytes) {
-    const auto rpc = rpc_.lock();
-    if (rpc == nullptr) {
-      return;
-    }
     if (!bytes.ok()) {
       {
         absl::MutexLock lock(&mutex_);
         failure_ = bytes.status();
       }
-      rpc->Cancel();
+      Cancel();
     } else if (bytes->empty()) {
-      rpc->WritesDone();
+      WritesDone();
     } else {
       v1::UploadDatasetRequest next;
       server::Choose(next, &v1::UploadDatasetRequest::mutable_chunk).set_data(*std::move(bytes));
-      rpc->Write(ToBytes(next), /*last=*/false);
+      Write(ToBytes(next), /*last=*/false);
     }
   }
 
-  void Finish(const grpc::Status& status) {
+  void OnEnd(const grpc::Status& status) override {
     absl::Status failure;
     {
       absl::MutexLock lock(&mutex_);
@@ -186,17 +153,9 @@ class UploadCall final : public std::enable_shared_from_this<UploadCall> {
           MERCER_RETURN_IF_ERROR(FromBytes(answer_, dataset));
           return WriteJson(dataset);
         });
-    if (!text.ok()) {
-      return ErrorAnswer(text.status());
-    }
-    Answer answer;
-    answer.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
-    answer.body = *text + "\n";
-    return answer;
+    return text.ok() ? MakeAnswer(*text + "\n") : ErrorAnswer(text.status());
   }
 
-  const std::shared_ptr<Exchange> exchange_;
-  std::weak_ptr<RpcStream> rpc_;
   grpc::ByteBuffer answer_;  // of the callbacks of the call, which come one after the other
   absl::Mutex mutex_;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // of the body
@@ -211,7 +170,8 @@ void AnswerUpload(GatewayContext& context, std::shared_ptr<Exchange> exchange,
     exchange->Send(ErrorAnswer(header.status()));
     return;
   }
-  std::make_shared<UploadCall>(std::move(exchange))->Start(context, match.route->method, *header);
+  std::make_shared<UploadCall>(context.channel, std::move(exchange))
+      ->Start(match.route->method, *header);
 }
 
 }  // namespace mercer::gateway

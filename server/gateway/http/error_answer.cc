@@ -44,15 +44,14 @@ Answer AnswerWith(const google::rpc::Status& status, int http_status) {
   return answer;
 }
 
-// `text` as a string of JSON.
+}  // namespace
+
 std::string JsonText(const std::string& text) {
   google::protobuf::Value value;
   value.set_string_value(text);
   std::string printed;
   return json::MessageToJsonString(value, &printed).ok() ? printed : "\"\"";
 }
-
-}  // namespace
 
 int HttpStatusOf(int code) {
   // In the order of google.rpc.Code.

@@ -10,6 +10,9 @@
 
 namespace mercer::gateway {
 
+// `text` as a string of JSON.
+std::string JsonText(const std::string& text);
+
 // Of the numbers of google.rpc.Code.
 int HttpStatusOf(int code);
 

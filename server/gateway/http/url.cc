@@ -6,9 +6,11 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_split.h"
 
+#include "core/base/status/errors.h"
 #include "core/base/status/utf8.h"
 
 namespace mercer::gateway {
+
 std::optional<std::string> DecodePercents(std::string_view text, bool plus_is_space) {
   std::string decoded;
   decoded.reserve(text.size());
@@ -33,7 +35,7 @@ std::string_view QueryOf(std::string_view target) {
   return target.substr(std::min(PathOf(target).size() + 1, target.size()));
 }
 
-std::optional<Parameters> ParseQuery(std::string_view query) {
+absl::StatusOr<Parameters> ParseQuery(std::string_view query) {
   Parameters parameters;
   for (const absl::string_view part :
        absl::StrSplit(absl::string_view(query.data(), query.size()), '&', absl::SkipEmpty())) {
@@ -41,7 +43,8 @@ std::optional<Parameters> ParseQuery(std::string_view query) {
     auto name = DecodePercents(pair.first, true);
     auto value = DecodePercents(pair.second, true);
     if (!name.has_value() || !value.has_value() || !IsUtf8(*name) || !IsUtf8(*value)) {
-      return std::nullopt;
+      return WithReason(absl::InvalidArgumentError("the query is not coded as in URLs, in UTF-8"),
+                        "BAD_QUERY");
     }
     parameters.emplace_back(*std::move(name), *std::move(value));
   }

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
+
 namespace mercer::gateway {
 
 // The text that %XX (and '+', in queries) stand for; none: a % without two hexadecimal digits.
@@ -18,7 +20,7 @@ std::string_view QueryOf(std::string_view target);
 
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 
-// In their order; none: what is not one query. Empty parts between two '&' are skipped.
-std::optional<Parameters> ParseQuery(std::string_view query);
+// In their order. Empty parts between two '&' are skipped. Errors: kInvalidArgument with reason BAD_QUERY.
+absl::StatusOr<Parameters> ParseQuery(std::string_view query);
 
 }  // namespace mercer::gateway

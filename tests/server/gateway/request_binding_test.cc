@@ -1,5 +1,3 @@
-#include "server/gateway/request_binding.h"
-
 #include <string>
 #include <vector>
 
@@ -10,6 +8,7 @@
 #include "mercer/v1/model_service.pb.h"
 #include "mercer/v1/training_service.pb.h"
 #include "server/gateway/message_json.h"
+#include "server/gateway/rpc_messages.h"
 
 namespace mercer::gateway {
 namespace {

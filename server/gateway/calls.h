@@ -1,4 +1,4 @@
-// The event streams of the API.
+// How requests of HTTP become RPCs. Each function answers the exchange in the end.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,20 @@
 #include "server/gateway/routes.h"
 
 namespace mercer::gateway {
+
+// One request and one answer.
+void AnswerUnary(GatewayContext& context, std::shared_ptr<Exchange> exchange, RouteMatch match);
+
+// POST /v1/datasets:upload: a data set as the body. The query has the fields of UploadHeader (datasetId=mail, labels.team=a) and, for a
+// file that is one table: format (csv, the default; svmlight), target (the name of its column). `header` is the whole UploadHeader as
+// JSON instead. The length of the body, where the client says it, is checked like total_bytes. As much of the body is read as the
+// server has taken.
+void AnswerUpload(GatewayContext& context, std::shared_ptr<Exchange> exchange,
+                  const RouteMatch& match);
+
+// The stored file of a model as the body of an answer; reads from the server as fast as the client does.
+void AnswerExport(GatewayContext& context, std::shared_ptr<Exchange> exchange,
+                  const RouteMatch& match);
 
 // GET /v1/jobs/{job}/events: the progress of one job; begins behind the header Last-Event-ID, else behind the parameter
 // afterSequence. Null, as below: it has been answered with an error.
