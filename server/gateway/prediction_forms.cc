@@ -1,11 +1,7 @@
 #include "server/gateway/prediction_forms.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
-
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
@@ -52,16 +48,14 @@ absl::StatusOr<RequestInForm> RequestWithObjects(const RouteMatch& match, const 
 
 }  // namespace
 
-bool TakesCsv(const RouteMatch& match, std::string_view content_type) {
-  const absl::string_view type = absl::StripAsciiWhitespace(absl::string_view(
-      content_type.data(), std::min(content_type.find(';'), content_type.size())));
-  return Predicts(match) && absl::EqualsIgnoreCase(type, "text/csv");
+bool TakesCsv(const RouteMatch& match, const RequestHead& head) {
+  return Predicts(match) && head.MediaType() == "text/csv";
 }
 
 absl::StatusOr<RequestInForm> MakeRequestInForm(const RouteMatch& match, const RequestHead& head,
                                                 const std::string& body, const WireCheck& check,
                                                 const MemoryCheck& memory) {
-  if (TakesCsv(match, head.Find("content-type"))) {
+  if (TakesCsv(match, head)) {
     return RequestWithCsv(match, head, body, memory);
   }
   if (Predicts(match)) {

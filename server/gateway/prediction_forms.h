@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "absl/status/statusor.h"
 #include <google/protobuf/message.h>
@@ -19,8 +18,8 @@ enum class RowForm : uint8_t {
   kCsv,      // the body is text/csv; the other fields of PredictRequest are in the query
 };
 
-// Whether a body of this type may come for that route; empty: no type was given.
-bool TakesCsv(const RouteMatch& match, std::string_view content_type);
+// Whether the body is rows as CSV, of which that route makes something.
+bool TakesCsv(const RouteMatch& match, const RequestHead& head);
 
 struct RequestInForm {
   std::unique_ptr<google::protobuf::Message> message;

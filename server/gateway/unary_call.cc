@@ -2,8 +2,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "core/base/memory/memory_reserve.h"
@@ -29,13 +27,8 @@ constexpr int64_t kJsonPerByte = 4;
 
 // A body that does not say what it is, is taken for JSON.
 absl::Status CheckBodyType(const RouteMatch& match, const RequestHead& head) {
-  const std::string_view given = head.Find("content-type");
-  if (TakesCsv(match, given)) {
-    return absl::OkStatus();
-  }
-  const absl::string_view type = absl::StripAsciiWhitespace(
-      absl::string_view(given.data(), std::min(given.find(';'), given.size())));
-  if (type.empty() || absl::EqualsIgnoreCase(type, "application/json") ||
+  const std::string type = head.MediaType();
+  if (type.empty() || type == "application/json" || TakesCsv(match, head) ||
       head.content_length == uint64_t{0}) {
     return absl::OkStatus();
   }

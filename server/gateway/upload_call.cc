@@ -1,4 +1,4 @@
-#include <optional>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -18,26 +18,24 @@
 namespace mercer::gateway {
 namespace {
 
-// What the query says beyond the fields of the header.
-struct TableWords {
-  std::string format;
-  std::string target;
-  std::string delimiter;
-  std::optional<std::string> header;  // JSON
-};
+// What the query says beyond the fields of the header, by its name; empty: nothing.
+using Words = std::map<std::string, std::string>;
 
-absl::Status SetTable(const TableWords& words, v1::UploadHeader& header) {
+absl::Status SetTable(const Words& words, v1::UploadHeader& header) {
+  const std::string& format = words.at("format");
+  const std::string& target = words.at("target");
+  const std::string& delimiter = words.at("delimiter");
   FieldViolations violations;
-  if (words.format.empty() || words.format == "csv") {
+  if (format.empty() || format == "csv") {
     v1::CsvFormat& csv = server::Choose(*header.add_parts(), &v1::UploadPart::mutable_csv);
-    csv.set_delimiter(words.delimiter);
-    if (!words.target.empty()) {
-      (*csv.mutable_roles())[words.target] = v1::COLUMN_ROLE_TARGET;
+    csv.set_delimiter(delimiter);
+    if (!target.empty()) {
+      (*csv.mutable_roles())[target] = v1::COLUMN_ROLE_TARGET;
     }
-  } else if (words.format == "svmlight") {
+  } else if (format == "svmlight") {
     server::Choose(*header.add_parts(), &v1::UploadPart::mutable_svmlight);
-    violations.Check(words.target.empty(), "target", "is for csv: svmlight knows its target");
-    violations.Check(words.delimiter.empty(), "delimiter", "is for csv");
+    violations.Check(target.empty(), "target", "is for csv: svmlight knows its target");
+    violations.Check(delimiter.empty(), "delimiter", "is for csv");
   } else {
     violations.Add("format", "must be csv or svmlight; other formats take `header`");
   }
@@ -45,36 +43,28 @@ absl::Status SetTable(const TableWords& words, v1::UploadHeader& header) {
 }
 
 // For a header that says itself what comes.
-absl::Status RefuseWords(const TableWords& words) {
-  constexpr char kInTheHeader[] = "is for uploads without a part in `header`: say it there";
+absl::Status RefuseWords(const Words& words) {
   FieldViolations violations;
-  violations.Check(words.format.empty(), "format", kInTheHeader);
-  violations.Check(words.target.empty(), "target", kInTheHeader);
-  violations.Check(words.delimiter.empty(), "delimiter", kInTheHeader);
+  for (const char* name : {"format", "target", "delimiter"}) {
+    violations.Check(words.at(name).empty(), name,
+                     "is for uploads without a part in `header`: say it there");
+  }
   return violations.ToStatus();
 }
 
 absl::StatusOr<v1::UploadHeader> ParseHeader(const RequestHead& head) {
   MERCER_ASSIGN_OR_RETURN(const Parameters parameters, ParseQuery(QueryOf(head.target)));
-  TableWords words;
+  Words words = {{"format", ""}, {"target", ""}, {"delimiter", ""}, {"header", ""}};
   Parameters fields;
   for (const auto& [name, value] : parameters) {
-    if (name == "format") {
-      words.format = value;
-    } else if (name == "target") {
-      words.target = value;
-    } else if (name == "delimiter") {
-      words.delimiter = value;
-    } else if (name == "header") {
-      words.header = value;
+    if (const auto word = words.find(name); word != words.end()) {
+      word->second = value;
     } else {
       fields.emplace_back(name, value);
     }
   }
   v1::UploadHeader header;
-  if (words.header.has_value()) {
-    MERCER_RETURN_IF_ERROR(ReadJson(*words.header, header));
-  }
+  MERCER_RETURN_IF_ERROR(ReadJson(words["header"], header));
   FieldViolations violations;
   BindParameters(fields, header, violations);
   violations.Check(header.upload_id().empty(), "uploadId",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -51,6 +52,11 @@ std::string_view RequestHead::Find(std::string_view name) const {
   const auto found = std::find_if(headers.begin(), headers.end(),
                                   [name](const Header& header) { return header.first == name; });
   return found == headers.end() ? std::string_view() : std::string_view(found->second);
+}
+
+std::string RequestHead::MediaType() const {
+  const std::string_view type = Find("content-type");
+  return absl::AsciiStrToLower(absl::StripAsciiWhitespace(View(type.substr(0, type.find(';')))));
 }
 
 Answer MakeAnswer(std::string body, std::string type, int status) {

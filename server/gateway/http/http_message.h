@@ -26,6 +26,8 @@ struct RequestHead {
   std::vector<std::string_view> FindAll(std::string_view name) const;
   // The first value; empty: the header did not come.
   std::string_view Find(std::string_view name) const;
+  // What the body is said to be, without parameters and in lower case: "text/csv"; empty: nothing is said.
+  std::string MediaType() const;
 };
 
 // A whole answer. Length, date and the headers that every answer has are added when it is sent.

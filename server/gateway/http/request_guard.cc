@@ -1,7 +1,5 @@
 #include "server/gateway/http/request_guard.h"
 
-#include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 
@@ -37,12 +35,9 @@ bool Changes(std::string_view method) {
 }
 
 // The types that a form or a script of any site may send without asking first.
-bool IsSimpleType(std::string_view content_type) {
-  constexpr std::array<absl::string_view, 3> kSimple = {"application/x-www-form-urlencoded",
-                                                        "multipart/form-data", "text/plain"};
-  const std::string type = absl::AsciiStrToLower(
-      absl::StripAsciiWhitespace(AbslView(content_type.substr(0, content_type.find(';')))));
-  return type.empty() || std::find(kSimple.begin(), kSimple.end(), type) != kSimple.end();
+bool IsSimpleType(const std::string& type) {
+  return type.empty() || type == "application/x-www-form-urlencoded" ||
+         type == "multipart/form-data" || type == "text/plain";
 }
 
 absl::Status CheckHost(const RequestHead& request, const GuardRules& rules) {
@@ -85,7 +80,7 @@ absl::Status CheckSite(const RequestHead& request, const GuardRules& rules) {
   }
   MERCER_RETURN_IF_ERROR(CheckOrigin(request));
   if (Changes(request.method) && request.Find("authorization").empty() &&
-      request.Find("x-mercer").empty() && IsSimpleType(request.Find("content-type"))) {
+      request.Find("x-mercer").empty() && IsSimpleType(request.MediaType())) {
     return WithReason(
         absl::PermissionDeniedError(
             "a request that changes something needs the header 'Content-Type: application/json' or "

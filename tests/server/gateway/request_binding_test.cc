@@ -61,6 +61,24 @@ TEST(RequestBindingTest, SetsTimesAndNestedFields) {
   EXPECT_TRUE(remove.when_unused());
 }
 
+TEST(RequestBindingTest, TakesTextsAsTheyAreAndTheLastOfSeveralNumbers) {
+  v1::ListJobsRequest request;
+  const std::string odd = "a\"b\\c\n{}<\u00e9>,\x01";
+  EXPECT_THAT(
+      Bind({{"pageToken", odd}, {"labels." + odd, odd}, {"pageSize", "3"}, {"pageSize", "0"}},
+           request),
+      IsEmpty());
+  EXPECT_EQ(request.page_token(), odd);
+  EXPECT_EQ(request.labels().at(odd), odd);
+  EXPECT_EQ(request.page_size(), 0);
+  EXPECT_THAT(Bind({{"pageSize", " 3"}, {"pageSize", ""}, {"pageSize", "0x3"}, {"states", ""}},
+                   request),
+              ElementsAre("pageSize", "pageSize", "pageSize", "states"));
+  v1::DeleteDatasetRequest remove;
+  EXPECT_THAT(Bind({{"whenUnused", "yes"}, {"whenUnused", "True"}}, remove),
+              ElementsAre("whenUnused", "whenUnused"));
+}
+
 TEST(RequestBindingTest, NamesEveryBadParameter) {
   v1::ListJobsRequest request;
   EXPECT_THAT(Bind({{"pageSize", "3.5"},
