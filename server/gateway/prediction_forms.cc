@@ -6,9 +6,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "mercer/v1/prediction_service.pb.h"
-#include "server/gateway/rows/csv_rows.h"
-#include "server/gateway/rows/json_rows.h"
-#include "server/gateway/rows/row_answers.h"
+#include "server/gateway/rows/row_texts.h"
 #include "server/translation/whole_message.h"
 
 namespace mercer::gateway {

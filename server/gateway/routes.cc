@@ -1,5 +1,6 @@
 #include "server/gateway/routes.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -8,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "google/api/annotations.pb.h"
 #include <google/protobuf/descriptor.h>
@@ -110,38 +112,27 @@ std::vector<Route> MakeRoutes() {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-struct Segment {
-  absl::string_view name;    // "{job}" of "{job}:cancel"
-  absl::string_view action;  // "cancel"; empty: none
-};
-
-Segment SplitAction(absl::string_view segment) {
-  const size_t colon = segment.rfind(':');
-  return colon == absl::string_view::npos
-             ? Segment{segment, {}}
-             : Segment{segment.substr(0, colon), segment.substr(colon + 1)};
-}
-
-bool IsVariable(absl::string_view name) {
-  return name.size() > 2 && name.front() == '{' && name.back() == '}';
+// "{job}" and "cancel" of "{job}:cancel"; without an action that is empty.
+std::pair<absl::string_view, absl::string_view> SplitAction(absl::string_view segment) {
+  const size_t colon = std::min(segment.rfind(':'), segment.size());
+  return {segment.substr(0, colon), absl::ClippedSubstr(segment, colon + 1)};
 }
 
 // A variable is never empty, and never more than one segment, however it is written.
 bool MatchSegment(absl::string_view pattern, absl::string_view given, Variables& variables) {
-  const Segment wanted = SplitAction(pattern);
-  const Segment found = SplitAction(given);
-  if (wanted.action != found.action) {
+  const auto [wanted, wanted_action] = SplitAction(pattern);
+  const auto [found, action] = SplitAction(given);
+  if (wanted_action != action) {
     return false;
   }
-  if (!IsVariable(wanted.name)) {
-    return wanted.name == found.name;
+  if (!absl::StartsWith(wanted, "{")) {
+    return wanted == found;
   }
-  const auto value =
-      DecodePercents({found.name.data(), found.name.size()}, /*plus_is_space=*/false);
+  const auto value = DecodePercents({found.data(), found.size()}, /*plus_is_space=*/false);
   if (!value.has_value() || value->empty() || value->find('/') != std::string::npos) {
     return false;
   }
-  variables.emplace_back(std::string(wanted.name), *value);
+  variables.emplace_back(std::string(wanted), *value);
   return true;
 }
 

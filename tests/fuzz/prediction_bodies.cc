@@ -4,8 +4,7 @@
 #include "absl/status/status.h"
 
 #include "mercer/v1/prediction_service.pb.h"
-#include "server/gateway/rows/csv_rows.h"
-#include "server/gateway/rows/json_rows.h"
+#include "server/gateway/rows/row_texts.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/fuzz_target.h"
 #include "tests/fuzz/support/input.h"

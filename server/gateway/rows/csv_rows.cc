@@ -1,5 +1,3 @@
-#include "server/gateway/rows/csv_rows.h"
-
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -13,6 +11,7 @@
 #include "core/io/text/csv_layout.h"
 #include "core/io/text/readers.h"
 #include "core/io/text/record_reader.h"
+#include "server/gateway/rows/row_texts.h"
 
 namespace mercer::gateway {
 namespace {

@@ -1,5 +1,3 @@
-#include "server/gateway/rows/json_rows.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -16,6 +14,7 @@
 #include "core/base/status/utf8.h"
 #include "core/data/table/reader_errors.h"
 #include "core/io/text/number_parser.h"
+#include "server/gateway/rows/row_texts.h"
 
 namespace mercer::gateway {
 namespace {

@@ -1,5 +1,3 @@
-#include "server/gateway/rows/row_answers.h"
-
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -9,6 +7,7 @@
 
 #include "core/base/numeric/hash_table.h"
 #include "core/base/status/status_macros.h"
+#include "server/gateway/rows/row_texts.h"
 
 namespace mercer::gateway {
 namespace {

@@ -11,9 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/status/errors.h"
-#include "server/gateway/rows/csv_rows.h"
-#include "server/gateway/rows/json_rows.h"
-#include "server/gateway/rows/row_answers.h"
+#include "server/gateway/rows/row_texts.h"
 
 namespace mercer::gateway {
 namespace {

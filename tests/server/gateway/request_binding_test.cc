@@ -71,9 +71,9 @@ TEST(RequestBindingTest, TakesTextsAsTheyAreAndTheLastOfSeveralNumbers) {
   EXPECT_EQ(request.page_token(), odd);
   EXPECT_EQ(request.labels().at(odd), odd);
   EXPECT_EQ(request.page_size(), 0);
-  EXPECT_THAT(Bind({{"pageSize", " 3"}, {"pageSize", ""}, {"pageSize", "0x3"}, {"states", ""}},
-                   request),
-              ElementsAre("pageSize", "pageSize", "pageSize", "states"));
+  EXPECT_THAT(
+      Bind({{"pageSize", " 3"}, {"pageSize", ""}, {"pageSize", "0x3"}, {"states", ""}}, request),
+      ElementsAre("pageSize", "pageSize", "pageSize", "states"));
   v1::DeleteDatasetRequest remove;
   EXPECT_THAT(Bind({{"whenUnused", "yes"}, {"whenUnused", "True"}}, remove),
               ElementsAre("whenUnused", "whenUnused"));
