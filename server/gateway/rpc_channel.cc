@@ -151,6 +151,11 @@ void RpcCall::OnWriteDone(bool ok) {
 void RpcCall::OnDone(const grpc::Status& status) {
   const auto running = std::move(running_);  // goes last
   const auto self = std::move(self_);
+  {
+    // The channel within the process keeps a call whose requests had not ended when its status came, and lets go when it is cancelled.
+    const ScopedAllocations scope(Allocations::kNeeded);
+    context_.TryCancel();
+  }
   OnEnd(status);
 }
 

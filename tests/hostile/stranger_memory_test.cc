@@ -1,6 +1,7 @@
 // What somebody without a token can make a server hold in memory.
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -116,6 +117,27 @@ TEST_F(StrangerMemoryTest, ChunkExtensionsAndTrailersAreNotKept) {
   SendWithoutEnd(head + "0\r\nX: ", endless);
   SendWithoutEnd(head + "0\r\n", "X: y\r\n" + endless + ": z\r\n");
   ExpectPeakWithin(int64_t{32} << 20);
+  ExpectHealthy();
+}
+
+TEST_F(StrangerMemoryTest, RefusedRequestsLeaveNothingBehind) {
+  constexpr int kSenders = 8;
+  const int requests = 3000;
+  std::vector<std::thread> senders;
+  for (int i = 0; i < kSenders; ++i) {
+    senders.emplace_back([this, requests] {
+      HttpClient sender(http_port());
+      int refused = 0;
+      for (int request = 0; request < requests; ++request) {
+        refused += sender.Get("/v1/jobs").status == 401 ? 1 : 0;
+      }
+      EXPECT_EQ(refused, requests);
+    });
+  }
+  for (std::thread& sender : senders) {
+    sender.join();
+  }
+  ExpectPeakWithin(int64_t{8} << 20);
   ExpectHealthy();
 }
 
