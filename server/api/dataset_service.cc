@@ -96,7 +96,7 @@ class UploadCall final : public ServerCall {
       return upload_->Add(message_);
     });
     if (status.ok() && upload_->finished() != nullptr) {
-      response_ = *upload_->finished();
+      response_ = std::move(*upload_->finished());
       End(absl::OkStatus());
     } else if (status.ok()) {
       Read();

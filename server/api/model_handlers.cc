@@ -134,7 +134,7 @@ v1::Retention WriteRetention(const std::string& model, int64_t keep_newest,
   retention.set_name(ModelName(model));
   retention.set_keep_newest(static_cast<int32_t>(keep_newest));
   for (const int64_t version : deleted) {
-    retention.add_deleted(ModelVersionName(model, version));
+    *retention.add_deleted() = ModelVersionName(model, version);
   }
   return retention;
 }

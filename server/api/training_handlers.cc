@@ -271,8 +271,8 @@ absl::StatusOr<v1::EstimateCostResponse> TrainingHandlers::EstimateCost(
     response.set_advice(LessMemoryAdvice(training));
   }
   SetDuration(cost->time, response.mutable_time());
-  MERCER_ASSIGN_OR_RETURN(const v1::TrainRequest completed, DecodeTrainRequest(cost->request));
-  *response.mutable_decisions() = completed.decisions();
+  MERCER_ASSIGN_OR_RETURN(v1::TrainRequest completed, DecodeTrainRequest(cost->request));
+  response.mutable_decisions()->Swap(completed.mutable_decisions());
   return response;
 }
 

@@ -30,7 +30,8 @@ absl::Status SetTable(const Words& words, v1::UploadHeader& header) {
     v1::CsvFormat& csv = server::Choose(*header.add_parts(), &v1::UploadPart::mutable_csv);
     csv.set_delimiter(delimiter);
     if (!target.empty()) {
-      (*csv.mutable_roles())[target] = v1::COLUMN_ROLE_TARGET;
+      server::PutAll(std::map<std::string, v1::ColumnRole>{{target, v1::COLUMN_ROLE_TARGET}},
+                     *csv.mutable_roles());
     }
   } else if (format == "svmlight") {
     server::Choose(*header.add_parts(), &v1::UploadPart::mutable_svmlight);

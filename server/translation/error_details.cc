@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/memory/memory_reserve.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/shorten.h"
 #include "google/rpc/error_details.pb.h"
@@ -47,6 +48,7 @@ std::string Find(const ErrorMetadata& metadata, std::string_view key) {
 
 void AddErrorInfo(const absl::Status& status, const ErrorMetadata& metadata,
                   google::rpc::Status& result) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
   google::rpc::ErrorInfo info;
   info.set_reason(ReasonOf(status));
   info.set_domain(kErrorDomain);

@@ -67,7 +67,7 @@ void NameColumns(const v1::ModelVersion& model, v1::ModelTable& table) {
     return;
   }
   for (int64_t column = 1; column <= columns; ++column) {
-    table.add_columns(columns == 1 ? "all outputs" : absl::StrCat(column));
+    *table.add_columns() = columns == 1 ? "all outputs" : absl::StrCat(column);
   }
 }
 
@@ -144,7 +144,7 @@ std::optional<v1::ModelTable> TakePathTable(v1::ModelVersion& message) {
   table.mutable_values()->set_rows(static_cast<int64_t>(values.size()));
   table.mutable_values()->set_columns(table.columns_size());
   for (auto& [number, found] : values) {
-    table.add_rows(FormatLabel(found["value"]));
+    *table.add_rows() = FormatLabel(found["value"]);
     for (const std::string& name : table.columns()) {
       table.mutable_values()->add_values(found[name]);
     }

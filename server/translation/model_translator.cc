@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
@@ -35,9 +36,8 @@ void WriteCoding(const Model& model, v1::OutputCoding* message) {
   const OutputCoding& coding = model.coding;
   message->set_kind(ToApiEnum<v1::CodingKind>(coding.kind()));
   message->mutable_classes()->Assign(coding.classes().begin(), coding.classes().end());
-  for (std::string& name : OutputNames(model)) {
-    message->add_output_names(std::move(name));
-  }
+  const std::vector<std::string> names = OutputNames(model);
+  message->mutable_output_names()->Assign(names.begin(), names.end());
 }
 
 absl::Status WritePreprocessing(const Model& model, v1::Preprocessing* message) {
@@ -179,8 +179,8 @@ void WriteOtherTerm(const Term& term, v1::OtherTerm* message) {
   for (const KernelSpec& kernel : term.Kernels()) {
     *message->add_kernels() = WriteKernel(kernel);
   }
-  for (TermShare& share : term.Shares(PreparedData())) {
-    message->add_shares(std::move(share.name));
+  for (const TermShare& share : term.Shares(PreparedData())) {
+    message->add_shares(share.name);
   }
 }
 
@@ -348,7 +348,7 @@ absl::StatusOr<v1::ModelVersion> WriteStored(const VersionRecord& record) {
   model.set_description(record.description);
   model.set_etag(VersionEtag(record));
   for (const std::string& alias : record.aliases) {
-    model.add_aliases(ModelAliasName(record.model, alias));
+    *model.add_aliases() = ModelAliasName(record.model, alias);
   }
   model.set_size_bytes(record.model_bytes);
   model.set_digest(record.model_blob);

@@ -1,6 +1,7 @@
 // Messages that are not left half made. An allocation that fails within protobuf's maps, the fields that it does not know, or what is
 // added to a list or is the message of a oneof, of which it says that it is there before it asks for its memory, leaves them broken,
 // and the process ends when they are destroyed. So they are read, and filled, with memory from the reserve (core/base/memory/memory_reserve.h).
+// A text is added as *message.add_names() = MakeName(), which nothing breaks: message.add_names(MakeName()) is of those.
 #pragma once
 
 #include <string>

@@ -29,7 +29,7 @@ class DatasetUpload {
   // The next message. Errors: those of UploadSession::Append; kAlreadyExists (UPLOAD_ID_REUSED, DATASET_EXISTS).
   absl::Status Add(const v1::UploadDatasetRequest& message);
   // Not null: the upload has been finished before, and no further message is wanted.
-  const v1::Dataset* finished() const { return finished_.has_value() ? &*finished_ : nullptr; }
+  v1::Dataset* finished() { return finished_.has_value() ? &*finished_ : nullptr; }
   // Reads all parts, stores the data set. `is_cancelled` is asked all the while, last before the data
   // set is stored. Errors: those of the readers; kInvalidArgument (CHECKSUM_MISMATCH, BAD_SIZE);
   // kAlreadyExists (DATASET_EXISTS, REQUEST_ID_REUSED); kResourceExhausted (DATASET_TOO_LARGE,

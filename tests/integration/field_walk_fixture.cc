@@ -37,6 +37,7 @@ void FieldWalkTest::SetUp() {
   SpareVersion("models/other");
   SpareVersion();
   SpareVersion();
+  EXPECT_GT(VersionOf(OpenRequest(), kModel).request().decisions_size(), 0);
   EnsureAliases();
 }
 
@@ -69,12 +70,23 @@ void FieldWalkTest::EnsureUpload(const std::string& id) {
 }
 
 std::string FieldWalkTest::SpareVersion(const std::string& model) {
-  v1::TrainRequest request = MakeRequest("datasets/clouds");
+  return VersionOf(MakeRequest("datasets/clouds"), model).model();
+}
+
+v1::Job FieldWalkTest::VersionOf(v1::TrainRequest request, const std::string& model) {
   request.set_model(model);
-  const v1::Job job = WaitForEnd(TrainOk(request).name());
+  (*request.mutable_labels())["team"] = "green";
+  v1::Job job = WaitForEnd(TrainOk(request).name());
   EXPECT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED) << job.reason();
   finished_job_ = job.name();
-  return job.model();
+  return job;
+}
+
+v1::TrainRequest FieldWalkTest::OpenRequest() {
+  v1::TrainRequest request;
+  request.add_data()->set_dataset("datasets/clouds");
+  request.mutable_learner()->mutable_kernel_ridge();
+  return request;
 }
 
 void FieldWalkTest::EnsureAliases() {

@@ -49,16 +49,6 @@ Messages UploadByName(FieldWalkTest& test) {
   return Named<v1::GetUploadRequest>("uploads/half")(test);
 }
 
-Messages UploadPage(FieldWalkTest& test) {
-  test.EnsureUpload("half");
-  test.EnsureUpload("other-half");
-  v1::ListUploadsRequest request;
-  request.set_page_size(1);
-  request.set_page_token(
-      test.PageToken(test.datasets(), &v1::DatasetService::Stub::ListUploads, request));
-  return OneMessage(request);
-}
-
 Messages UploadToDelete(FieldWalkTest& test) {
   test.EnsureUpload("half");
   return Named<v1::DeleteUploadRequest>("uploads/half")(test);
@@ -163,7 +153,7 @@ Messages AliasHistoryPage(FieldWalkTest& test) {
 Messages RetentionToSet(FieldWalkTest&) {
   v1::SetRetentionRequest request;
   request.set_name(kWholeModel);
-  request.set_keep_newest(2);
+  request.set_keep_newest(1);
   request.set_validate_only(true);
   return OneMessage(request);
 }
@@ -362,10 +352,16 @@ std::function<Messages(FieldWalkTest&)> QueuedTraining(const v1::TrainRequest& t
 void CancelAccepted(FieldWalkTest& test) { test.CancelWaitingJobs(); }
 void FinishAccepted(FieldWalkTest& test) { test.FinishOtherJobs(); }
 
-Messages Estimate(FieldWalkTest&) {
-  v1::EstimateCostRequest request;
-  *request.mutable_training() = Training();
-  return OneMessage(request);
+GoodRequest FurtherTraining(const v1::TrainRequest& training) {
+  return {.make = QueuedTraining(training), .after_success = CancelAccepted, .only_present = true};
+}
+
+std::function<Messages(FieldWalkTest&)> EstimateOf(const v1::TrainRequest& training) {
+  return [training](FieldWalkTest&) {
+    v1::EstimateCostRequest request;
+    *request.mutable_training() = training;
+    return OneMessage(request);
+  };
 }
 
 Messages JobPage(FieldWalkTest& test) {
@@ -477,12 +473,9 @@ const std::map<std::string, std::vector<GoodRequest>>& GoodRequests() {
 
       {"TrainingService/Train",
        {{.make = QueuedTraining(Training()), .after_success = CancelAccepted},
-        {.make = QueuedTraining(RidgeTraining()),
-         .after_success = CancelAccepted,
-         .only_present = true},
-        {.make = QueuedTraining(SvmTraining()),
-         .after_success = CancelAccepted,
-         .only_present = true}}},
+        FurtherTraining(RidgeTraining()),
+        FurtherTraining(SvmTraining()),
+        FurtherTraining(FieldWalkTest::OpenRequest())}},
       {"TrainingService/GetJob", {{.make = FinishedJob}}},
       {"TrainingService/ListJobs", {{.make = JobPage}}},
       {"TrainingService/WatchJobs", {{.make = JobsToWatch, .max_answers = 1}}},
@@ -491,7 +484,9 @@ const std::map<std::string, std::vector<GoodRequest>>& GoodRequests() {
       {"TrainingService/UpdateJob", {{.make = JobChange, .max_depth = 2}}},
       {"TrainingService/DeleteJob", {{.make = JobToDelete}}},
       {"TrainingService/StreamProgress", {{.make = Progress}}},
-      {"TrainingService/EstimateCost", {{.make = Estimate}}},
+      {"TrainingService/EstimateCost",
+       {{.make = EstimateOf(Training())},
+        {.make = EstimateOf(FieldWalkTest::OpenRequest()), .only_present = true}}},
       {"TrainingService/ListLearners", {{.make = NothingToSay<v1::ListLearnersRequest>}}},
   };
   return *requests;

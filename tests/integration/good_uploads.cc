@@ -71,6 +71,16 @@ Messages ResumableUpload(FieldWalkTest& test) {
   return messages;
 }
 
+Messages UploadPage(FieldWalkTest& test) {
+  test.EnsureUpload("half");
+  test.EnsureUpload("other-half");
+  auto request = std::make_shared<v1::ListUploadsRequest>();
+  request->set_page_size(1);
+  request->set_page_token(
+      test.PageToken(test.datasets(), &v1::DatasetService::Stub::ListUploads, *request));
+  return {request};
+}
+
 void DropUploads(FieldWalkTest& test) { test.DropUpload(kResumableUpload); }
 
 Messages SvmlightUpload(FieldWalkTest& test) {

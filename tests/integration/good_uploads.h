@@ -16,6 +16,8 @@ Messages ResumableUpload(FieldWalkTest& test);
 Messages SvmlightUpload(FieldWalkTest& test);
 Messages ImageUpload(FieldWalkTest& test);
 Messages DenseUpload(FieldWalkTest& test);
+// A list of those that are unfinished.
+Messages UploadPage(FieldWalkTest& test);
 
 // What has come of an upload that can be resumed stays, whatever becomes of its stream.
 void DropUploads(FieldWalkTest& test);

@@ -56,7 +56,7 @@ absl::Status RowColumns::BecomeText(v1::TypedColumn& column) {
   const v1::TypedColumn::Numbers numbers = std::move(*column.mutable_numbers());
   auto& texts = *column.mutable_texts();
   for (const double number : numbers.values()) {
-    texts.add_values(std::isnan(number) ? "" : FormatLabel(number));
+    *texts.add_values() = std::isnan(number) ? "" : FormatLabel(number);
   }
   return absl::OkStatus();
 }
@@ -101,7 +101,7 @@ absl::Status RowColumns::AddNumber(std::string_view column, double value) {
     found->mutable_numbers()->add_values(value);
     return absl::OkStatus();
   }
-  found->mutable_texts()->add_values(FormatLabel(value));
+  *found->mutable_texts()->add_values() = FormatLabel(value);
   return Take(2 * kDigits);
 }
 
@@ -112,7 +112,7 @@ absl::Status RowColumns::AddText(std::string_view column, std::string text) {
     MERCER_RETURN_IF_ERROR(BecomeText(*found));
   }
   const size_t size = text.size();
-  found->mutable_texts()->add_values(std::move(text));
+  *found->mutable_texts()->add_values() = std::move(text);
   return Take(2 * size);
 }
 
