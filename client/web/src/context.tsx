@@ -73,6 +73,8 @@ export interface Loaded<T> {
   error: unknown;
   loading: boolean;
   reload: () => void;
+  /** Another call has returned it since. */
+  put: (value: T) => T;
 }
 
 /** The answer of a call, made again when one of `inputs` changes, and after an error as soon as the server is there again; the old
@@ -99,7 +101,11 @@ export function useLoad<T>(call: (signal: AbortSignal) => Promise<T>, inputs: re
   useEffect(() => {
     if (connected && state.error !== undefined) reload(undefined);
   }, [connected]);
-  return { ...state, reload: () => reload(undefined) };
+  const put = (value: T) => {
+    setState({ value, error: undefined, loading: false });
+    return value;
+  };
+  return { ...state, reload: () => reload(undefined), put };
 }
 
 /** Asks again every now and then, while the page is looked at: of what no stream of events tells. */

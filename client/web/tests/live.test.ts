@@ -26,6 +26,16 @@ test('however many events come, listeners are told once per frame', () => {
   assert.equal(live.jobs.list().length, 100);
 });
 
+test('what a call has returned is told at once', () => {
+  const frames: (() => void)[] = [];
+  const live = newLive(frames);
+  let told = 0;
+  live.subscribe(() => ++told);
+  live.put({ name: 'jobs/a' });
+  live.forget('jobs/a');
+  assert.deepEqual([told, frames.length], [2, 0]);
+});
+
 test('the stream asks for the job of the page, from the last event on, until its log is complete', () => {
   const live = newLive();
   assert.equal(live.path(), '/v1/events?jobs=1');

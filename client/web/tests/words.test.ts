@@ -33,4 +33,5 @@ test('the label of the content is neither edited nor lost', () => {
   assert.deepEqual(givenLabels(labels), { team: 'red' });
   assert.deepEqual(withGivenLabels(labels, { stage: 'test' }), { content: 'abc', stage: 'test' });
   assert.deepEqual(withGivenLabels({}, { stage: 'test' }), { stage: 'test' });
+  assert.throws(() => withGivenLabels({}, { content: 'mine' }), /take another key/);
 });

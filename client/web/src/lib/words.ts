@@ -16,7 +16,7 @@ export interface Draft extends Record<Field, string> {
   rows: LabelRow[];
 }
 
-/** By which the Python package finds what it has uploaded: nobody edits it. */
+/** By which the Python package finds what it has uploaded: nobody sees or edits it. */
 const CONTENT_LABEL = 'content';
 
 export function labelsText(labels: Labels | undefined): string {
@@ -69,8 +69,9 @@ export function givenLabels(labels: Labels = {}): Labels {
   return Object.fromEntries(Object.entries(labels).filter(([key]) => key !== CONTENT_LABEL));
 }
 
-/** `given` in place of those; what is not theirs stays. */
+/** `given` in place of those; what is not theirs stays. Throws when it would be theirs. */
 export function withGivenLabels(labels: Labels = {}, given: Labels): Labels {
+  if (CONTENT_LABEL in given) throw new Error(`The label ${CONTENT_LABEL} is that by which the Python package finds data; take another key.`);
   const { [CONTENT_LABEL]: content } = labels;
   return content === undefined ? given : { ...given, [CONTENT_LABEL]: content };
 }

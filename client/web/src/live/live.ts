@@ -85,16 +85,17 @@ export class Live {
     this.changed();
   }
 
-  /** A call has returned this state of a job. */
-  put(job: Job): void {
+  /** A call has returned this state of a job: whoever made it sees that at once. */
+  put(job: Job): Job {
     this.jobs.apply({ job });
-    this.changed();
+    this.tell();
+    return job;
   }
 
   /** A call has deleted it. */
   forget(name: string): void {
     this.jobs.apply({ job: { name }, left: true });
-    this.changed();
+    this.tell();
   }
 
   subscribe(listener: () => void): () => void {
@@ -146,8 +147,12 @@ export class Live {
     this.scheduled = true;
     this.frame(() => {
       this.scheduled = false;
-      for (const listener of [...this.listeners]) listener();
+      this.tell();
     });
+  }
+
+  private tell(): void {
+    for (const listener of [...this.listeners]) listener();
   }
 }
 

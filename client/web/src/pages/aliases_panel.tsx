@@ -5,6 +5,7 @@ import type { Alias, AliasChange, ModelVersion } from '../api/model_types.ts';
 import { useLoad, useNow, useServices } from '../context.tsx';
 import { formatAgo, formatTime } from '../lib/format.ts';
 import { aliasOf, canRollBack, moveWords, partsOf } from '../lib/models.ts';
+import { useAction } from '../ui/action.tsx';
 import { ConfirmDialog, Failure, focusContent, Panel } from '../ui/parts.tsx';
 
 const FIRST = 5;
@@ -43,14 +44,10 @@ function AliasHistory({ alias, history, parent, onChange }: Named & { parent: st
   const now = useNow(30);
   const [all, setAll] = useState(false);
   const [asking, setAsking] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const action = useAction();
   const name = aliasOf(alias.name);
   const { version } = partsOf(alias.version ?? '');
-  const act = (call: Promise<Alias>) =>
-    call.then(
-      () => setError(undefined),
-      (failure: unknown) => setError(failure),
-    ).then(onChange);
+  const act = (call: () => Promise<Alias>) => action.run(call).then(onChange);
   return (
     <div class="alias-history">
       <div class="panel-tools">
@@ -59,16 +56,16 @@ function AliasHistory({ alias, history, parent, onChange }: Named & { parent: st
         </span>
         <span class="actions">
           {canRollBack(history) ? (
-            <button type="button" class="button small" title="Points it to the version before its last move" onClick={() => void act(rollbackAlias(client, parent, name, alias.etag ?? ''))}>
+            <button type="button" class="button small" title="Points it to the version before its last move" aria-disabled={action.running} onClick={() => void act(() => rollbackAlias(client, parent, name, alias.etag ?? ''))}>
               Roll back<span class="hidden-label"> {name}</span>
             </button>
           ) : null}
-          <button type="button" class="button small" onClick={() => setAsking(true)}>
+          <button type="button" class="button small" aria-disabled={action.running} onClick={() => setAsking(true)}>
             Remove<span class="hidden-label"> {name}</span>
           </button>
         </span>
       </div>
-      <Failure error={error} />
+      <Failure error={action.error} />
       <table class="table history" aria-label={`Moves of ${name}`}>
         <thead>
           <tr>
@@ -99,7 +96,7 @@ function AliasHistory({ alias, history, parent, onChange }: Named & { parent: st
           onNo={() => setAsking(false)}
           onYes={() => {
             setAsking(false);
-            void act(removeAlias(client, parent, name, alias.etag ?? '')).then(focusContent);
+            void act(() => removeAlias(client, parent, name, alias.etag ?? '')).then(focusContent);
           }}
         >
           Whoever asks for {partsOf(parent).model}@{name} finds nothing then. Version {version} stays.

@@ -1,32 +1,24 @@
 // The proof of a model, and its recomputation.
-import { useState } from 'preact/hooks';
 import { verifyModel } from '../api/calls.ts';
 import type { ModelVersion, Verification } from '../api/model_types.ts';
 import { useServices } from '../context.tsx';
 import { formatReal, wordsOf } from '../lib/format.ts';
 import { certificateWords } from '../lib/models.ts';
+import { useAction } from '../ui/action.tsx';
 import { Definitions, Failure, Panel } from '../ui/parts.tsx';
 import { Verdict } from './job_result.tsx';
 
 export function CertificatePanel({ model }: { model: ModelVersion }) {
   const { client } = useServices();
-  const [state, setState] = useState<{ running?: boolean; value?: Verification; error?: unknown }>({});
+  const action = useAction<Verification>();
   const { certificate } = model;
-  const verify = async () => {
-    setState({ running: true });
-    try {
-      setState({ value: await verifyModel(client, model.name) });
-    } catch (error) {
-      setState({ error });
-    }
-  };
   const outputs = certificate?.outputs ?? [];
   return (
     <Panel
       title="Certificate"
       aside={
-        <button type="button" class="button small" disabled={state.running} onClick={() => void verify()}>
-          {state.running ? 'Recomputing…' : 'Recompute'}
+        <button type="button" class="button small" aria-disabled={action.running} onClick={() => void action.run(() => verifyModel(client, model.name))}>
+          {action.running ? 'Recomputing…' : 'Recompute'}
         </button>
       }
     >
@@ -43,10 +35,8 @@ export function CertificatePanel({ model }: { model: ModelVersion }) {
           ]}
         />
       ) : null}
-      <div role="status">
-        {state.value ? <Verdict verification={state.value} when=" just now" /> : null}
-      </div>
-      <Failure error={state.error} />
+      <div role="status">{action.value ? <Verdict verification={action.value} when=" just now" /> : null}</div>
+      <Failure error={action.error} />
     </Panel>
   );
 }

@@ -9,7 +9,7 @@ import { datasetWords } from '../lib/deletion.ts';
 import { formatAgo, formatBytes, formatInteger, formatPercent, formatReal, idOf, ownerWords, wordsOf } from '../lib/format.ts';
 import { givenLabels, withGivenLabels } from '../lib/words.ts';
 import { Link, navigate } from '../router.tsx';
-import { DeleteButton } from '../ui/action.tsx';
+import { ActionDialog, DeleteButton } from '../ui/action.tsx';
 import { Bars } from '../ui/bars.tsx';
 import { Failure, focusContent, Loading, PageHeader, Panel, Tile } from '../ui/parts.tsx';
 import { WordsPanel } from '../ui/words_panel.tsx';
@@ -19,7 +19,7 @@ const FIRST_COLUMNS = 30;
 export function DatasetPage({ id }: { id: string }) {
   useTitle(id);
   const { client } = useServices();
-  const { value: dataset, error, reload } = useLoad((signal) => getDataset(client, `datasets/${id}`, signal), [id]);
+  const { value: dataset, error, reload, put } = useLoad((signal) => getDataset(client, `datasets/${id}`, signal), [id]);
   if (!dataset) return error ? <Failure error={error} retry={reload} /> : <Loading />;
   return (
     <>
@@ -48,7 +48,7 @@ export function DatasetPage({ id }: { id: string }) {
             <RolePanel key={column.name} column={column} rows={Number(dataset.rows ?? 0)} />
           ))}
           {dataset.quality ? <QualityPanel dataset={dataset} /> : null}
-          <DatasetLabels dataset={dataset} onChange={reload} />
+          <DatasetLabels dataset={dataset} put={put} />
         </div>
       </div>
     </>
@@ -70,9 +70,13 @@ function DatasetHeader({ dataset }: { dataset: Dataset }) {
       below={[dataset.displayName, `stored ${formatAgo(dataset.createTime, now)}`, ownerWords(dataset.owner)].filter(Boolean).join(' · ')}
       actions={
         <>
-          <DeleteButton title={`Delete ${id}?`} yes="Delete the data set" remove={() => deleteDataset(client, dataset.name)} onDone={leave}>
-            <p>This goes, and cannot be brought back: {datasetWords(dataset)}.</p>
-            <p>Jobs and models that were trained on it stay, but their certificates cannot be recomputed any more.</p>
+          <DeleteButton>
+            {(asked) => (
+              <ActionDialog {...asked} title={`Delete ${id}?`} yes="Delete the data set" call={() => deleteDataset(client, dataset.name)} onDone={leave}>
+                <p>This goes, and cannot be brought back: {datasetWords(dataset)}.</p>
+                <p>Jobs and models that were trained on it stay, but their certificates cannot be recomputed any more.</p>
+              </ActionDialog>
+            )}
           </DeleteButton>
           <Link class="button primary" href={`/train?dataset=${id}`}>
             Train on it
@@ -84,10 +88,10 @@ function DatasetHeader({ dataset }: { dataset: Dataset }) {
 }
 
 /** What the data's finder in the Python package goes by is neither shown nor changed. */
-function DatasetLabels({ dataset, onChange }: { dataset: Dataset; onChange: () => void }) {
+function DatasetLabels({ dataset, put }: { dataset: Dataset; put: (dataset: Dataset) => Dataset }) {
   const { client } = useServices();
-  const load = async () => ({ labels: givenLabels((await getDataset(client, dataset.name)).labels) });
-  const save = ({ labels = {} }: Words) => updateDataset(client, dataset.name, { labels: withGivenLabels(dataset.labels, labels) }).then(onChange);
+  const load = async () => ({ labels: givenLabels(put(await getDataset(client, dataset.name)).labels) });
+  const save = async ({ labels = {} }: Words) => updateDataset(client, dataset.name, { labels: withGivenLabels(dataset.labels, labels) });
   return <WordsPanel title="Labels" words={{ labels: givenLabels(dataset.labels) }} load={load} save={save} />;
 }
 

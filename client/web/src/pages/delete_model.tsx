@@ -6,46 +6,35 @@ import { useLoad, useServices } from '../context.tsx';
 import { deletionOf } from '../lib/deletion.ts';
 import { partsOf } from '../lib/models.ts';
 import { navigate } from '../router.tsx';
-import { type Action, Refusal, useAction } from '../ui/action.tsx';
-import { ConfirmDialog, Failure, Loading } from '../ui/parts.tsx';
+import { type Action, ActionDialog } from '../ui/action.tsx';
+import { Loading } from '../ui/parts.tsx';
 
-export function DeleteModelButton({ model, onDelete }: { model: ModelVersion; onDelete: () => void }) {
-  const [asking, setAsking] = useState(false);
-  const action = useAction();
-  const close = () => {
-    setAsking(false);
-    action.forget();
-  };
-  return (
-    <>
-      {asking ? null : <Refusal action={action} />}
-      <button type="button" class="button danger" disabled={action.forbidden} onClick={() => setAsking(true)}>
-        Delete
-      </button>
-      {asking ? <DeleteModelDialog model={model} action={action} onDelete={onDelete} onNo={close} /> : null}
-    </>
-  );
-}
-
-function DeleteModelDialog({ model, action, onDelete, onNo }: { model: ModelVersion; action: Action; onDelete: () => void; onNo: () => void }) {
+/** `onDelete`: once the page is another one. */
+export function DeleteModelDialog({ model, action, onDelete, onNo }: { model: ModelVersion; action: Action; onDelete: () => void; onNo: () => void }) {
   const { client } = useServices();
   const { model: name, version } = partsOf(model.name);
   const [whole, setWhole] = useState(false);
   const { value: versions, error, reload } = useLoad((signal) => listVersions(client, `models/${name}`, signal), [name]);
   const deletion = versions ? deletionOf(model, versions, whole) : undefined;
-  const remove = async () => {
-    if (!deletion) return;
-    if (!(await action.run(() => deleteModel(client, deletion.name)))) return reload();
+  const remove = () =>
+    deleteModel(client, deletion?.name ?? '').catch((failure: unknown) => {
+      reload();
+      throw failure;
+    });
+  const leave = () => {
     onNo();
-    navigate(deletion.last ? '/models' : `/models/${name}`);
+    navigate(deletion?.last ? '/models' : `/models/${name}`);
     onDelete();
   };
   return (
-    <ConfirmDialog
+    <ActionDialog
       title={whole ? `Delete ${name}?` : `Delete ${name}, version ${version}?`}
       yes={whole ? `Delete all ${versions?.length ?? ''} versions` : `Delete version ${version}`}
-      disabled={action.running || action.forbidden || !deletion || deletion.blocking.length > 0}
-      onYes={() => void remove()}
+      action={action}
+      blocked={!deletion || deletion.blocking.length > 0}
+      error={error}
+      call={remove}
+      onDone={leave}
       onNo={onNo}
     >
       {deletion && versions && versions.length > 1 ? (
@@ -74,7 +63,6 @@ function DeleteModelDialog({ model, action, onDelete, onNo }: { model: ModelVers
       ) : error === undefined ? (
         <Loading />
       ) : null}
-      <Failure error={action.error ?? error} />
-    </ConfirmDialog>
+    </ActionDialog>
   );
 }

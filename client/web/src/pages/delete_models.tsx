@@ -4,8 +4,8 @@ import type { ModelVersion } from '../api/model_types.ts';
 import { useLoad, useServices } from '../context.tsx';
 import { deletionOf, deletionsFor } from '../lib/deletion.ts';
 import { partsOf } from '../lib/models.ts';
-import { useAction } from '../ui/action.tsx';
-import { ConfirmDialog, Failure, Loading } from '../ui/parts.tsx';
+import { ActionDialog, useAction } from '../ui/action.tsx';
+import { Loading } from '../ui/parts.tsx';
 
 interface Props {
   models: ModelVersion[];
@@ -34,18 +34,21 @@ export function DeleteModelsDialog({ models, onNo, onDone, onDelete }: Props) {
   const blocking = (deletions ?? []).flatMap((deletion) => deletion.blocking.map((line) => `${partsOf(deletion.name).model}: ${line}`));
   // One after the other: an error leaves the others as they are, and says which one it is.
   const remove = async () => {
-    const done = await action.run(async () => {
+    try {
       for (const deletion of deletions ?? []) await deleteModel(client, deletion.name);
-    });
-    onDelete();
-    if (done) onDone();
+    } finally {
+      onDelete();
+    }
   };
   return (
-    <ConfirmDialog
+    <ActionDialog
       title={shown.length === 1 ? `Delete ${shown[0]}?` : `Delete ${shown.length} models?`}
       yes={`Delete ${count === 1 ? 'the version' : `all ${count} versions`}`}
-      disabled={action.running || action.forbidden || !deletions || blocking.length > 0}
-      onYes={() => void remove()}
+      action={action}
+      blocked={!deletions || blocking.length > 0}
+      error={error}
+      call={remove}
+      onDone={onDone}
       onNo={onNo}
     >
       {deletions ? (
@@ -64,7 +67,6 @@ export function DeleteModelsDialog({ models, onNo, onDone, onDelete }: Props) {
       ) : error === undefined ? (
         <Loading />
       ) : null}
-      <Failure error={action.error ?? error} />
-    </ConfirmDialog>
+    </ActionDialog>
   );
 }

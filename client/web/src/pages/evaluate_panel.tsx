@@ -5,6 +5,7 @@ import type { Evaluation, ModelVersion } from '../api/model_types.ts';
 import { useLoad, useServices } from '../context.tsx';
 import { formatInteger, idOf } from '../lib/format.ts';
 import { choiceOf, choicesOfRows } from '../lib/task_choices.ts';
+import { useAction } from '../ui/action.tsx';
 import { Failure, Panel } from '../ui/parts.tsx';
 import { EvaluationTable } from './evaluation_table.tsx';
 
@@ -14,19 +15,14 @@ export function EvaluatePanel({ model }: { model: ModelVersion }) {
   const [dataset, setDataset] = useState('');
   const [task, setTask] = useState('');
   const tasks = choicesOfRows(model);
-  const [state, setState] = useState<{ running?: boolean; value?: Evaluation; error?: unknown }>({});
-  const evaluate = async (event: Event) => {
+  const action = useAction<Evaluation>();
+  const evaluate = (event: Event) => {
     event.preventDefault();
-    setState({ running: true });
-    try {
-      setState({ value: await evaluateModel(client, model.name, dataset, choiceOf(tasks, task)) });
-    } catch (error) {
-      setState({ error });
-    }
+    void action.run(() => evaluateModel(client, model.name, dataset, choiceOf(tasks, task)));
   };
   return (
     <Panel title="Evaluate on other data">
-      <form class="inline-form" onSubmit={(event) => void evaluate(event)}>
+      <form class="inline-form" onSubmit={evaluate}>
         <label>
           <span class="hidden-label">Data set to evaluate on</span>
           <select value={dataset} onChange={(event) => setDataset(event.currentTarget.value)}>
@@ -50,12 +46,12 @@ export function EvaluatePanel({ model }: { model: ModelVersion }) {
             </select>
           </label>
         ) : null}
-        <button type="submit" class="button small" disabled={!dataset || state.running}>
-          {state.running ? 'Evaluating…' : 'Evaluate'}
+        <button type="submit" class="button small" disabled={!dataset} aria-disabled={action.running}>
+          {action.running ? 'Evaluating…' : 'Evaluate'}
         </button>
       </form>
-      <Failure error={state.error ?? datasets.error} />
-      <div role="status">{state.value ? <EvaluationTable model={model} evaluation={state.value} /> : null}</div>
+      <Failure error={action.error ?? datasets.error} />
+      <div role="status">{action.value ? <EvaluationTable model={model} evaluation={action.value} /> : null}</div>
     </Panel>
   );
 }

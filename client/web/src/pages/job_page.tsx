@@ -14,7 +14,7 @@ import { describeWork } from '../lib/request_words.ts';
 import { activeGroups, activeKernels } from '../lib/weights.ts';
 import { isFinal } from '../live/job_store.ts';
 import { Link, navigate } from '../router.tsx';
-import { DeleteButton, useAction } from '../ui/action.tsx';
+import { ActionDialog, DeleteButton, useAction } from '../ui/action.tsx';
 import { ConfirmDialog, Definitions, Failure, focusContent, Loading, Notices, PageHeader, Panel, ProgressBar, StateBadge, Tile } from '../ui/parts.tsx';
 import { WordsPanel } from '../ui/words_panel.tsx';
 import { JobCharts } from './job_charts.tsx';
@@ -62,8 +62,8 @@ export function JobPage({ id }: { id: string }) {
           <WordsPanel
             title="Labels"
             words={{ labels: job.labels ?? {} }}
-            load={() => getJob(client, name)}
-            save={async (changes) => live.put(await updateJob(client, name, changes))}
+            load={async () => live.put(await getJob(client, name))}
+            save={(changes) => updateJob(client, name, changes)}
           />
         </div>
       </div>
@@ -130,9 +130,13 @@ function JobActions({ job }: { job: Job }) {
   if (isFinal(job)) {
     return (
       <>
-        <DeleteButton title={`Delete ${titleOf(job)}?`} yes="Delete the job" remove={() => deleteJob(client, job.name)} onDone={leave}>
-          <p>This goes, and cannot be brought back: {jobDeletionWords(job)}.</p>
-          <p>{keptWords(job)}</p>
+        <DeleteButton>
+          {(asked) => (
+            <ActionDialog {...asked} title={`Delete ${titleOf(job)}?`} yes="Delete the job" call={() => deleteJob(client, job.name)} onDone={leave}>
+              <p>This goes, and cannot be brought back: {jobDeletionWords(job)}.</p>
+              <p>{keptWords(job)}</p>
+            </ActionDialog>
+          )}
         </DeleteButton>
         {job.request ? (
           <Link class="button" href={`/train?from=${idOf(job.name)}`}>

@@ -1,5 +1,4 @@
 // One version of a model: how good it is, what proves it, which kernels matter, and what it says of new rows.
-import { useState } from 'preact/hooks';
 import { exportModel, getModel, getVersion, updateModel, updateVersion } from '../api/calls.ts';
 import type { ModelVersion } from '../api/model_types.ts';
 import { useLoad, useNow, useServices, useTitle } from '../context.tsx';
@@ -9,11 +8,12 @@ import { compareAddress } from '../lib/model_list.ts';
 import { accuracyWords, aliasOf, certifiedGap, metricNote, metricText, optionText, partsOf, plainMetrics, stopWords, taskMetrics, tasksText, validationMetrics, warningsOf } from '../lib/models.ts';
 import { FIELDS } from '../lib/words.ts';
 import { Link } from '../router.tsx';
+import { DeleteButton, useAction } from '../ui/action.tsx';
 import { Definitions, Failure, Loading, Notices, PageHeader, Panel, Tile } from '../ui/parts.tsx';
 import { WordsPanel } from '../ui/words_panel.tsx';
 import { AliasesPanel } from './aliases_panel.tsx';
 import { CertificatePanel } from './certificate_panel.tsx';
-import { DeleteModelButton } from './delete_model.tsx';
+import { DeleteModelDialog } from './delete_model.tsx';
 import { EvaluatePanel } from './evaluate_panel.tsx';
 import { HeldOutPanels } from './held_out_panel.tsx';
 import { RequestView } from './job_details.tsx';
@@ -26,7 +26,7 @@ import { WeightsPanel } from './weights_panel.tsx';
 /** `name`: "models/spam" or one of its versions. */
 export function ModelPage({ name }: { name: string }) {
   const { client } = useServices();
-  const { value: model, error, reload } = useLoad((signal) => getVersion(client, name, signal), [name]);
+  const { value: model, error, reload, put } = useLoad((signal) => getVersion(client, name, signal), [name]);
   useTitle(idOf(partsOf(name).model));
   if (!model) return error ? <Failure error={error} retry={reload} /> : <Loading />;
   return (
@@ -51,8 +51,8 @@ export function ModelPage({ name }: { name: string }) {
             title={`Version ${partsOf(model.name).version}`}
             words={model}
             fields={['description']}
-            load={() => getVersion(client, model.name)}
-            save={(changes) => updateVersion(client, model.name, changes).then(reload)}
+            load={async () => put(await getVersion(client, model.name))}
+            save={(changes) => updateVersion(client, model.name, changes)}
           />
           <VersionsPanel model={model} onChange={reload} />
           <AliasesPanel model={model} onChange={reload} />
@@ -72,15 +72,15 @@ function ModelWords({ model }: { model: ModelVersion }) {
   const { client } = useServices();
   const { model: id } = partsOf(model.name);
   const load = (signal?: AbortSignal) => getModel(client, `models/${id}`, signal);
-  const { value, error, reload } = useLoad(load, [id]);
+  const { value, error, reload, put } = useLoad(load, [id]);
   if (!value) return <Failure error={error} retry={reload} />;
   return (
     <WordsPanel
       title={`Model ${id}`}
       words={value}
       fields={FIELDS}
-      load={() => load()}
-      save={(changes) => updateModel(client, value.name, changes).then(reload)}
+      load={async () => put(await load())}
+      save={(changes) => updateModel(client, value.name, changes)}
     />
   );
 }
@@ -124,7 +124,7 @@ function ModelHeader({ model, onDelete }: { model: ModelVersion; onDelete: () =>
       }
       actions={
         <>
-          <DeleteModelButton model={model} onDelete={onDelete} />
+          <DeleteButton>{(asked) => <DeleteModelDialog {...asked} model={model} onDelete={onDelete} />}</DeleteButton>
           <DownloadButton model={model} />
           <Link class="button" href={compareAddress([model.name])}>
             Compare
@@ -143,24 +143,18 @@ function ModelHeader({ model, onDelete }: { model: ModelVersion; onDelete: () =>
 /** The stored file, which any client can evaluate. */
 function DownloadButton({ model }: { model: ModelVersion }) {
   const { client } = useServices();
-  const [state, setState] = useState<{ running?: boolean; error?: unknown }>({});
+  const action = useAction();
   const save = async () => {
-    setState({ running: true });
-    try {
-      const address = URL.createObjectURL(await exportModel(client, model.name));
-      const { model: name, version } = partsOf(model.name);
-      Object.assign(document.createElement('a'), { href: address, download: `${name}-${version}.mercer` }).click();
-      // The browser has begun to read it by then.
-      setTimeout(() => URL.revokeObjectURL(address), 60_000);
-      setState({});
-    } catch (error) {
-      setState({ error });
-    }
+    const address = URL.createObjectURL(await exportModel(client, model.name));
+    const { model: name, version } = partsOf(model.name);
+    Object.assign(document.createElement('a'), { href: address, download: `${name}-${version}.mercer` }).click();
+    // The browser has begun to read it by then.
+    setTimeout(() => URL.revokeObjectURL(address), 60_000);
   };
   return (
     <>
-      <Failure error={state.error} />
-      <button type="button" class="button" disabled={state.running} onClick={() => void save()}>
+      <Failure error={action.error} />
+      <button type="button" class="button" aria-disabled={action.running} onClick={() => void action.run(save)}>
         Download
       </button>
     </>

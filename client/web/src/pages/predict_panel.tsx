@@ -8,6 +8,7 @@ import { formatReal } from '../lib/format.ts';
 import { datasetsOf } from '../lib/jobs.ts';
 import { choiceOf, choicesOfRow } from '../lib/task_choices.ts';
 import { columnImportance, kernelLabel } from '../lib/weights.ts';
+import { useAction } from '../ui/action.tsx';
 import { Bars } from '../ui/bars.tsx';
 import { SelectField, TextField, ViolationsContext } from '../ui/field.tsx';
 import { Failure, Loading, Panel } from '../ui/parts.tsx';
@@ -54,25 +55,19 @@ function PredictForm({ model, inputs }: { model: ModelVersion; inputs: PredictIn
   const [all, setAll] = useState(false);
   const tasks = useMemo(() => choicesOfRow(model), [model]);
   const [task, setTask] = useState(tasks[0]?.value ?? '');
-  const [state, setState] = useState<{ running?: boolean; value?: Prediction; error?: unknown }>({});
+  const action = useAction<Prediction>();
   const { columns, errors } = useMemo(() => rowToColumns(inputs, values), [inputs, values]);
   const ordered = useMemo(() => byImportance(inputs, model), [inputs, model]);
   const shown = all ? ordered : ordered.slice(0, FIRST_INPUTS);
   const hidden = inputs.length - shown.length;
-  const submit = async (event: Event) => {
+  const submit = (event: Event) => {
     event.preventDefault();
-    if (errors.size > 0) return setAll(true);
-    setState({ running: true });
-    try {
-      setState({ value: await predict(client, model.name, columns, choiceOf(tasks, task)) });
-    } catch (error) {
-      setState({ error });
-    }
-    return undefined;
+    if (errors.size > 0) setAll(true);
+    else void action.run(() => predict(client, model.name, columns, choiceOf(tasks, task)));
   };
   return (
     <ViolationsContext.Provider value={errors}>
-      <form class="form" onSubmit={(event) => void submit(event)} noValidate>
+      <form class="form" onSubmit={submit} noValidate>
         <PasteRow inputs={inputs} onValues={setValues} />
         <div class="fields narrow">
           {tasks.length > 0 ? <SelectField path="task" label="Task" value={task} choices={tasks} onChange={setTask} /> : null}
@@ -81,7 +76,7 @@ function PredictForm({ model, inputs }: { model: ModelVersion; inputs: PredictIn
           ))}
         </div>
         <div class="actions">
-          <button type="submit" class="button primary" disabled={state.running}>
+          <button type="submit" class="button primary" aria-disabled={action.running}>
             Predict
           </button>
           {hidden > 0 ? (
@@ -91,8 +86,8 @@ function PredictForm({ model, inputs }: { model: ModelVersion; inputs: PredictIn
           ) : null}
           {hidden > 0 ? <span class="sub">Those that are not shown have the mean or most frequent value.</span> : null}
         </div>
-        <Failure error={state.error} />
-        <div role="status">{state.value ? <Result model={model} prediction={state.value} /> : null}</div>
+        <Failure error={action.error} />
+        <div role="status">{action.value ? <Result model={model} prediction={action.value} /> : null}</div>
       </form>
     </ViolationsContext.Provider>
   );

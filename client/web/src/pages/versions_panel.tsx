@@ -7,6 +7,7 @@ import { formatAgo } from '../lib/format.ts';
 import { compareAddress } from '../lib/model_list.ts';
 import { aliasOf, mainMetric, partsOf } from '../lib/models.ts';
 import { Link } from '../router.tsx';
+import { useAction } from '../ui/action.tsx';
 import { Failure, Panel } from '../ui/parts.tsx';
 import { useModelsMade } from './models_page.tsx';
 
@@ -57,19 +58,13 @@ function AliasForm({ model, parent, onChange }: { model: ModelVersion; parent: s
   const { client } = useServices();
   const [open, setOpen] = useState(false);
   const [alias, setAliasText] = useState('');
-  const [error, setError] = useState<unknown>();
-  const move = async (event: Event) => {
-    event.preventDefault();
-    try {
-      const known = (await listAliases(client, parent)).find((each) => aliasOf(each.name) === alias);
-      await setAlias(client, parent, alias, model.name, known?.etag ?? 'none');
-      setOpen(false);
-      setAliasText('');
-      setError(undefined);
-      onChange();
-    } catch (failure) {
-      setError(failure);
-    }
+  const action = useAction();
+  const move = async () => {
+    const known = (await listAliases(client, parent)).find((each) => aliasOf(each.name) === alias);
+    await setAlias(client, parent, alias, model.name, known?.etag ?? 'none');
+    setOpen(false);
+    setAliasText('');
+    onChange();
   };
   if (!open) {
     return (
@@ -79,15 +74,21 @@ function AliasForm({ model, parent, onChange }: { model: ModelVersion; parent: s
     );
   }
   return (
-    <form class="inline-form" onSubmit={(event) => void move(event)}>
+    <form
+      class="inline-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void action.run(move);
+      }}
+    >
       <label>
         <span class="hidden-label">Alias</span>
         <input type="text" placeholder="production" autocomplete="off" value={alias} onInput={(event) => setAliasText(event.currentTarget.value)} />
       </label>
-      <button type="submit" class="button small" disabled={!alias}>
+      <button type="submit" class="button small" disabled={!alias} aria-disabled={action.running}>
         Point to version {partsOf(model.name).version}
       </button>
-      <Failure error={error} />
+      <Failure error={action.error} />
     </form>
   );
 }

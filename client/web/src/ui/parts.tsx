@@ -146,7 +146,8 @@ export function ConfirmDialog(props: {
   title: string;
   children: ComponentChildren;
   yes: string;
-  disabled?: boolean;
+  disabled?: boolean | undefined;
+  running?: boolean;
   onYes: () => void;
   onNo: () => void;
 }) {
@@ -169,7 +170,7 @@ export function ConfirmDialog(props: {
         <button type="button" class="button" onClick={props.onNo}>
           Go back
         </button>
-        <button type="button" class="button danger" disabled={props.disabled} onClick={props.onYes}>
+        <button type="button" class="button danger" disabled={props.disabled} aria-disabled={props.running} onClick={props.onYes}>
           {props.yes}
         </button>
       </div>

@@ -11,7 +11,7 @@ interface Props {
   words: Words;
   /** That it has beside labels. */
   fields?: readonly Field[];
-  /** As it is now. */
+  /** As it is now, for the page too. */
   load: () => Promise<Words>;
   /** `changes` has what is to be another than it was, and nothing else beside the etag. */
   save: (changes: Words) => Promise<unknown>;
@@ -42,13 +42,16 @@ export function WordsPanel({ title, words, fields = [], load, save }: Props) {
     action.forget();
     toggle.current?.focus();
   };
+  const leave = () => action.running || end();
   const submit = ({ base, known, draft }: Editing) =>
-    action.running ||
     void action.run(async () => {
       // What the form trims is no change.
       const changes = changesOf(wordsOfDraft(draftOf(base)), wordsOfDraft(draft));
-      const theirs = isEmpty(changes) ? undefined : await saveUnlessChanged(changes, known, load, save);
-      if (theirs) return setEditing({ base, known, draft, theirs });
+      if (!isEmpty(changes)) {
+        const theirs = await saveUnlessChanged(changes, known, load, save);
+        if (theirs) return setEditing({ base, known, draft, theirs });
+        await load();
+      }
       setSaved(true);
       return end();
     });
@@ -56,7 +59,7 @@ export function WordsPanel({ title, words, fields = [], load, save }: Props) {
     <Panel
       title={title}
       aside={
-        <button ref={toggle} type="button" class="button small" aria-expanded={editing !== undefined} disabled={action.forbidden && !editing} onClick={() => (editing ? end() : begin(words))}>
+        <button ref={toggle} type="button" class="button small" aria-expanded={editing !== undefined} disabled={action.forbidden && !editing} onClick={() => (editing ? leave() : begin(words))}>
           {editing ? 'Go back' : 'Edit'}
           <span class="hidden-label"> {title}</span>
         </button>
@@ -68,9 +71,10 @@ export function WordsPanel({ title, words, fields = [], load, save }: Props) {
             fields={fields}
             draft={editing.draft}
             change={(draft) => setEditing({ ...editing, draft })}
-            blocked={action.forbidden || action.running || editing.theirs !== undefined}
+            saving={action.running}
+            blocked={action.forbidden || editing.theirs !== undefined}
             submit={() => submit(editing)}
-            leave={end}
+            leave={leave}
           />
           {editing.theirs ? <Conflict {...editing} take={begin} keep={(theirs) => submit({ ...editing, known: theirs })} /> : null}
           <Failure error={action.error} />
@@ -82,7 +86,7 @@ export function WordsPanel({ title, words, fields = [], load, save }: Props) {
         </>
       )}
       <p class="sub" role="status">
-        {saved ? 'Saved.' : ''}
+        {action.running ? 'Saving…' : saved ? 'Saved.' : ''}
       </p>
     </Panel>
   );
@@ -145,12 +149,14 @@ interface FormProps {
   fields: readonly Field[];
   draft: Draft;
   change: (draft: Draft) => void;
+  /** Nothing is written any more that would not be saved. */
+  saving: boolean;
   blocked: boolean;
   submit: () => void;
   leave: () => void;
 }
 
-function WordsForm({ fields, draft, change, blocked, submit, leave }: FormProps) {
+function WordsForm({ fields, draft, change, saving, blocked, submit, leave }: FormProps) {
   const form = useRef<HTMLFormElement>(null);
   const focus = (selector: string) => form.current?.querySelector<HTMLElement>(selector)?.focus();
   // Before the next key: a later one would take the focus from a field that has it already.
@@ -183,36 +189,37 @@ function WordsForm({ fields, draft, change, blocked, submit, leave }: FormProps)
         <label key={field} class="field">
           <span class="field-label capital">{FIELD_WORDS[field]}</span>
           {field === 'description' ? (
-            <textarea rows={3} value={draft[field]} onInput={(event) => change({ ...draft, [field]: event.currentTarget.value })} />
+            <textarea rows={3} readOnly={saving} value={draft[field]} onInput={(event) => change({ ...draft, [field]: event.currentTarget.value })} />
           ) : (
-            <input type="text" autocomplete="off" value={draft[field]} onInput={(event) => change({ ...draft, [field]: event.currentTarget.value })} />
+            <input type="text" autocomplete="off" readOnly={saving} value={draft[field]} onInput={(event) => change({ ...draft, [field]: event.currentTarget.value })} />
           )}
         </label>
       ))}
-      {draft.rows.map(({ key, value }, index) => (
+      {draft.rows.map((row, index) => (
         <div key={index} class="label-row">
           {(['key', 'value'] as const).map((part) => (
             <input
               key={part}
               type="text"
               autocomplete="off"
+              readOnly={saving}
               placeholder={part}
               aria-label={`${part} of label ${index + 1}`}
-              value={part === 'key' ? key : value}
+              value={row[part]}
               onInput={(event) => setRow(index, { [part]: event.currentTarget.value })}
             />
           ))}
-          <button type="button" class="button small" onClick={() => remove(index)}>
+          <button type="button" class="button small" disabled={saving} onClick={() => remove(index)}>
             <span aria-hidden="true">✕</span>
             <span class="hidden-label">Remove label {index + 1}</span>
           </button>
         </div>
       ))}
       <div class="actions">
-        <button type="button" class="button small add" onClick={add}>
+        <button type="button" class="button small add" disabled={saving} onClick={add}>
           Add a label
         </button>
-        <button type="submit" class="button small primary" disabled={blocked}>
+        <button type="submit" class="button small primary" disabled={blocked} aria-disabled={saving}>
           Save
         </button>
       </div>

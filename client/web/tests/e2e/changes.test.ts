@@ -57,6 +57,44 @@ test('a model gets a name, a description and labels, and the list finds it by th
   await page.getByText('Meadow flowers · svm').waitFor();
 });
 
+/** Holds back the page's calls to the model for a moment. */
+async function slowly(of: Page, method: string, work: () => Promise<void>): Promise<void> {
+  const address = `${server.url}/v1/models/flowers`;
+  await of.route(address, async (route) => {
+    if (route.request().method() === method) await new Promise((resolve) => setTimeout(resolve, 500));
+    await route.continue();
+  });
+  await work();
+  await of.unroute(address);
+}
+
+test('what was saved stands there as soon as the page says so', async () => {
+  await page.goto(`${server.url}/models/flowers`);
+  const panel = panelOf(page, 'Model flowers');
+  await panel.getByRole('button', { name: 'Edit' }).click();
+  await panel.getByLabel('description').fill('Tells them apart.');
+  await slowly(page, 'GET', async () => {
+    await panel.getByRole('button', { name: 'Save' }).click();
+    await panel.getByText('Saved.').waitFor();
+    assert.equal(await panel.getByText('Tells them apart.').count(), 1);
+  });
+});
+
+test('nothing is written into the form while it is saved', async () => {
+  const panel = panelOf(page, 'Model flowers');
+  await panel.getByRole('button', { name: 'Edit' }).click();
+  await panel.getByLabel('description').fill('Saved slowly.');
+  await slowly(page, 'PATCH', async () => {
+    await panel.getByRole('button', { name: 'Save' }).click();
+    await panel.getByText('Saving…').waitFor();
+    for (const field of await panel.getByRole('textbox').all()) assert.equal(await field.isEditable(), false);
+    for (const name of ['Add a label', 'Remove label 1']) assert.equal(await panel.getByRole('button', { name }).isDisabled(), true);
+    await page.keyboard.press('Escape');
+    await panel.getByText('Saved.').waitFor();
+  });
+  assert.equal((await model()).description, 'Saved slowly.');
+});
+
 test('a change of somebody else is told, and lost by no one', async () => {
   await page.goto(`${server.url}/models/flowers`);
   const panel = panelOf(page, 'Model flowers');
@@ -84,10 +122,21 @@ test('a change of somebody else is told, and lost by no one', async () => {
   await edit('Mine again.', { description: 'Theirs.' });
   await alert.getByRole('button', { name: 'Take theirs' }).click();
   assert.equal(await panel.getByLabel('description').inputValue(), 'Theirs.');
+  await panel.getByRole('button', { name: 'Go back' }).click();
+  assert.equal(await panel.getByText('Theirs.').count(), 1);
+  await panel.getByRole('button', { name: 'Edit' }).click();
   await panel.getByRole('button', { name: 'Save' }).click();
   await panel.getByText('Saved.').waitFor();
   now = await model();
   assert.equal(now.description, 'Theirs.');
+});
+
+test('a button that takes a while keeps the focus', async () => {
+  const certificate = panelOf(page, 'Certificate');
+  await certificate.getByRole('button', { name: 'Recompute' }).focus();
+  await page.keyboard.press('Enter');
+  await certificate.getByText('Recomputed just now').waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Recompute');
 });
 
 test('a version has words of its own', async () => {
@@ -151,6 +200,11 @@ test('labels of a data set change, and that of its content stays', async () => {
   await panel.getByLabel('value of label 1').fill('July');
   await panel.getByRole('button', { name: 'Save' }).click();
   await panel.getByText('of=July').waitFor();
+  assert.deepEqual(await labelsOf('datasets/flowers'), { content: 'abc', of: 'July' });
+  await panel.getByRole('button', { name: 'Edit' }).click();
+  await panel.getByLabel('key of label 1').fill('content');
+  await panel.getByRole('button', { name: 'Save' }).click();
+  await panel.getByRole('alert').getByText('take another key').waitFor();
   assert.deepEqual(await labelsOf('datasets/flowers'), { content: 'abc', of: 'July' });
 });
 
