@@ -10,9 +10,9 @@ import { ThemeButton, ThemeProvider, useThemeChoice } from './ui/theme.tsx';
 import { TokenPrompt } from './ui/token_prompt.tsx';
 
 const NAVIGATION = [
-  { href: '/jobs', text: 'Jobs' },
-  { href: '/models', text: 'Models' },
-  { href: '/datasets', text: 'Data' },
+  { text: 'Jobs', pages: ['jobs', 'train'] },
+  { text: 'Models', pages: ['models', 'compare'] },
+  { text: 'Data', pages: ['datasets', 'upload'] },
 ];
 
 export function App() {
@@ -50,8 +50,8 @@ function TopBar({ route, children }: { route: Route; children: ComponentChildren
         Mercer
       </Link>
       <nav aria-label="Main">
-        {NAVIGATION.map(({ href, text }) => (
-          <Link key={href} href={href} aria-current={`/${section}` === href ? 'page' : undefined}>
+        {NAVIGATION.map(({ text, pages }) => (
+          <Link key={text} href={`/${pages[0]}`} aria-current={pages.includes(section) ? (section === pages[0] ? 'page' : 'true') : undefined}>
             {text}
           </Link>
         ))}

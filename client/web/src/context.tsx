@@ -71,7 +71,6 @@ export function useNow(seconds: number): number {
 export interface Loaded<T> {
   value: T | undefined;
   error: unknown;
-  loading: boolean;
   reload: () => void;
   /** Another call has returned it since. */
   put: (value: T) => T;
@@ -80,19 +79,18 @@ export interface Loaded<T> {
 /** The answer of a call, made again when one of `inputs` changes, and after an error as soon as the server is there again; the old
  * answer stays until the new one has come. */
 export function useLoad<T>(call: (signal: AbortSignal) => Promise<T>, inputs: readonly unknown[]): Loaded<T> {
-  const [state, setState] = useState<{ value: T | undefined; error: unknown; loading: boolean }>({
-    value: undefined,
-    error: undefined,
-    loading: true,
-  });
+  const [state, setState] = useState<{ value: T | undefined; error: unknown }>({ value: undefined, error: undefined });
+  const put = (value: T) => {
+    setState({ value, error: undefined });
+    return value;
+  };
   const [turn, reload] = useReducer((count: number) => count + 1, 0);
   useEffect(() => {
     const controller = new AbortController();
-    setState((old) => ({ ...old, loading: true }));
     call(controller.signal).then(
-      (value) => !controller.signal.aborted && setState({ value, error: undefined, loading: false }),
+      (value) => !controller.signal.aborted && put(value),
       (error: unknown) => {
-        if (!controller.signal.aborted && !isAbort(error)) setState((old) => ({ value: old.value, error, loading: false }));
+        if (!controller.signal.aborted && !isAbort(error)) setState((old) => ({ value: old.value, error }));
       },
     );
     return () => controller.abort();
@@ -101,10 +99,6 @@ export function useLoad<T>(call: (signal: AbortSignal) => Promise<T>, inputs: re
   useEffect(() => {
     if (connected && state.error !== undefined) reload(undefined);
   }, [connected]);
-  const put = (value: T) => {
-    setState({ value, error: undefined, loading: false });
-    return value;
-  };
   return { ...state, reload: () => reload(undefined), put };
 }
 

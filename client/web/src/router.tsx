@@ -47,7 +47,7 @@ export function useRoute(): Route {
 interface LinkProps {
   href: string;
   class?: string;
-  'aria-current'?: 'page' | undefined;
+  'aria-current'?: 'page' | 'true' | undefined;
   children: ComponentChildren;
 }
 

@@ -32,7 +32,7 @@ const settle = () => new Promise((resolve) => setImmediate(resolve));
 
 test('each certificate is asked for once, two at a time, the first ones first', async () => {
   const registry = new Registry();
-  const certificates = new Certificates(registry.load);
+  const certificates = new Certificates(registry.load, (callback) => callback());
   let told = 0;
   certificates.subscribe(() => ++told);
   certificates.want(['a', 'b', 'c', 'd']);
@@ -47,9 +47,23 @@ test('each certificate is asked for once, two at a time, the first ones first', 
   assert.equal(told, 2);
 });
 
+test('however many certificates come, listeners are told once per frame', async () => {
+  const registry = new Registry();
+  const frames: (() => void)[] = [];
+  const certificates = new Certificates(registry.load, (callback) => void frames.push(callback));
+  let told = 0;
+  certificates.subscribe(() => ++told);
+  certificates.want(['a', 'b']);
+  await registry.answer('a', 1e-4);
+  await registry.answer('b', 2e-4);
+  assert.equal(frames.length, 1);
+  frames.pop()?.();
+  assert.equal(told, 1);
+});
+
 test('what is not wanted any more is not asked for', async () => {
   const registry = new Registry();
-  const certificates = new Certificates(registry.load);
+  const certificates = new Certificates(registry.load, (callback) => callback());
   certificates.want(['a', 'b', 'c']);
   certificates.want(['d']);
   await registry.answer('a', 1e-4);
@@ -58,7 +72,7 @@ test('what is not wanted any more is not asked for', async () => {
 
 test('a model that is gone is not asked for again, one that could not be read is', async () => {
   const registry = new Registry();
-  const certificates = new Certificates(registry.load);
+  const certificates = new Certificates(registry.load, (callback) => callback());
   certificates.want(['gone', 'later', 'third']);
   await registry.fail('gone', new ApiError(404, 'NOT_FOUND', 'no such model'));
   await registry.fail('later', new TypeError('no connection'));
@@ -70,7 +84,7 @@ test('a model that is gone is not asked for again, one that could not be read is
 
 test('a measure that is no gap is not shown as one', async () => {
   const registry = new Registry();
-  const certificates = new Certificates(registry.load);
+  const certificates = new Certificates(registry.load, (callback) => callback());
   certificates.want(['a']);
   await registry.answer('a', 0.5, 'CERTIFICATE_KIND_STATIONARITY');
   assert.equal(certificates.gapOf('a'), undefined);

@@ -14,8 +14,10 @@ test('owners, where there are any', () => {
 });
 
 test('durations', () => {
-  const shown = [0.0005, 0.05, 1.5, 9.94, 12.3, 59.4, 61, 599, 600, 3599, 5400, 200_000, undefined].map(formatSeconds);
+  const shown = [0.0005, 0.05, 1.5, 9.94, 12.3, 59.4, 61, 599, 600, 3599, 5400, 200_000, undefined].map((seconds) => formatSeconds(seconds));
   assert.deepEqual(shown, ['1 ms', '50 ms', '1.5 s', '9.9 s', '12 s', '59 s', '1 min 01 s', '9 min 59 s', '10 min', '1 h 00 min', '1 h 30 min', '2 d 7 h', '–']);
+  assert.deepEqual([0.3, 0.35, 0.4].map((seconds) => formatSeconds(seconds, 0.05)), ['0.30 s', '0.35 s', '0.40 s'], 'which stand at an axis differ');
+  assert.deepEqual([10, 10.5, 11].map((seconds) => formatSeconds(seconds, 0.5)), ['10.0 s', '10.5 s', '11.0 s']);
   assert.equal(parseDuration('1.5s'), 1.5);
   assert.equal(parseDuration(undefined), undefined);
   assert.equal(parseDuration('five'), undefined);

@@ -76,3 +76,13 @@ test('attempts, which the stream leaves out, are kept', () => {
   store.apply({ job: job('a', { lastSequence: '2' }) });
   assert.deepEqual(store.get('jobs/a')?.attempts, [{ number: 1 }]);
 });
+
+test('the models that jobs have made are counted when all jobs have come', () => {
+  const store = new JobStore();
+  store.receive({ job: { name: 'jobs/a', model: 'models/m/versions/1' }, existing: true });
+  store.receive({ job: { name: 'jobs/b', model: 'models/more/versions/1' }, existing: true });
+  store.receive({ job: { name: 'jobs/c' }, existing: true });
+  assert.equal(store.made(''), 0, 'whoever lists models at each change would list them for each job');
+  store.endList();
+  assert.deepEqual([store.made(''), store.made('models/m/')], [2, 1]);
+});

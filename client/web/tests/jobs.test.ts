@@ -22,7 +22,7 @@ test('a job of another kind than a training says what it does, of which model an
   assert.equal(workWords(prediction), 'prediction of m · version 1 on clouds');
   assert.deepEqual(datasetsOfJob(prediction), ['datasets/clouds']);
   assert.ok(matchesText(prediction, 'prediction clouds'));
-  assert.equal(titleOf(prediction), 'p');
+  assert.equal(titleOf(prediction), 'm · version 1');
   const verification = { name: 'jobs/v', kind: 'JOB_KIND_VERIFICATION', verificationRequest: { name: 'models/m/versions/2' } } as Job;
   assert.equal(workWords(verification), 'verification of m · version 2');
   const training = { name: 'jobs/t', learner: 'svm', request: { data: [{ dataset: 'datasets/clouds' }] } } as Job;

@@ -77,6 +77,9 @@ export const deleteModel = (client: Client, name: string) => client.send<object>
 /** `task`: that of all rows, of models of several tasks; empty: the data set says it. */
 export const evaluateModel = (client: Client, name: string, dataset: string, tasks: TaskChoice = {}) =>
   client.send<Evaluation>('POST', `/v1/${name}:evaluate`, { dataset, ...tasks });
+/** A job that makes a new data set. */
+export const predictDataset = (client: Client, name: string, dataset: string, tasks: TaskChoice = {}) =>
+  client.send<Job>('POST', `/v1/${name}:predictDataset`, { dataset, ...tasks });
 export const verifyModel = (client: Client, name: string) => client.send<Verification>('POST', `/v1/${name}:verify`);
 export const exportModel = (client: Client, name: string) => client.download(`/v1/${name}:export`);
 export const predict = (client: Client, name: string, columns: TypedColumn[], tasks: TaskChoice = {}) =>

@@ -41,10 +41,12 @@ export function formatBytes(value: number | string | undefined): string {
   return `${unit === 0 || number >= 100 ? Math.round(number) : Number(number.toPrecision(2))} ${BYTE_UNITS[unit]}`;
 }
 
-export function formatSeconds(seconds: number | undefined): string {
+/** `step`: by how much those that stand beside it differ. */
+export function formatSeconds(seconds: number | undefined, step = 1): string {
   if (seconds === undefined || !Number.isFinite(seconds)) return '–';
   if (seconds < 0.0995) return `${Math.max(0, Math.round(seconds * 1000))} ms`;
-  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const digits = step < 0.1 ? Math.ceil(-Math.log10(step)) : 1;
+  if (seconds < 9.95 || (seconds < 59.5 && step < 1)) return `${seconds.toFixed(digits)} s`;
   if (seconds < 59.5) return `${Math.round(seconds)} s`;
   const minutes = Math.round(seconds / 60);
   if (seconds < 600) return `${Math.floor(seconds / 60)} min ${String(Math.floor(seconds % 60)).padStart(2, '0')} s`;

@@ -29,8 +29,10 @@ export function matchesText(job: Job, text: string): boolean {
   return words.every((word) => all.includes(word));
 }
 
+/** What it is called, or its model, or else its name. */
 export function titleOf(job: Job): string {
-  return job.displayName || (job.request?.model ? idOf(job.request.model) : idOf(job.name));
+  const model = modelOfRequest(job);
+  return job.displayName || (model ? versionWords(model) : idOf(job.name));
 }
 
 /** The learner of a training, or what else the job does. */

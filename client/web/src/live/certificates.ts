@@ -2,19 +2,22 @@
 import { ApiError } from '../api/error.ts';
 import type { ModelVersion } from '../api/model_types.ts';
 import { certifiedGap } from '../lib/models.ts';
+import { Listeners } from './listeners.ts';
 
 const AT_ONCE = 2;
 
-export class Certificates {
+export class Certificates extends Listeners {
   /** Undefined: the model is gone, or has no gap. */
   private readonly known = new Map<string, number | undefined>();
   private waiting: string[] = [];
   private readonly asked = new Set<string>();
-  private readonly listeners = new Set<() => void>();
-  /** Grows with every answer. */
-  version = 0;
 
-  constructor(private readonly load: (model: string) => Promise<ModelVersion>) {}
+  constructor(
+    private readonly load: (model: string) => Promise<ModelVersion>,
+    frame?: (callback: () => void) => void,
+  ) {
+    super(frame);
+  }
 
   gapOf(model: string): number | undefined {
     return this.known.get(model);
@@ -24,11 +27,6 @@ export class Certificates {
   want(models: string[]): void {
     this.waiting = models.filter((model) => !this.known.has(model) && !this.asked.has(model));
     while (this.asked.size < AT_ONCE && this.askNext());
-  }
-
-  subscribe(listener: () => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
   }
 
   private askNext(): boolean {
@@ -52,7 +50,6 @@ export class Certificates {
       }
       this.known.set(model, undefined);
     }
-    ++this.version;
-    for (const listener of [...this.listeners]) listener();
+    this.changed();
   }
 }

@@ -74,6 +74,11 @@ export class JobStore {
     return this.jobs.get(name);
   }
 
+  /** How many have made a model whose name begins so; 0 until all jobs have come. */
+  made(prefix: string): number {
+    return this.complete ? this.list().filter((job) => job.model?.startsWith(prefix)).length : 0;
+  }
+
   list(): Job[] {
     this.sorted ??= [...this.jobs.values()].sort(newestFirst);
     return this.sorted;

@@ -6,31 +6,30 @@ import type { Job, ProgressEvent, Status as RpcStatus } from '../api/types.ts';
 import { Connection, type Status } from './connection.ts';
 import { JobProgress } from './job_progress.ts';
 import { type JobMessage, JobStore } from './job_store.ts';
+import { Listeners } from './listeners.ts';
 import type { ServerSentEvent } from './sse_parser.ts';
 
 export const HIDDEN_SECONDS = 60;
-const REDRAW_MILLISECONDS = 100;
 
 /** Errors that another try does not mend. */
 const GONE = new Set(['NOT_FOUND', 'PERMISSION_DENIED', 'INVALID_ARGUMENT']);
 
-export class Live {
+export class Live extends Listeners {
   readonly jobs = new JobStore();
   status: Status = { kind: 'connecting' };
   /** Of the job whose page is open. */
   progress: JobProgress | undefined;
   /** Why the progress of that job cannot be shown. */
   progressError: RpcStatus | undefined;
-  private readonly listeners = new Set<() => void>();
   private readonly connection: Connection;
-  private scheduled = false;
   private hiding: ReturnType<typeof setTimeout> | undefined;
   private paused = false;
 
   constructor(
     token: Token,
-    private readonly frame: (callback: () => void) => void = framePacer(),
+    frame?: (callback: () => void) => void,
   ) {
+    super(frame);
     this.connection = new Connection({
       path: () => this.path(),
       headers: () => token.headers(),
@@ -98,11 +97,6 @@ export class Live {
     this.tell();
   }
 
-  subscribe(listener: () => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
-  }
-
   path(): string {
     const query = new URLSearchParams({ jobs: '1' });
     const { progress } = this;
@@ -141,30 +135,4 @@ export class Live {
       this.connection.interrupt(errorOfStatus(error));
     }
   }
-
-  private changed(): void {
-    if (this.scheduled) return;
-    this.scheduled = true;
-    this.frame(() => {
-      this.scheduled = false;
-      this.tell();
-    });
-  }
-
-  private tell(): void {
-    for (const listener of [...this.listeners]) listener();
-  }
-}
-
-/** Before the next frame, but no more often than people can follow. Hidden pages get no frames; there once a second does. */
-function framePacer(): (callback: () => void) => void {
-  let last = 0;
-  return (callback) => {
-    const run = () => {
-      last = performance.now();
-      callback();
-    };
-    if (document.hidden) setTimeout(run, 1000);
-    else setTimeout(() => requestAnimationFrame(run), Math.max(0, last + REDRAW_MILLISECONDS - performance.now()));
-  };
 }

@@ -6,6 +6,7 @@ import { useLoad, useNow, useServices } from '../context.tsx';
 import { formatAgo, formatTime } from '../lib/format.ts';
 import { aliasOf, canRollBack, moveWords, partsOf } from '../lib/models.ts';
 import { useAction } from '../ui/action.tsx';
+import { useFirst } from '../ui/more.tsx';
 import { ConfirmDialog, Failure, focusContent, Panel } from '../ui/parts.tsx';
 
 const FIRST = 5;
@@ -42,7 +43,7 @@ export function AliasesPanel({ model, onChange }: { model: ModelVersion; onChang
 function AliasHistory({ alias, history, parent, onChange }: Named & { parent: string; onChange: () => void }) {
   const { client } = useServices();
   const now = useNow(30);
-  const [all, setAll] = useState(false);
+  const [shown, more] = useFirst(history, FIRST);
   const [asking, setAsking] = useState(false);
   const action = useAction();
   const name = aliasOf(alias.name);
@@ -75,7 +76,7 @@ function AliasHistory({ alias, history, parent, onChange }: Named & { parent: st
           </tr>
         </thead>
         <tbody>
-          {(all ? history : history.slice(0, FIRST)).map((change) => (
+          {shown.map((change) => (
             <tr key={change.sequence}>
               <td>{moveWords(change)}</td>
               <td>{change.caller || '–'}</td>
@@ -84,11 +85,7 @@ function AliasHistory({ alias, history, parent, onChange }: Named & { parent: st
           ))}
         </tbody>
       </table>
-      {!all && history.length > FIRST ? (
-        <button type="button" class="button small" onClick={() => setAll(true)}>
-          Show all {history.length} moves
-        </button>
-      ) : null}
+      {more}
       {asking ? (
         <ConfirmDialog
           title={`Remove @${name}?`}

@@ -9,7 +9,7 @@ import { describeRequest } from '../lib/request_words.ts';
 import { kernelLabel, weightBars } from '../lib/weights.ts';
 import { Link, navigate, type Route } from '../router.tsx';
 import { Bars } from '../ui/bars.tsx';
-import { Failure, Loading, PageHeader, Panel } from '../ui/parts.tsx';
+import { Failure, Loading, PageHeader, Panel, Scroll } from '../ui/parts.tsx';
 
 const PLACES = ['First', 'Second', 'Third', 'Fourth', 'Fifth', 'Sixth'];
 
@@ -87,7 +87,7 @@ function Comparison({ models }: { models: ModelVersion[] }) {
   return (
     <div class={models.length > 2 ? 'stack' : 'columns'}>
       <Panel title="Figures and request" aside={<span class="sub">what differs is bold</span>}>
-        <div class="scroll" tabIndex={0} role="region" aria-label="Figures of all models">
+        <Scroll label="Figures of all models">
           <table class={`table dense compare ${models.length > 2 ? 'many' : ''}`}>
             <thead>
               <tr>
@@ -115,7 +115,7 @@ function Comparison({ models }: { models: ModelVersion[] }) {
               })}
             </tbody>
           </table>
-        </div>
+        </Scroll>
       </Panel>
       {one && two && models.length === 2 ? <WeightComparison one={one} two={two} /> : null}
     </div>

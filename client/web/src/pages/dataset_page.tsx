@@ -11,7 +11,8 @@ import { givenLabels, withGivenLabels } from '../lib/words.ts';
 import { Link, navigate } from '../router.tsx';
 import { ActionDialog, DeleteButton } from '../ui/action.tsx';
 import { Bars } from '../ui/bars.tsx';
-import { Failure, focusContent, Loading, PageHeader, Panel, Tile } from '../ui/parts.tsx';
+import { useFirst } from '../ui/more.tsx';
+import { focusContent, PageHeader, Panel, Scroll, Tile, Unloaded } from '../ui/parts.tsx';
 import { WordsPanel } from '../ui/words_panel.tsx';
 
 const FIRST_COLUMNS = 30;
@@ -20,7 +21,7 @@ export function DatasetPage({ id }: { id: string }) {
   useTitle(id);
   const { client } = useServices();
   const { value: dataset, error, reload, put } = useLoad((signal) => getDataset(client, `datasets/${id}`, signal), [id]);
-  if (!dataset) return error ? <Failure error={error} retry={reload} /> : <Loading />;
+  if (!dataset) return <Unloaded error={error} retry={reload} />;
   return (
     <>
       <DatasetHeader dataset={dataset} />
@@ -144,9 +145,9 @@ function QualityPanel({ dataset }: { dataset: Dataset }) {
 }
 
 function BlockPanel({ block, rows }: { block: Block; rows: number }) {
-  const [shown, setShown] = useState(FIRST_COLUMNS);
   const [text, setText] = useState('');
   const columns = (block.columns ?? []).filter((column) => column.name?.toLowerCase().includes(text.toLowerCase()));
+  const [shown, more] = useFirst(columns, FIRST_COLUMNS, 200);
   const cells = rows * Number(block.numColumns ?? 0);
   return (
     <Panel title={`Block ${block.name}`} aside={<span class="sub">{formatInteger(block.numColumns)} columns</span>}>
@@ -159,7 +160,7 @@ function BlockPanel({ block, rows }: { block: Block; rows: number }) {
           {(block.columns?.length ?? 0) > FIRST_COLUMNS ? (
             <input type="search" class="column-search" placeholder="Search columns" aria-label="Search columns" value={text} onInput={(event) => setText(event.currentTarget.value)} />
           ) : null}
-          <div class="scroll">
+          <Scroll label={`Columns of ${block.name}`}>
             <table class="table dense">
               <thead>
                 <tr>
@@ -172,19 +173,13 @@ function BlockPanel({ block, rows }: { block: Block; rows: number }) {
                 </tr>
               </thead>
               <tbody>
-                {columns.slice(0, shown).map((column) => (
+                {shown.map((column) => (
                   <ColumnRow key={column.name} column={column} />
                 ))}
               </tbody>
             </table>
-          </div>
-          {columns.length > shown ? (
-            <p class="more">
-              <button type="button" class="button small" onClick={() => setShown(shown + 200)}>
-                Show {formatInteger(columns.length - shown)} more
-              </button>
-            </p>
-          ) : null}
+          </Scroll>
+          {more}
         </>
       )}
     </Panel>

@@ -5,7 +5,7 @@ import { useLoad, useNow, useRefresh, useServices, useTitle } from '../context.t
 import { targetsOf } from '../lib/datasets.ts';
 import { formatAgo, formatBytes, formatInteger, idOf } from '../lib/format.ts';
 import { Link } from '../router.tsx';
-import { Empty, Failure, Loading, PageHeader } from '../ui/parts.tsx';
+import { Empty, PageHeader, Unloaded } from '../ui/parts.tsx';
 
 export function DatasetsPage() {
   useTitle('Data');
@@ -13,7 +13,7 @@ export function DatasetsPage() {
   const { value: datasets, error, reload } = useLoad((signal) => listDatasets(client, signal), []);
   useRefresh(reload);
   const now = useNow(30);
-  if (!datasets) return error ? <Failure error={error} retry={reload} /> : <Loading />;
+  if (!datasets) return <Unloaded error={error} retry={reload} />;
   if (datasets.length === 0) {
     return (
       <Empty title="There are no data yet" action={{ href: '/upload', text: 'Upload a file' }}>

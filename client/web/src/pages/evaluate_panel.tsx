@@ -1,30 +1,37 @@
-// How good a model is on another data set.
+// How good a model is on another data set, and what it says of its rows.
 import { useState } from 'preact/hooks';
-import { evaluateModel, listDatasets } from '../api/calls.ts';
+import { evaluateModel, listDatasets, predictDataset } from '../api/calls.ts';
 import type { Evaluation, ModelVersion } from '../api/model_types.ts';
 import { useLoad, useServices } from '../context.tsx';
 import { formatInteger, idOf } from '../lib/format.ts';
 import { choiceOf, choicesOfRows } from '../lib/task_choices.ts';
+import { navigate } from '../router.tsx';
 import { useAction } from '../ui/action.tsx';
 import { Failure, Panel } from '../ui/parts.tsx';
 import { EvaluationTable } from './evaluation_table.tsx';
 
 export function EvaluatePanel({ model }: { model: ModelVersion }) {
-  const { client } = useServices();
+  const { client, live } = useServices();
   const datasets = useLoad((signal) => listDatasets(client, signal), []);
   const [dataset, setDataset] = useState('');
   const [task, setTask] = useState('');
   const tasks = choicesOfRows(model);
   const action = useAction<Evaluation>();
+  const prediction = useAction();
   const evaluate = (event: Event) => {
     event.preventDefault();
     void action.run(() => evaluateModel(client, model.name, dataset, choiceOf(tasks, task)));
   };
+  const predict = () =>
+    void prediction.run(async () => {
+      const job = live.put(await predictDataset(client, model.name, dataset, choiceOf(tasks, task)));
+      navigate(`/${job.name}`);
+    });
   return (
-    <Panel title="Evaluate on other data">
+    <Panel title="Other data">
       <form class="inline-form" onSubmit={evaluate}>
         <label>
-          <span class="hidden-label">Data set to evaluate on</span>
+          <span class="hidden-label">Data set to evaluate or predict</span>
           <select value={dataset} onChange={(event) => setDataset(event.currentTarget.value)}>
             <option value="">Choose a data set…</option>
             {(datasets.value ?? []).map((each) => (
@@ -49,8 +56,11 @@ export function EvaluatePanel({ model }: { model: ModelVersion }) {
         <button type="submit" class="button small" disabled={!dataset} aria-disabled={action.running}>
           {action.running ? 'Evaluating…' : 'Evaluate'}
         </button>
+        <button type="button" class="button small" disabled={!dataset} aria-disabled={prediction.running} title="A job predicts its rows into a new data set" onClick={predict}>
+          Predict its rows
+        </button>
       </form>
-      <Failure error={action.error ?? datasets.error} />
+      <Failure error={action.error ?? prediction.error ?? datasets.error} />
       <div role="status">{action.value ? <EvaluationTable model={model} evaluation={action.value} /> : null}</div>
     </Panel>
   );

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { ClassCurve, HeldOut, ModelVersion } from '../api/model_types.ts';
 import { formatInteger, formatPercent, formatReal } from '../lib/format.ts';
 import { confusionRows, heldOutWords, precisionRecallPoints, residualHistogram, residualPoints, rocPoints } from '../lib/held_out.ts';
-import { Panel } from '../ui/parts.tsx';
+import { Panel, Scroll } from '../ui/parts.tsx';
 import { XyPlot } from '../ui/xy_plot.tsx';
 
 // As many curves as can be told apart; the others are chosen by name.
@@ -26,7 +26,7 @@ function ConfusionPanel({ heldOut }: { heldOut: HeldOut }) {
   if (rows.length === 0) return null;
   return (
     <Panel title="Predicted and true classes">
-      <div class="scroll" tabIndex={0} role="region" aria-label="Rows by true and predicted class">
+      <Scroll label="Rows by true and predicted class">
         <table class="table dense confusion">
           <thead>
             <tr>
@@ -56,7 +56,7 @@ function ConfusionPanel({ heldOut }: { heldOut: HeldOut }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
       <p class="sub">{heldOutWords(heldOut)}.</p>
     </Panel>
   );

@@ -77,7 +77,7 @@ function eventWords(event: ProgressEvent): string {
     return [stateWord(stateChange.state), why, stateChange.model ?? ''].filter(Boolean).join(': ');
   }
   // Work that is no training has one stage, and no iterations.
-  if (progress && progress.phase === progress.stage) return `${progress.phase} ${Math.floor(100 * Number(progress.fraction ?? 0))} %`;
+  if (progress && progress.phase === progress.stage) return progress.fraction ? `${progress.phase} ${Math.floor(100 * Number(progress.fraction))} %` : `${progress.phase} begins`;
   const parts = [`${progress?.phase ?? 'train'} ${progress ? stageWords(progress) : ''}`.trim(), `iteration ${formatInteger(event.iteration)}`];
   if (progress?.primal !== undefined) parts.push(`objective ${formatReal(progress.primal, 6)}`);
   if (progress?.relativeGap !== undefined) parts.push(`gap ${formatReal(progress.relativeGap, 2)}`);

@@ -1,6 +1,6 @@
 // One job: how far it is, its bounds, what it was asked for, what happened.
 import { useEffect, useState } from 'preact/hooks';
-import { cancelJob, deleteJob, getJob, getVersion, stopJob, updateJob } from '../api/calls.ts';
+import { cancelJob, deleteJob, getJob, stopJob, updateJob } from '../api/calls.ts';
 import { errorOfStatus } from '../api/error.ts';
 import type { ModelVersion } from '../api/model_types.ts';
 import type { Job, TrainingProgress } from '../api/types.ts';
@@ -15,12 +15,13 @@ import { activeGroups, activeKernels } from '../lib/weights.ts';
 import { isFinal } from '../live/job_store.ts';
 import { Link, navigate } from '../router.tsx';
 import { ActionDialog, DeleteButton, useAction } from '../ui/action.tsx';
-import { ConfirmDialog, Definitions, Failure, focusContent, Loading, Notices, PageHeader, Panel, ProgressBar, StateBadge, Tile } from '../ui/parts.tsx';
+import { ConfirmDialog, Definitions, Failure, focusContent, Notices, PageHeader, Panel, ProgressBar, StateBadge, Tile, Unloaded } from '../ui/parts.tsx';
 import { WordsPanel } from '../ui/words_panel.tsx';
 import { JobCharts } from './job_charts.tsx';
 import { PathPanel } from './path_panel.tsx';
 import { AttemptList, EventLog, RequestView, StageList } from './job_details.tsx';
 import { ResultPanel } from './job_result.tsx';
+import { DatasetLinks, useVersion } from './resources.tsx';
 
 export function JobPage({ id }: { id: string }) {
   const name = `jobs/${id}`;
@@ -38,10 +39,9 @@ export function JobPage({ id }: { id: string }) {
   }, [live, name]);
   useTitle(job ? titleOf(job) : id);
   // Gone when it has been deleted since: then the last step's figures are all that is known.
-  const made = job?.model;
-  const model = useLoad((signal) => (made ? getVersion(client, made, signal).catch(() => undefined) : Promise.resolve(undefined)), [made]).value;
+  const model = useVersion(job?.model);
 
-  if (!job) return loaded.error ? <Failure error={loaded.error} retry={loaded.reload} /> : <Loading />;
+  if (!job) return <Unloaded error={loaded.error} retry={loaded.reload} />;
   return (
     <>
       <JobHeader job={job} />
@@ -101,12 +101,7 @@ function JobHeader({ job }: { job: Job }) {
             </>
           ) : null}
           {data.length > 0 ? ' on ' : ' '}
-          {data.map((dataset, index) => (
-            <span key={dataset}>
-              {index > 0 ? ', ' : ''}
-              <Link href={`/${dataset}`}>{idOf(dataset)}</Link>
-            </span>
-          ))}{' '}
+          <DatasetLinks names={data} />{' '}
           · created {formatAgo(job.createTime, now)}
           {ownerWords(job.owner) ? ` · ${ownerWords(job.owner)}` : ''} · <code>{idOf(job.name)}</code>
         </>

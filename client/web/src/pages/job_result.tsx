@@ -1,20 +1,17 @@
 // What a job that is no training has made: metrics, a recomputed certificate, a new data set.
 import type { ComponentChildren } from 'preact';
-import { getVersion } from '../api/calls.ts';
 import type { Certificate, Verification } from '../api/model_types.ts';
 import type { Job } from '../api/types.ts';
-import { useLoad, useServices } from '../context.tsx';
 import { formatInteger, formatReal, idOf, wordsOf } from '../lib/format.ts';
 import { accuracyWords, certificateWords, versionWords } from '../lib/models.ts';
 import { Link } from '../router.tsx';
 import { Definitions, Panel } from '../ui/parts.tsx';
 import { EvaluationTable } from './evaluation_table.tsx';
+import { useVersion } from './resources.tsx';
 
 export function ResultPanel({ job }: { job: Job }) {
   const { evaluation, verification, prediction } = job;
-  const { client } = useServices();
-  const of = evaluation?.model;
-  const model = useLoad((signal) => (of ? getVersion(client, of, signal).catch(() => undefined) : Promise.resolve(undefined)), [of]).value;
+  const model = useVersion(evaluation?.model);
   if (evaluation) {
     return (
       <Panel title="Metrics">

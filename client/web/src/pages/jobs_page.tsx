@@ -1,11 +1,13 @@
 // All jobs, newest first, live.
-import { useState } from 'preact/hooks';
 import type { Job } from '../api/types.ts';
 import { useCertificates, useLive, useNow, useTitle } from '../context.tsx';
 import { formatAgo, formatSeconds, idOf } from '../lib/format.ts';
 import { FILTERS, type Filter, fractionOf, gapOf, matchesFilter, matchesText, secondsOf, standingOf, titleOf, workWords } from '../lib/jobs.ts';
+import { versionWords } from '../lib/models.ts';
 import { isFinal } from '../live/job_store.ts';
 import { Link, navigate, type Route } from '../router.tsx';
+import { FilterBar } from '../ui/filter_bar.tsx';
+import { useFirst } from '../ui/more.tsx';
 import { Empty, Loading, PageHeader, ProgressBar, StateBadge } from '../ui/parts.tsx';
 import { pure } from '../ui/pure.tsx';
 
@@ -15,12 +17,18 @@ export function JobsPage({ route }: { route: Route }) {
   useTitle('Jobs');
   const jobs = useLive((live) => live.jobs.list());
   const complete = useLive((live) => live.jobs.complete);
-  const [rows, setRows] = useState(FIRST_ROWS);
   const now = useNow(1);
   const given = route.query.get('state') as Filter | null;
   const filter: Filter = given && FILTERS.includes(given) ? given : 'all';
   const text = route.query.get('q') ?? '';
   const found = jobs.filter((job) => matchesFilter(job, filter) && matchesText(job, text));
+  const [shown, more] = useFirst(found, FIRST_ROWS, FIRST_ROWS);
+  const go = (state: Filter, q: string) => {
+    const query = new URLSearchParams();
+    if (state !== 'all') query.set('state', state);
+    if (q) query.set('q', q);
+    navigate(`/jobs${query.size > 0 ? `?${query}` : ''}`, true);
+  };
 
   return (
     <>
@@ -36,16 +44,20 @@ export function JobsPage({ route }: { route: Route }) {
         complete ? <NoJobs /> : <Loading />
       ) : (
         <>
-          <FilterBar jobs={jobs} filter={filter} text={text} />
-          <JobTable jobs={found.slice(0, rows)} now={now} />
+          <FilterBar
+            label="State"
+            choices={FILTERS}
+            value={filter}
+            count={(state) => jobs.filter((job) => matchesFilter(job, state)).length}
+            choose={(state) => go(state, text)}
+            search="Search jobs"
+            placeholder="Search name, data, label"
+            text={text}
+            setText={(q) => go(filter, q)}
+          />
+          <JobTable jobs={shown} now={now} />
           {found.length === 0 ? <p class="hint">No job matches.</p> : null}
-          {found.length > rows ? (
-            <p class="more">
-              <button type="button" class="button" onClick={() => setRows(rows + FIRST_ROWS)}>
-                Show more ({found.length - rows} left)
-              </button>
-            </p>
-          ) : null}
+          {more}
         </>
       )}
     </>
@@ -57,34 +69,6 @@ function NoJobs() {
     <Empty title="Nothing has been trained yet" action={{ href: '/train', text: 'Start a training' }}>
       A job learns which of your kernels, columns or blocks matter. It appears here as soon as it is queued, and you can watch it learn.
     </Empty>
-  );
-}
-
-function FilterBar({ jobs, filter, text }: { jobs: Job[]; filter: Filter; text: string }) {
-  const go = (state: Filter, q: string) => {
-    const query = new URLSearchParams();
-    if (state !== 'all') query.set('state', state);
-    if (q) query.set('q', q);
-    navigate(`/jobs${query.size > 0 ? `?${query}` : ''}`, true);
-  };
-  return (
-    <div class="filter-bar">
-      <div class="chips" role="group" aria-label="State">
-        {FILTERS.map((state) => (
-          <button key={state} type="button" class="chip" aria-pressed={state === filter} onClick={() => go(state, text)}>
-            {state} <span class="count">{jobs.filter((job) => matchesFilter(job, state)).length}</span>
-          </button>
-        ))}
-      </div>
-      <input
-        type="search"
-        class="search"
-        placeholder="Search name, data, label"
-        aria-label="Search jobs"
-        value={text}
-        onInput={(event) => go(filter, event.currentTarget.value)}
-      />
-    </div>
   );
 }
 
@@ -120,6 +104,7 @@ function JobTable({ jobs, now }: { jobs: Job[]; now: number }) {
 
 const JobRow = pure(function JobRow({ job, gap, time, created }: { job: Job; gap: string; time: string; created: string }) {
   const title = titleOf(job);
+  const made = job.model ?? job.prediction?.dataset;
   return (
     <tr>
       <th scope="row">
@@ -135,7 +120,7 @@ const JobRow = pure(function JobRow({ job, gap, time, created }: { job: Job; gap
       <td class="progress-cell">
         {isFinal(job) ? null : <ProgressBar fraction={fractionOf(job)} label={`Progress of ${title}`} />}
         <span class="sub clip" title={standingOf(job)}>
-          {job.model ? <Link href={`/${job.model}`}>{job.model.replace('models/', '').replace('/versions/', ' · version ')}</Link> : standingOf(job)}
+          {made ? <Link href={`/${made}`}>{job.model ? versionWords(job.model) : standingOf(job)}</Link> : standingOf(job)}
         </span>
       </td>
       <td class="number" data-label="Gap">{gap}</td>

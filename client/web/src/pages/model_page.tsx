@@ -5,11 +5,11 @@ import { useLoad, useNow, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatBytes, formatInteger, formatReal, idOf, metricWords, ownerWords } from '../lib/format.ts';
 import { datasetsOf } from '../lib/jobs.ts';
 import { compareAddress } from '../lib/model_list.ts';
-import { accuracyWords, aliasOf, certifiedGap, metricNote, metricText, optionText, partsOf, plainMetrics, stopWords, taskMetrics, tasksText, validationMetrics, warningsOf } from '../lib/models.ts';
+import { accuracyWords, certifiedGap, metricNote, metricText, optionText, partsOf, plainMetrics, stopWords, taskMetrics, tasksText, validationMetrics, warningsOf } from '../lib/models.ts';
 import { FIELDS } from '../lib/words.ts';
 import { Link } from '../router.tsx';
 import { DeleteButton, useAction } from '../ui/action.tsx';
-import { Definitions, Failure, Loading, Notices, PageHeader, Panel, Tile } from '../ui/parts.tsx';
+import { Definitions, Failure, Notices, PageHeader, Panel, Tile, Unloaded } from '../ui/parts.tsx';
 import { WordsPanel } from '../ui/words_panel.tsx';
 import { AliasesPanel } from './aliases_panel.tsx';
 import { CertificatePanel } from './certificate_panel.tsx';
@@ -19,6 +19,7 @@ import { HeldOutPanels } from './held_out_panel.tsx';
 import { RequestView } from './job_details.tsx';
 import { PathPanel } from './path_panel.tsx';
 import { PredictPanel } from './predict_panel.tsx';
+import { Aliases, DatasetLinks } from './resources.tsx';
 import { TablePanels } from './tables_panel.tsx';
 import { VersionsPanel } from './versions_panel.tsx';
 import { WeightsPanel } from './weights_panel.tsx';
@@ -28,7 +29,7 @@ export function ModelPage({ name }: { name: string }) {
   const { client } = useServices();
   const { value: model, error, reload, put } = useLoad((signal) => getVersion(client, name, signal), [name]);
   useTitle(idOf(partsOf(name).model));
-  if (!model) return error ? <Failure error={error} retry={reload} /> : <Loading />;
+  if (!model) return <Unloaded error={error} retry={reload} />;
   return (
     <>
       <ModelHeader model={model} onDelete={reload} />
@@ -88,30 +89,19 @@ function ModelWords({ model }: { model: ModelVersion }) {
 function ModelHeader({ model, onDelete }: { model: ModelVersion; onDelete: () => void }) {
   const now = useNow(30);
   const { model: name, version } = partsOf(model.name);
-  const data = datasetsOf(model.lineage?.request);
   return (
     <PageHeader
       above={<Link href="/models">Models</Link>}
       title={
         <>
           {name} <span class="version">version {version}</span>
-          {(model.aliases ?? []).map((alias) => (
-            <span key={alias} class="alias">
-              @{aliasOf(alias)}
-            </span>
-          ))}
+          <Aliases of={model} />
         </>
       }
       below={
         <>
           {model.learner} on{' '}
-          {data.map((dataset, index) => (
-            <span key={dataset}>
-              {index > 0 ? ', ' : ''}
-              <Link href={`/${dataset}`}>{idOf(dataset)}</Link>
-            </span>
-          ))}
-          , target {model.target}
+          <DatasetLinks names={datasetsOf(model.lineage?.request)} />, target {model.target}
           {model.tasks ? ` · ${tasksText(model.tasks)}` : ''} · {stopWords(model.stopReason)} · {formatAgo(model.createTime, now)}
           {model.lineage?.job ? (
             <>

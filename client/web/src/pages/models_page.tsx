@@ -2,14 +2,17 @@
 import { useState } from 'preact/hooks';
 import { listModels } from '../api/calls.ts';
 import type { ModelVersion } from '../api/model_types.ts';
-import { useLive, useLoad, useNow, useRefresh, useServices, useTitle } from '../context.tsx';
+import { useLoad, useNow, useRefresh, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatReal, idOf } from '../lib/format.ts';
 import { datasetsOf } from '../lib/jobs.ts';
 import { compareAddress, filterFromQuery, learnersOf, listed, MAX_COMPARED, type ModelFilter, type Order, queryFromFilter } from '../lib/model_list.ts';
-import { aliasOf, mainMetric, partsOf } from '../lib/models.ts';
+import { mainMetric, partsOf } from '../lib/models.ts';
 import { Link, navigate, type Route } from '../router.tsx';
-import { Empty, Failure, Loading, PageHeader } from '../ui/parts.tsx';
+import { FilterBar } from '../ui/filter_bar.tsx';
+import { useFirst } from '../ui/more.tsx';
+import { Empty, PageHeader, Unloaded } from '../ui/parts.tsx';
 import { DeleteModelsDialog } from './delete_models.tsx';
+import { Aliases, useModelsMade } from './resources.tsx';
 
 const FIRST_ROWS = 100;
 
@@ -21,20 +24,16 @@ const COLUMNS: { order: Order; text: string; number: boolean }[] = [
   { order: 'created', text: 'Created', number: true },
 ];
 
-/** Changes when a job has made a model. */
-export function useModelsMade(): number {
-  return useLive((live) => live.jobs.list().filter((job) => job.model).length);
-}
-
 export function ModelsPage({ route }: { route: Route }) {
   useTitle('Models');
   const { client } = useServices();
-  const made = useModelsMade();
+  const made = useModelsMade('');
   const { value: models, error, reload } = useLoad((signal) => listModels(client, signal), [made]);
   useRefresh(reload);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const [rows, setRows] = useState(FIRST_ROWS);
-  if (!models) return error ? <Failure error={error} retry={reload} /> : <Loading />;
+  const filter = filterFromQuery(route.query);
+  const [shown, more] = useFirst(listed(models ?? [], filter), FIRST_ROWS, FIRST_ROWS);
+  if (!models) return <Unloaded error={error} retry={reload} />;
   if (models.length === 0) {
     return (
       <Empty title="There are no models yet" action={{ href: '/train', text: 'Start a training' }}>
@@ -42,48 +41,28 @@ export function ModelsPage({ route }: { route: Route }) {
       </Empty>
     );
   }
-  const filter = filterFromQuery(route.query);
-  const found = listed(models, filter);
   const go = (change: Partial<ModelFilter>) => navigate(`/models${queryFromFilter({ ...filter, ...change })}`, true);
   // What is hidden by the search stays chosen, and is counted; what is gone is not.
   const still = models.filter((model) => chosen.has(partsOf(model.name).model));
   return (
     <>
       <PageHeader title="Models" />
-      <div class="filter-bar">
-        <LearnerChips models={models} filter={filter} go={go} />
-        <input
-          type="search"
-          class="search"
-          placeholder="Search name, data, alias"
-          aria-label="Search models"
-          value={filter.text}
-          onInput={(event) => go({ text: event.currentTarget.value })}
-        />
-      </div>
+      <FilterBar
+        label="Learner"
+        choices={['', ...learnersOf(models)]}
+        value={filter.learner}
+        count={(learner) => models.filter((model) => !learner || model.learner === learner).length}
+        choose={(learner) => go({ learner })}
+        search="Search models"
+        placeholder="Search name, data, alias"
+        text={filter.text}
+        setText={(text) => go({ text })}
+      />
       <SelectionBar chosen={still} clear={() => setChosen(new Set())} onDelete={reload} />
-      <ModelTable models={found.slice(0, rows)} filter={filter} go={go} chosen={chosen} setChosen={setChosen} />
-      {found.length === 0 ? <p class="hint">No model matches.</p> : null}
-      {found.length > rows ? (
-        <p class="more">
-          <button type="button" class="button" onClick={() => setRows(rows + FIRST_ROWS)}>
-            Show more ({found.length - rows} left)
-          </button>
-        </p>
-      ) : null}
+      <ModelTable models={shown} filter={filter} go={go} chosen={chosen} setChosen={setChosen} />
+      {shown.length === 0 ? <p class="hint">No model matches.</p> : null}
+      {more}
     </>
-  );
-}
-
-function LearnerChips({ models, filter, go }: { models: ModelVersion[]; filter: ModelFilter; go: (change: Partial<ModelFilter>) => void }) {
-  return (
-    <div class="chips" role="group" aria-label="Learner">
-      {['', ...learnersOf(models)].map((learner) => (
-        <button key={learner} type="button" class="chip" aria-pressed={learner === filter.learner} onClick={() => go({ learner })}>
-          {learner || 'all'} <span class="count">{learner ? models.filter((model) => model.learner === learner).length : models.length}</span>
-        </button>
-      ))}
-    </div>
   );
 }
 
@@ -187,11 +166,7 @@ function ModelRow({ model, now, chosen, choose }: { model: ModelVersion; now: nu
       </td>
       <th scope="row">
         <Link href={`/${model.name}`}>{name}</Link>{' '}
-        {(model.aliases ?? []).map((alias) => (
-          <span key={alias} class="alias">
-            @{aliasOf(alias)}
-          </span>
-        ))}
+        <Aliases of={model} />
         <span class="sub">
           {model.about?.displayName ? `${model.about.displayName} · ` : ''}
           {model.learner} on {datasetsOf(model.lineage?.request).map(idOf).join(', ')}

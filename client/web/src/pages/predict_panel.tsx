@@ -33,10 +33,9 @@ export function PredictPanel({ model }: { model: ModelVersion }) {
   const inputs = loaded.value?.inputs;
   return (
     <Panel title="Try a prediction" aside={inputs ? <span class="sub">{inputs.length} columns</span> : null}>
-      {loaded.error ? <Failure error={loaded.error} retry={loaded.reload} /> : null}
-      {loaded.loading ? <Loading /> : null}
+      {loaded.error ? <Failure error={loaded.error} retry={loaded.reload} /> : inputs ? null : <Loading />}
       {inputs && inputs.length > 0 ? <PredictForm model={model} inputs={inputs} /> : null}
-      {loaded.value && !inputs?.length ? (
+      {inputs?.length === 0 ? (
         <p class="sub">This model reads sparse or square blocks, whose columns have no names. Predict with a data set or a client instead.</p>
       ) : null}
     </Panel>

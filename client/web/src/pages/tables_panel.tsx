@@ -7,7 +7,8 @@ import { tableGroups } from '../lib/groups.ts';
 import { curvePoints, furtherTables, largestValue, sizeWords, tableBars, tableRows } from '../lib/model_tables.ts';
 import { Bars } from '../ui/bars.tsx';
 import { GroupBars } from '../ui/group_bars.tsx';
-import { Panel } from '../ui/parts.tsx';
+import { useFirst } from '../ui/more.tsx';
+import { Panel, Scroll } from '../ui/parts.tsx';
 import { Switch } from '../ui/switch.tsx';
 import { XyPlot } from '../ui/xy_plot.tsx';
 import { OutputSelect } from './weights_panel.tsx';
@@ -101,14 +102,14 @@ function TableCurves({ table }: { table: ModelTable }) {
 }
 
 function TableNumbers({ table, coloured }: { table: ModelTable; coloured: boolean }) {
-  const [first, setFirst] = useState(ROWS_AT_FIRST);
   const rows = tableRows(table);
+  const [shown, more] = useFirst(rows, ROWS_AT_FIRST, 100);
   const columns = (table.columns ?? []).slice(0, MOST_COLUMNS);
   const leftOut = (table.columns?.length ?? 0) - columns.length;
   const largest = largestValue(rows) || 1;
   return (
     <>
-      <div class="scroll" tabIndex={0} role="region" aria-label={titleOf(table)}>
+      <Scroll label={titleOf(table)}>
         <table class={`table dense ${coloured ? 'heat' : ''}`}>
           <thead>
             <tr>
@@ -121,7 +122,7 @@ function TableNumbers({ table, coloured }: { table: ModelTable; coloured: boolea
             </tr>
           </thead>
           <tbody>
-            {rows.slice(0, first).map(({ label, values }, row) => (
+            {shown.map(({ label, values }, row) => (
               <tr key={row}>
                 <th scope="row">{label}</th>
                 {values.slice(0, MOST_COLUMNS).map((value, column) => (
@@ -137,14 +138,8 @@ function TableNumbers({ table, coloured }: { table: ModelTable; coloured: boolea
             ))}
           </tbody>
         </table>
-      </div>
-      {rows.length > first ? (
-        <p class="bars-rest">
-          <button type="button" class="button small" onClick={() => setFirst(first + 100)}>
-            Show {rows.length - first} more
-          </button>
-        </p>
-      ) : null}
+      </Scroll>
+      {more}
       {leftOut > 0 ? <p class="sub">{leftOut} more columns are in what the API and Python tell.</p> : null}
     </>
   );

@@ -11,7 +11,7 @@ import { assignViolations } from '../form/violations.ts';
 import { guessKind } from '../lib/datasets.ts';
 import { navigate, type Route } from '../router.tsx';
 import { ViolationsContext } from '../ui/field.tsx';
-import { Empty, Failure, Loading, PageHeader, Panel } from '../ui/parts.tsx';
+import { Empty, Failure, PageHeader, Panel, Unloaded } from '../ui/parts.tsx';
 import { EstimatePanel, useEstimate } from './estimate_panel.tsx';
 import { DataSection, LearnerSection, MoreSection, OptionsSection, ValidationSection } from './train_sections.tsx';
 import { KernelsEditor } from './kernels_editor.tsx';
@@ -32,8 +32,7 @@ export function TrainPage({ route }: { route: Route }) {
     },
     [from],
   );
-  const header = <PageHeader title="New training" below={from ? `with the request of ${from}` : undefined} />;
-  if (!loaded.value) return loaded.error ? <Failure error={loaded.error} retry={loaded.reload} /> : <Loading />;
+  if (!loaded.value) return <Unloaded error={loaded.error} retry={loaded.reload} />;
   const { learners, datasets, request } = loaded.value;
   if (datasets.length === 0) {
     return (
@@ -44,7 +43,7 @@ export function TrainPage({ route }: { route: Route }) {
   }
   return (
     <>
-      {header}
+      <PageHeader title="New training" below={from ? `with the request of ${from}` : undefined} />
       <TrainFormView repeated={request !== undefined} learners={learners} datasets={datasets} initial={initialForm(route, learners, datasets, request)} />
     </>
   );
@@ -90,6 +89,8 @@ function TrainFormView({ learners, datasets, initial, repeated }: ViewProps) {
   }, [dataset.value]);
   if (!learner) return <Failure error={new Error('This server has no learner.')} />;
 
+  // Which the form must then say what to do about.
+  const hasMissing = Number(dataset.value?.quality?.numMissingCells ?? 0) > 0;
   const paths = pathsOf(form, learner);
   const failure = refused ?? estimate.error;
   const all = failure instanceof ApiError ? [...violations, ...failure.violations.map(withoutTraining)] : violations;
@@ -120,7 +121,7 @@ function TrainFormView({ learners, datasets, initial, repeated }: ViewProps) {
           <OptionsSection form={form} change={change} learner={learner} />
           {learner.usesKernels ? <KernelsEditor form={form} change={change} learner={learner} dataset={dataset.value} /> : null}
           <ValidationSection form={form} change={change} learner={learner} />
-          <MoreSection form={form} change={change} open={[...byPath.keys()].some((path) => !path.startsWith('learner') && path !== 'preprocessing.square_repair')} />
+          <MoreSection form={form} change={change} open={hasMissing || [...byPath.keys()].some((path) => !path.startsWith('learner') && path !== 'preprocessing.square_repair')} />
         </div>
         <div class="form-side">
           <EstimatePanel estimate={estimate} ready={Boolean(form.dataset)} />

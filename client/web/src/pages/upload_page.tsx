@@ -9,7 +9,7 @@ import { formatBytes, idOf } from '../lib/format.ts';
 import { readHead } from '../lib/read_head.ts';
 import { Link, navigate } from '../router.tsx';
 import { CheckField, SelectField, TextField, ViolationsContext } from '../ui/field.tsx';
-import { Failure, PageHeader, Panel, ProgressBar } from '../ui/parts.tsx';
+import { Failure, PageHeader, Panel, ProgressBar, Scroll } from '../ui/parts.tsx';
 
 interface Chosen {
   file: File;
@@ -167,7 +167,7 @@ function PreviewPanel({ preview, roles, onChange }: { preview: Preview; roles: R
   const others = [...new Set(Object.values(roles))].filter((role) => role !== 'feature' && role !== 'target');
   return (
     <Panel title="Columns and first rows">
-      <div class="scroll" tabIndex={0} role="region" aria-label="The first rows of the file">
+      <Scroll label="The first rows of the file">
         <table class="preview">
           <thead>
             <tr>
@@ -203,7 +203,7 @@ function PreviewPanel({ preview, roles, onChange }: { preview: Preview; roles: R
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
       {others.map((role) => (
         <p key={role} class="sub">
           {role}: {ROLE_WORDS[role]}

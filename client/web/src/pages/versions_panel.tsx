@@ -1,5 +1,5 @@
 // All versions of a model, and its aliases: movable names that programs ask for.
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { listAliases, listVersions, setAlias } from '../api/calls.ts';
 import type { ModelVersion } from '../api/model_types.ts';
 import { useLoad, useNow, useServices } from '../context.tsx';
@@ -8,31 +8,27 @@ import { compareAddress } from '../lib/model_list.ts';
 import { aliasOf, mainMetric, partsOf } from '../lib/models.ts';
 import { Link } from '../router.tsx';
 import { useAction } from '../ui/action.tsx';
+import { useFirst } from '../ui/more.tsx';
 import { Failure, Panel } from '../ui/parts.tsx';
-import { useModelsMade } from './models_page.tsx';
+import { Aliases, useModelsMade } from './resources.tsx';
 
 const FIRST = 8;
 
 export function VersionsPanel({ model, onChange }: { model: ModelVersion; onChange: () => void }) {
   const { client } = useServices();
   const parent = `models/${partsOf(model.name).model}`;
-  const made = useModelsMade();
+  const made = useModelsMade(`${parent}/`);
   const now = useNow(30);
-  const [all, setAll] = useState(false);
   const versions = useLoad((signal) => listVersions(client, parent, signal), [parent, made, model]);
-  const list = versions.value ?? [model];
+  const [shown, more] = useFirst(versions.value ?? [model], FIRST);
   return (
     <Panel title="Versions" aside={<AliasForm model={model} parent={parent} onChange={onChange} />}>
       <Failure error={versions.error} retry={versions.reload} />
       <ul class="versions">
-        {(all ? list : list.slice(0, FIRST)).map((each) => (
+        {shown.map((each) => (
           <li key={each.name} aria-current={each.name === model.name ? 'true' : undefined}>
             <Link href={`/${each.name}`}>version {partsOf(each.name).version}</Link>{' '}
-            {(each.aliases ?? []).map((alias) => (
-              <span key={alias} class="alias">
-                @{aliasOf(alias)}
-              </span>
-            ))}
+            <Aliases of={each} />
             <span class="sub">
               {mainMetric(each)} · {formatAgo(each.createTime, now)}
               {each.name === model.name ? null : (
@@ -45,11 +41,7 @@ export function VersionsPanel({ model, onChange }: { model: ModelVersion; onChan
           </li>
         ))}
       </ul>
-      {!all && list.length > FIRST ? (
-        <button type="button" class="button small" onClick={() => setAll(true)}>
-          Show all {list.length}
-        </button>
-      ) : null}
+      {more}
     </Panel>
   );
 }
@@ -59,20 +51,21 @@ function AliasForm({ model, parent, onChange }: { model: ModelVersion; parent: s
   const [open, setOpen] = useState(false);
   const [alias, setAliasText] = useState('');
   const action = useAction();
+  const toggle = useRef<HTMLButtonElement>(null);
+  const input = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => input.current?.focus(), [open]);
+  const close = () => {
+    setOpen(false);
+    setAliasText('');
+    action.forget();
+    toggle.current?.focus();
+  };
   const move = async () => {
     const known = (await listAliases(client, parent)).find((each) => aliasOf(each.name) === alias);
     await setAlias(client, parent, alias, model.name, known?.etag ?? 'none');
-    setOpen(false);
-    setAliasText('');
+    close();
     onChange();
   };
-  if (!open) {
-    return (
-      <button type="button" class="button small" onClick={() => setOpen(true)}>
-        Set an alias
-      </button>
-    );
-  }
   return (
     <form
       class="inline-form"
@@ -80,13 +73,21 @@ function AliasForm({ model, parent, onChange }: { model: ModelVersion; parent: s
         event.preventDefault();
         void action.run(move);
       }}
+      onKeyDown={(event) => event.key === 'Escape' && close()}
     >
-      <label>
-        <span class="hidden-label">Alias</span>
-        <input type="text" placeholder="production" autocomplete="off" value={alias} onInput={(event) => setAliasText(event.currentTarget.value)} />
-      </label>
-      <button type="submit" class="button small" disabled={!alias} aria-disabled={action.running}>
-        Point to version {partsOf(model.name).version}
+      {open ? (
+        <>
+          <label>
+            <span class="hidden-label">Alias</span>
+            <input ref={input} type="text" placeholder="production" autocomplete="off" value={alias} onInput={(event) => setAliasText(event.currentTarget.value)} />
+          </label>
+          <button type="submit" class="button small" disabled={!alias} aria-disabled={action.running}>
+            Point to version {partsOf(model.name).version}
+          </button>
+        </>
+      ) : null}
+      <button ref={toggle} type="button" class="button small" aria-expanded={open} onClick={() => (open ? close() : setOpen(true))}>
+        {open ? 'Go back' : 'Set an alias'}
       </button>
       <Failure error={action.error} />
     </form>

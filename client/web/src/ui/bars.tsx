@@ -1,6 +1,6 @@
 // Horizontal bars with their values; negative ones to the left of the middle.
-import { useState } from 'preact/hooks';
 import { formatReal } from '../lib/format.ts';
+import { useFirst } from './more.tsx';
 
 export interface Bar {
   label: string;
@@ -20,14 +20,13 @@ interface BarsProps {
 const threeDigits = (value: number) => formatReal(value, 3);
 
 export function Bars({ bars, label, first = 15, format = threeDigits }: BarsProps) {
-  const [shown, setShown] = useState(first);
+  const [shown, more] = useFirst(bars, first, 100, (rest) => `with ${format(rest.reduce((sum, bar) => sum + bar.value, 0))} in all`);
   const largest = bars.reduce((most, bar) => Math.max(most, Math.abs(bar.value), Math.abs(bar.other ?? 0)), 1e-300);
   const signed = bars.some((bar) => bar.value < 0 || (bar.other ?? 0) < 0);
-  const rest = bars.slice(shown);
   return (
     <>
       <ol class={`bars ${signed ? 'signed' : ''}`} aria-label={label}>
-        {bars.slice(0, shown).map((bar, index) => (
+        {shown.map((bar, index) => (
           <li key={index} title={bar.title}>
             <span class="bars-label">{bar.label}</span>
             <span class="bars-track" aria-hidden="true">
@@ -41,14 +40,7 @@ export function Bars({ bars, label, first = 15, format = threeDigits }: BarsProp
           </li>
         ))}
       </ol>
-      {rest.length > 0 ? (
-        <p class="bars-rest">
-          <button type="button" class="button small" onClick={() => setShown(shown + 100)}>
-            Show {rest.length} more
-          </button>{' '}
-          <span class="sub">with {format(rest.reduce((sum, bar) => sum + bar.value, 0))} in all</span>
-        </p>
-      ) : null}
+      {more}
     </>
   );
 }

@@ -18,7 +18,8 @@ export interface ChartProps {
   /** Ascending. */
   x: number[];
   series: ChartSeries[];
-  formatX: (value: number) => string;
+  /** `step`: between the lines of the grid. */
+  formatX: (value: number, step?: number) => string;
   formatY?: (value: number) => string;
   log?: boolean;
   /** Fills between the first two series. */
@@ -99,7 +100,7 @@ function optionsFor(latest: { current: ChartProps }, element: HTMLElement): uPlo
       ...(right ? { y2: {} } : {}),
     },
     axes: [
-      { ...axis, size: 34, space: 70, values: (_, splits) => splits.map((split) => latest.current.formatX(split)) },
+      { ...axis, size: 34, space: 70, values: (_, splits, _axis, _space, step) => splits.map((split) => latest.current.formatX(split, step)) },
       yAxis('y', 3, true),
       ...(right ? [yAxis('y2', 1, false)] : []),
     ],

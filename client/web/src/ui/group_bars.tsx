@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { formatReal } from '../lib/format.ts';
 import { firstRows, isSelected, restWords, type RowGroup, selectedWords } from '../lib/groups.ts';
+import { useFirst } from './more.tsx';
 
 interface GroupBarsProps {
   groups: RowGroup[];
@@ -11,11 +12,10 @@ interface GroupBarsProps {
 }
 
 export function GroupBars({ groups, label, most = 15 }: GroupBarsProps) {
-  const [shown, setShown] = useState(most);
+  const [shown, more] = useFirst(groups, most, 100, (rest) => `${rest.length === 1 ? 'group' : 'groups'}: ${selectedWords(rest.flatMap(({ rows }) => rows))}`);
   const total = groups.reduce((sum, { rows }) => sum + rows.length, 0);
   const largest = groups.reduce((size, group) => Math.max(size, Math.abs(group.value)), 1e-300);
   const withNorms = groups.some(({ norm }) => norm !== undefined);
-  const rest = groups.slice(shown);
   return (
     <>
       <ol class={`bars groups ${withNorms ? 'norms' : ''}`} aria-label={label}>
@@ -27,18 +27,11 @@ export function GroupBars({ groups, label, most = 15 }: GroupBarsProps) {
             <span>norm</span>
           </li>
         ) : null}
-        {groups.slice(0, shown).map((group, place) => (
+        {shown.map((group, place) => (
           <Group key={place} group={group} total={total} largest={largest} most={most} />
         ))}
       </ol>
-      {rest.length > 0 ? (
-        <p class="bars-rest">
-          <button type="button" class="button small" onClick={() => setShown(shown + 100)}>
-            Show {rest.length} more {rest.length === 1 ? 'group' : 'groups'}
-          </button>{' '}
-          <span class="sub">{selectedWords(rest.flatMap(({ rows }) => rows))}</span>
-        </p>
-      ) : null}
+      {more}
     </>
   );
 }

@@ -119,6 +119,28 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
   );
 }
 
+/** A resource that is not here: yet, any more, or for another reason. */
+export function Unloaded({ error, retry }: { error: unknown; retry: () => void }) {
+  if (error === undefined) return <Loading />;
+  if (!(error instanceof ApiError) || error.code !== 'NOT_FOUND') return <Failure error={error} retry={retry} />;
+  return (
+    <div role="alert">
+      <Empty title="There is no such page" action={{ href: '/jobs', text: 'To the jobs' }}>
+        The address is misspelt, or what it named is gone: {messageOf(error)}.
+      </Empty>
+    </div>
+  );
+}
+
+/** What may be wider than the screen is reached by the keyboard, too. */
+export function Scroll({ label, children }: { label: string; children: ComponentChildren }) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
+      {children}
+    </div>
+  );
+}
+
 export function Loading() {
   return (
     <p class="loading" role="status">

@@ -267,6 +267,40 @@ test('a prediction leads to the data set that it has made, which stays when the 
   assert.equal((await server.call<Dataset>('GET', `/v1/${prediction?.dataset}`)).rows, '300');
 });
 
+test('a data set is predicted from the page of a model, by a job', async () => {
+  await page.goto(`${server.url}/models/flowers/versions/1`);
+  await page.getByLabel('Data set to evaluate or predict').selectOption('datasets/flowers');
+  await page.getByRole('button', { name: 'Predict its rows' }).click();
+  await page.waitForURL(/\/jobs\//);
+  await page.getByRole('heading', { name: 'flowers · version 1' }).waitFor();
+  await page.getByRole('link', { name: 'Open the data set' }).click();
+  await page.waitForURL(/\/datasets\//);
+  await page.goto(`${server.url}/jobs`);
+  await page.getByRole('row', { name: /prediction of flowers · version 1/ }).getByRole('link', { name: /^made / }).waitFor();
+});
+
+test('an alias is set with the keyboard alone, or not', async () => {
+  await page.goto(`${server.url}/models/flowers`);
+  const focused = () => page.evaluate(() => document.activeElement?.getAttribute('placeholder') ?? document.activeElement?.textContent);
+  await page.getByRole('button', { name: 'Set an alias' }).focus();
+  await page.keyboard.press('Enter');
+  await until(async () => (await focused()) === 'production', () => 'the focus on the alias');
+  await page.keyboard.press('Escape');
+  await until(async () => (await focused()) === 'Set an alias', () => 'the focus on the button');
+});
+
+test('of data with missing cells the form shows what can be done about them', async () => {
+  await page.goto(`${server.url}/upload`);
+  const rows = Array.from({ length: 20 }, (_, row) => `${row % 5 === 0 ? '' : row},${row % 2}`);
+  await page.getByLabel('File to upload').setInputFiles({ name: 'gaps.csv', mimeType: 'text/csv', buffer: Buffer.from(`a,b\n${rows.join('\n')}\n`) });
+  await page.getByLabel('cells may be missing').check();
+  await page.getByRole('button', { name: 'Upload' }).click();
+  await page.getByRole('link', { name: 'Train on it' }).click();
+  await page.getByRole('alert').getByText('Choose under “Missing values”').waitFor();
+  await page.getByLabel('Missing values').selectOption('MEAN_OR_MOST_FREQUENT');
+  await page.getByText(/^at most /).waitFor();
+});
+
 test('on a phone nothing of this is wider than the screen', async () => {
   const phone = await openPage({ viewport: { width: 375, height: 780 }, hasTouch: true, isMobile: true });
   const { jobs } = await server.call<{ jobs: Job[] }>('GET', '/v1/jobs');

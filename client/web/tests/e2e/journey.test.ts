@@ -146,7 +146,7 @@ test('the model is downloaded as it is stored', async () => {
 });
 
 test('the model is evaluated and predicts by hand, as the API does', async () => {
-  await page.getByLabel('Data set to evaluate on').selectOption('datasets/flowers');
+  await page.getByLabel('Data set to evaluate or predict').selectOption('datasets/flowers');
   await page.getByRole('button', { name: 'Evaluate' }).click();
   const evaluation = await server.call<{ metrics: { value: number }[] }>('POST', '/v1/models/flowers:evaluate', { dataset: 'datasets/flowers' });
   await page.getByRole('cell', { name: `${(100 * (evaluation.metrics[0]?.value ?? 0)).toFixed(2)} %` }).first().waitFor();
@@ -154,7 +154,7 @@ test('the model is evaluated and predicts by hand, as the API does', async () =>
   await page.getByText('Paste a row of a CSV file').click();
   await page.getByLabel('A line of column names and a row of values').fill('colour,width,height,noise,kind\nblue,2.5,-2.5,0,?');
   assert.equal(await page.getByLabel('width', { exact: true }).inputValue(), '2.5');
-  await page.getByRole('button', { name: 'Predict' }).click();
+  await page.getByRole('button', { name: 'Predict', exact: true }).click();
   const result = page.locator('.result-label');
   await result.waitFor();
   assert.match(await result.innerText(), /virginica/);
@@ -275,7 +275,10 @@ test('what is left of the model, and the data, are deleted', async () => {
 test('an address that is none says so, and the browser has complained of nothing', async () => {
   await page.goto(`${server.url}/nowhere`);
   await page.getByText('There is no such page').waitFor();
-  await page.goto(`${server.url}/jobs/nope`);
-  await page.getByRole('alert').first().waitFor();
+  for (const name of ['jobs/nope', 'models/nope', 'datasets/nope']) {
+    await page.goto(`${server.url}/${name}`);
+    await page.getByRole('alert').getByText(`there is no ${name.startsWith('datasets') ? 'data set' : name.split('/')[0]?.slice(0, -1)}`).waitFor();
+    await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+  }
   assert.deepEqual(complaints, []);
 });
