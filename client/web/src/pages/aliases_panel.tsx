@@ -1,13 +1,12 @@
 // The aliases of a model: movable names that programs ask for, and every move of them.
-import { useState } from 'preact/hooks';
 import { listAliases, listAliasHistory, removeAlias, rollbackAlias } from '../api/calls.ts';
 import type { Alias, AliasChange, ModelVersion } from '../api/model_types.ts';
 import { useLoad, useNow, useServices } from '../context.tsx';
 import { formatAgo, formatTime } from '../lib/format.ts';
 import { aliasOf, canRollBack, moveWords, partsOf } from '../lib/models.ts';
-import { useAction } from '../ui/action.tsx';
+import { ActionDialog, AskButton, useAction } from '../ui/action.tsx';
 import { useFirst } from '../ui/more.tsx';
-import { ConfirmDialog, Failure, focusContent, Panel } from '../ui/parts.tsx';
+import { Failure, Panel } from '../ui/parts.tsx';
 
 const FIRST = 5;
 
@@ -44,11 +43,9 @@ function AliasHistory({ alias, history, parent, onChange }: Named & { parent: st
   const { client } = useServices();
   const now = useNow(30);
   const [shown, more] = useFirst(history, FIRST);
-  const [asking, setAsking] = useState(false);
   const action = useAction();
   const name = aliasOf(alias.name);
   const { version } = partsOf(alias.version ?? '');
-  const act = (call: () => Promise<Alias>) => action.run(call).then(onChange);
   return (
     <div class="alias-history">
       <div class="panel-tools">
@@ -57,13 +54,24 @@ function AliasHistory({ alias, history, parent, onChange }: Named & { parent: st
         </span>
         <span class="actions">
           {canRollBack(history) ? (
-            <button type="button" class="button small" title="Points it to the version before its last move" aria-disabled={action.running} onClick={() => void act(() => rollbackAlias(client, parent, name, alias.etag ?? ''))}>
+            <button type="button" class="button small" title="Points it to the version before its last move" aria-disabled={action.running} onClick={() => void action.run(() => rollbackAlias(client, parent, name, alias.etag ?? '')).then(onChange)}>
               Roll back<span class="hidden-label"> {name}</span>
             </button>
           ) : null}
-          <button type="button" class="button small" aria-disabled={action.running} onClick={() => setAsking(true)}>
-            Remove<span class="hidden-label"> {name}</span>
-          </button>
+          <AskButton
+            class="small"
+            text={
+              <>
+                Remove<span class="hidden-label"> {name}</span>
+              </>
+            }
+          >
+            {(asked) => (
+              <ActionDialog {...asked} title={`Remove @${name}?`} yes="Remove the alias" call={() => removeAlias(client, parent, name, alias.etag ?? '')} onDone={onChange}>
+                Whoever asks for {partsOf(parent).model}@{name} finds nothing then. Version {version} stays.
+              </ActionDialog>
+            )}
+          </AskButton>
         </span>
       </div>
       <Failure error={action.error} />
@@ -86,19 +94,6 @@ function AliasHistory({ alias, history, parent, onChange }: Named & { parent: st
         </tbody>
       </table>
       {more}
-      {asking ? (
-        <ConfirmDialog
-          title={`Remove @${name}?`}
-          yes="Remove the alias"
-          onNo={() => setAsking(false)}
-          onYes={() => {
-            setAsking(false);
-            void act(() => removeAlias(client, parent, name, alias.etag ?? '')).then(focusContent);
-          }}
-        >
-          Whoever asks for {partsOf(parent).model}@{name} finds nothing then. Version {version} stays.
-        </ConfirmDialog>
-      ) : null}
     </div>
   );
 }

@@ -9,7 +9,7 @@ import { datasetWords } from '../lib/deletion.ts';
 import { formatAgo, formatBytes, formatInteger, formatPercent, formatReal, idOf, ownerWords, wordsOf } from '../lib/format.ts';
 import { givenLabels, withGivenLabels } from '../lib/words.ts';
 import { Link, navigate } from '../router.tsx';
-import { ActionDialog, DeleteButton } from '../ui/action.tsx';
+import { ActionDialog, AskButton } from '../ui/action.tsx';
 import { Bars } from '../ui/bars.tsx';
 import { useFirst } from '../ui/more.tsx';
 import { focusContent, PageHeader, Panel, Scroll, Tile, Unloaded } from '../ui/parts.tsx';
@@ -71,14 +71,14 @@ function DatasetHeader({ dataset }: { dataset: Dataset }) {
       below={[dataset.displayName, `stored ${formatAgo(dataset.createTime, now)}`, ownerWords(dataset.owner)].filter(Boolean).join(' · ')}
       actions={
         <>
-          <DeleteButton>
+          <AskButton>
             {(asked) => (
               <ActionDialog {...asked} title={`Delete ${id}?`} yes="Delete the data set" call={() => deleteDataset(client, dataset.name)} onDone={leave}>
                 <p>This goes, and cannot be brought back: {datasetWords(dataset)}.</p>
                 <p>Jobs and models that were trained on it stay, but their certificates cannot be recomputed any more.</p>
               </ActionDialog>
             )}
-          </DeleteButton>
+          </AskButton>
           <Link class="button primary" href={`/train?dataset=${id}`}>
             Train on it
           </Link>

@@ -1,5 +1,5 @@
 // One job: how far it is, its bounds, what it was asked for, what happened.
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import { cancelJob, deleteJob, getJob, stopJob, updateJob } from '../api/calls.ts';
 import { errorOfStatus } from '../api/error.ts';
 import type { ModelVersion } from '../api/model_types.ts';
@@ -14,8 +14,8 @@ import { describeWork } from '../lib/request_words.ts';
 import { activeGroups, activeKernels } from '../lib/weights.ts';
 import { isFinal } from '../live/job_store.ts';
 import { Link, navigate } from '../router.tsx';
-import { ActionDialog, DeleteButton, useAction } from '../ui/action.tsx';
-import { ConfirmDialog, Definitions, Failure, focusContent, Notices, PageHeader, Panel, ProgressBar, StateBadge, Tile, Unloaded } from '../ui/parts.tsx';
+import { ActionDialog, AskButton, useAction } from '../ui/action.tsx';
+import { Definitions, Failure, focusContent, Notices, PageHeader, Panel, ProgressBar, StateBadge, Tile, Unloaded } from '../ui/parts.tsx';
 import { WordsPanel } from '../ui/words_panel.tsx';
 import { JobCharts } from './job_charts.tsx';
 import { PathPanel } from './path_panel.tsx';
@@ -113,9 +113,8 @@ function JobHeader({ job }: { job: Job }) {
 
 function JobActions({ job }: { job: Job }) {
   const { client, live } = useServices();
-  const [asking, setAsking] = useState(false);
   const action = useAction();
-  const act = (call: typeof stopJob) => void action.run(async () => live.put(await call(client, job.name)));
+  const act = async (call: typeof stopJob) => live.put(await call(client, job.name));
   const made = job.model || job.prediction?.dataset;
   const leave = () => {
     navigate('/jobs');
@@ -125,14 +124,14 @@ function JobActions({ job }: { job: Job }) {
   if (isFinal(job)) {
     return (
       <>
-        <DeleteButton>
+        <AskButton>
           {(asked) => (
             <ActionDialog {...asked} title={`Delete ${titleOf(job)}?`} yes="Delete the job" call={() => deleteJob(client, job.name)} onDone={leave}>
               <p>This goes, and cannot be brought back: {jobDeletionWords(job)}.</p>
               <p>{keptWords(job)}</p>
             </ActionDialog>
           )}
-        </DeleteButton>
+        </AskButton>
         {job.request ? (
           <Link class="button" href={`/train?from=${idOf(job.name)}`}>
             Train again
@@ -155,27 +154,18 @@ function JobActions({ job }: { job: Job }) {
           class="button"
           disabled={action.forbidden || job.stopRequested || job.state === 'JOB_STATE_CANCELLING'}
           title="Ends the job now and keeps the best model so far"
-          onClick={() => act(stopJob)}
+          onClick={() => void action.run(() => act(stopJob))}
         >
           Stop, keep the model
         </button>
       ) : null}
-      <button type="button" class="button danger" disabled={action.forbidden || job.state === 'JOB_STATE_CANCELLING'} onClick={() => setAsking(true)}>
-        Cancel
-      </button>
-      {asking ? (
-        <ConfirmDialog
-          title="Cancel this job?"
-          yes="Cancel the job"
-          onNo={() => setAsking(false)}
-          onYes={() => {
-            setAsking(false);
-            act(cancelJob);
-          }}
-        >
-          {job.request ? 'It ends without a model. To keep the best model so far, stop it instead.' : 'Nothing of it is kept.'}
-        </ConfirmDialog>
-      ) : null}
+      <AskButton text="Cancel" disabled={job.state === 'JOB_STATE_CANCELLING'}>
+        {(asked) => (
+          <ActionDialog {...asked} title="Cancel this job?" yes="Cancel the job" call={() => act(cancelJob)} onDone={asked.onNo}>
+            {job.request ? 'It ends without a model. To keep the best model so far, stop it instead.' : 'Nothing of it is kept.'}
+          </ActionDialog>
+        )}
+      </AskButton>
     </>
   );
 }

@@ -8,7 +8,7 @@ import { compareAddress } from '../lib/model_list.ts';
 import { accuracyWords, certifiedGap, metricNote, metricText, optionText, partsOf, plainMetrics, stopWords, taskMetrics, tasksText, validationMetrics, warningsOf } from '../lib/models.ts';
 import { FIELDS } from '../lib/words.ts';
 import { Link } from '../router.tsx';
-import { DeleteButton, useAction } from '../ui/action.tsx';
+import { AskButton, useAction } from '../ui/action.tsx';
 import { Definitions, Failure, Notices, PageHeader, Panel, Tile, Unloaded } from '../ui/parts.tsx';
 import { WordsPanel } from '../ui/words_panel.tsx';
 import { AliasesPanel } from './aliases_panel.tsx';
@@ -114,7 +114,7 @@ function ModelHeader({ model, onDelete }: { model: ModelVersion; onDelete: () =>
       }
       actions={
         <>
-          <DeleteButton>{(asked) => <DeleteModelDialog {...asked} model={model} onDelete={onDelete} />}</DeleteButton>
+          <AskButton>{(asked) => <DeleteModelDialog {...asked} model={model} onDelete={onDelete} />}</AskButton>
           <DownloadButton model={model} />
           <Link class="button" href={compareAddress([model.name])}>
             Compare

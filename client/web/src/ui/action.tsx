@@ -1,8 +1,8 @@
 // What a caller does to a resource: it runs, it fails, and what he may not do at all he is not offered again.
 import type { ComponentChildren } from 'preact';
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, messageOf } from '../api/error.ts';
-import { ConfirmDialog, Failure } from './parts.tsx';
+import { Failure, focusContent } from './parts.tsx';
 
 export interface Action<T = unknown> {
   running: boolean;
@@ -45,7 +45,7 @@ export function Refusal({ action }: { action: Action }) {
   return action.forbidden ? <span class="sub refusal">{messageOf(action.error)}</span> : null;
 }
 
-/** A question before an action; it stays open when the server refuses. */
+/** A question before an action that cannot be undone; it stays open when the server refuses. */
 export function ActionDialog<T>(props: {
   title: string;
   yes: string;
@@ -59,22 +59,53 @@ export function ActionDialog<T>(props: {
   onNo: () => void;
   children: ComponentChildren;
 }) {
-  const { action, blocked, error, call, onDone, children, ...question } = props;
+  const { action, onDone, onNo } = props;
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const opener = document.activeElement;
+    dialog.current?.showModal();
+    // A dialog that is taken out of the page gives the focus back to nobody.
+    return () =>
+      queueMicrotask(() => {
+        if (opener instanceof HTMLElement && opener.isConnected && !opener.matches(':disabled')) opener.focus({ preventScroll: true });
+        else focusContent();
+      });
+  }, []);
   return (
-    <ConfirmDialog
-      {...question}
-      running={action.running}
-      disabled={action.forbidden || blocked}
-      onYes={() => void action.run(call).then((done) => done && onDone())}
-    >
-      {children}
-      <Failure error={action.error ?? error} />
-    </ConfirmDialog>
+    <dialog ref={dialog} class="dialog" aria-labelledby="dialog-title" onClose={onNo}>
+      <h2 id="dialog-title">{props.title}</h2>
+      <div class="dialog-text">
+        {props.children}
+        <Failure error={action.error ?? props.error} />
+      </div>
+      <div class="actions end">
+        <button type="button" class="button" onClick={onNo}>
+          Go back
+        </button>
+        <button
+          type="button"
+          class="button danger"
+          disabled={action.forbidden || props.blocked}
+          aria-disabled={action.running}
+          onClick={() => void action.run(props.call).then((done) => done && onDone())}
+        >
+          {props.yes}
+        </button>
+      </div>
+    </dialog>
   );
 }
 
-/** `children` make the dialog that says what goes. */
-export function DeleteButton({ children }: { children: (asked: { action: Action; onNo: () => void }) => ComponentChildren }) {
+interface AskButtonProps {
+  text?: ComponentChildren;
+  class?: string;
+  disabled?: boolean;
+  /** Make the dialog. */
+  children: (asked: { action: Action; onNo: () => void }) => ComponentChildren;
+}
+
+/** A button that asks first. */
+export function AskButton({ text = 'Delete', class: kind = 'danger', disabled = false, children }: AskButtonProps) {
   const [asking, setAsking] = useState(false);
   const action = useAction();
   const onNo = () => {
@@ -84,8 +115,8 @@ export function DeleteButton({ children }: { children: (asked: { action: Action;
   return (
     <>
       {asking ? null : <Refusal action={action} />}
-      <button type="button" class="button danger" disabled={action.forbidden} onClick={() => setAsking(true)}>
-        Delete
+      <button type="button" class={`button ${kind}`} disabled={disabled || action.forbidden} onClick={() => setAsking(true)}>
+        {text}
       </button>
       {asking ? children({ action, onNo }) : null}
     </>

@@ -1,6 +1,5 @@
 // Small parts that every page uses.
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
 import { ApiError, messageOf } from '../api/error.ts';
 import type { Job, JobState } from '../api/types.ts';
 import { Link } from '../router.tsx';
@@ -161,43 +160,6 @@ export function ProgressBar({ fraction, label }: { fraction: number; label: stri
 /** For the keyboard and screen readers, when what had the focus is gone. */
 export function focusContent(): void {
   document.getElementById('content')?.focus({ preventScroll: true });
-}
-
-/** A question before something that cannot be undone. */
-export function ConfirmDialog(props: {
-  title: string;
-  children: ComponentChildren;
-  yes: string;
-  disabled?: boolean | undefined;
-  running?: boolean;
-  onYes: () => void;
-  onNo: () => void;
-}) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const opener = document.activeElement;
-    dialog.current?.showModal();
-    // A dialog that is taken out of the page gives the focus back to nobody.
-    return () =>
-      queueMicrotask(() => {
-        if (opener instanceof HTMLElement && opener.isConnected && !opener.matches(':disabled')) opener.focus({ preventScroll: true });
-        else focusContent();
-      });
-  }, []);
-  return (
-    <dialog ref={dialog} class="dialog" aria-labelledby="dialog-title" onClose={props.onNo}>
-      <h2 id="dialog-title">{props.title}</h2>
-      <div class="dialog-text">{props.children}</div>
-      <div class="actions end">
-        <button type="button" class="button" onClick={props.onNo}>
-          Go back
-        </button>
-        <button type="button" class="button danger" disabled={props.disabled} aria-disabled={props.running} onClick={props.onYes}>
-          {props.yes}
-        </button>
-      </div>
-    </dialog>
-  );
 }
 
 export function Definitions({ items }: { items: [string, ComponentChildren][] }) {
