@@ -7,12 +7,14 @@ import { formatInteger, idOf } from '../lib/format.ts';
 import { choiceOf, choicesOfRows } from '../lib/task_choices.ts';
 import { navigate } from '../router.tsx';
 import { useAction } from '../ui/action.tsx';
+import { Choice } from '../ui/choice.tsx';
 import { Failure, Panel } from '../ui/parts.tsx';
 import { EvaluationTable } from './evaluation_table.tsx';
 
 export function EvaluatePanel({ model }: { model: ModelVersion }) {
   const { client, live } = useServices();
   const datasets = useLoad((signal) => listDatasets(client, signal), []);
+  const known = (datasets.value ?? []).map((each) => ({ value: each.name, text: `${idOf(each.name)}: ${formatInteger(each.rows)} rows` }));
   const [dataset, setDataset] = useState('');
   const [task, setTask] = useState('');
   const tasks = choicesOfRows(model);
@@ -30,29 +32,8 @@ export function EvaluatePanel({ model }: { model: ModelVersion }) {
   return (
     <Panel title="Other data">
       <form class="inline-form" onSubmit={evaluate}>
-        <label>
-          <span class="hidden-label">Data set to evaluate or predict</span>
-          <select value={dataset} onChange={(event) => setDataset(event.currentTarget.value)}>
-            <option value="">Choose a data set…</option>
-            {(datasets.value ?? []).map((each) => (
-              <option key={each.name} value={each.name}>
-                {idOf(each.name)}: {formatInteger(each.rows)} rows
-              </option>
-            ))}
-          </select>
-        </label>
-        {tasks.length > 0 ? (
-          <label>
-            <span class="hidden-label">Tasks of the rows</span>
-            <select value={task} onChange={(event) => setTask(event.currentTarget.value)}>
-              {tasks.map(({ value, text }) => (
-                <option key={value} value={value}>
-                  {text}
-                </option>
-              ))}
-            </select>
-          </label>
-        ) : null}
+        <Choice hidden label="Data set to evaluate or predict" value={dataset} choices={[{ value: '', text: 'Choose a data set…' }, ...known]} onChange={setDataset} />
+        {tasks.length > 0 ? <Choice hidden label="Tasks of the rows" value={task} choices={tasks} onChange={setTask} /> : null}
         <button type="submit" class="button small" disabled={!dataset} aria-disabled={action.running}>
           {action.running ? 'Evaluating…' : 'Evaluate'}
         </button>

@@ -2,33 +2,18 @@
 import type { Evaluation, ModelVersion } from '../api/model_types.ts';
 import { formatInteger, metricWords } from '../lib/format.ts';
 import { metricText } from '../lib/models.ts';
+import { Figures } from '../ui/figures.tsx';
 
 /** `model`: undefined when it is gone; then nothing stands beside the metrics. */
 export function EvaluationTable({ model, evaluation }: { model: ModelVersion | undefined; evaluation: Evaluation }) {
   const trained = new Map((model?.metrics ?? []).map((metric) => [(metric.name ?? '').replace(/^[a-z_]+\./, ''), metric]));
+  const rows = (evaluation.metrics ?? []).map((metric) => {
+    const before = trained.get(metric.name ?? '');
+    return { name: metricWords(metric.name), figures: [metricText(metric.name, metric.value), before ? metricText(before.name, before.value) : '–'] };
+  });
   return (
     <>
-      <table class="table dense">
-        <thead>
-          <tr>
-            <th scope="col">Metric</th>
-            <th scope="col" class="number">Here</th>
-            <th scope="col" class="number">In training</th>
-          </tr>
-        </thead>
-        <tbody>
-          {(evaluation.metrics ?? []).map((metric) => {
-            const before = trained.get(metric.name ?? '');
-            return (
-              <tr key={metric.name}>
-                <th scope="row">{metricWords(metric.name)}</th>
-                <td class="number">{metricText(metric.name, metric.value)}</td>
-                <td class="number">{before ? metricText(before.name, before.value) : '–'}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
+      <Figures head={['Metric', 'Here', 'In training']} rows={rows} />
       <p class="sub">
         {formatInteger(evaluation.rows)} rows
         {evaluation.weightColumn ? `, weighted by ${evaluation.weightColumn}` : ''}

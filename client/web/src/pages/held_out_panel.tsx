@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import type { ClassCurve, HeldOut, ModelVersion } from '../api/model_types.ts';
 import { formatInteger, formatPercent, formatReal } from '../lib/format.ts';
 import { confusionRows, heldOutWords, precisionRecallPoints, residualHistogram, residualPoints, rocPoints } from '../lib/held_out.ts';
+import { Choice } from '../ui/choice.tsx';
 import { Panel, Scroll } from '../ui/parts.tsx';
 import { XyPlot } from '../ui/xy_plot.tsx';
 
@@ -76,19 +77,11 @@ function CurvesPanel({ curves, heldOut }: { curves: ClassCurve[]; heldOut: HeldO
     }));
   const roc = seriesOf(rocPoints, (curve) => curve.areaUnderRoc);
   const precision = seriesOf(precisionRecallPoints, (curve) => curve.averagePrecision);
-  const aside =
-    curves.length > CURVES_AT_ONCE ? (
-      <label class="inline-select">
-        <span class="sub">Classes</span>
-        <select value={first} onChange={(event) => setFirst(Number(event.currentTarget.value))}>
-          {Array.from({ length: Math.ceil(curves.length / CURVES_AT_ONCE) }, (_, page) => (
-            <option key={page} value={page * CURVES_AT_ONCE}>
-              {`${curves[page * CURVES_AT_ONCE]?.label} … ${curves[Math.min(curves.length, (page + 1) * CURVES_AT_ONCE) - 1]?.label}`}
-            </option>
-          ))}
-        </select>
-      </label>
-    ) : null;
+  const pages = Array.from({ length: Math.ceil(curves.length / CURVES_AT_ONCE) }, (_, page) => {
+    const of = curves.slice(page * CURVES_AT_ONCE, (page + 1) * CURVES_AT_ONCE);
+    return { value: String(page * CURVES_AT_ONCE), text: `${of[0]?.label} … ${of.at(-1)?.label}` };
+  });
+  const aside = pages.length > 1 ? <Choice label="Classes" value={String(first)} choices={pages} onChange={(value) => setFirst(Number(value))} /> : null;
   return (
     <Panel title="Thresholds" aside={aside}>
       <div class="plots">

@@ -5,6 +5,7 @@ import { useProgress } from '../context.tsx';
 import { formatClock, formatInteger, formatReal, formatSeconds, formatTime, idOf } from '../lib/format.ts';
 import { reasonWords, stageWords } from '../lib/jobs.ts';
 import { describeRequest } from '../lib/request_words.ts';
+import { CheckField } from '../ui/field.tsx';
 import { Definitions, Panel, stateWord } from '../ui/parts.tsx';
 import { pure } from '../ui/pure.tsx';
 
@@ -33,13 +34,8 @@ export function EventLog({ job }: { job: string }) {
   const [statesOnly, setStatesOnly] = useState(false);
   const log = (progress?.log ?? []).filter((event) => !statesOnly || !event.progress);
   const events = log.slice(-shown).reverse();
-  const aside = (
-    <label class="check">
-      <input type="checkbox" checked={statesOnly} onChange={(event) => setStatesOnly(event.currentTarget.checked)} /> changes of state only
-    </label>
-  );
   return (
-    <Panel title="Log" aside={aside}>
+    <Panel title="Log" aside={<CheckField label="changes of state only" checked={statesOnly} onChange={setStatesOnly} />}>
       <ol class="log" reversed start={Number(events[0]?.sequence ?? 0)} aria-label="Events, newest first">
         {events.map((event) => (
           <LogLine key={String(event.sequence)} event={event} />

@@ -5,6 +5,7 @@ import type { Job } from '../api/types.ts';
 import { formatInteger, formatReal, idOf, wordsOf } from '../lib/format.ts';
 import { accuracyWords, certificateWords, versionWords } from '../lib/models.ts';
 import { Link } from '../router.tsx';
+import { Figures } from '../ui/figures.tsx';
 import { Definitions, Panel } from '../ui/parts.tsx';
 import { EvaluationTable } from './evaluation_table.tsx';
 import { useVersion } from './resources.tsx';
@@ -63,24 +64,11 @@ function VerificationView({ verification }: { verification: Verification }) {
     <>
       <p>{certificateWords(certificate)}</p>
       {certificate?.kind === 'CERTIFICATE_KIND_NONE' ? null : (
-        <table class="table dense" aria-label={`Certificate of the ${wordsOf(certificate?.scope, 'CERTIFICATE_SCOPE_')}`}>
-          <thead>
-            <tr>
-              <th scope="col">Measure</th>
-              <th scope="col" class="number">Recomputed</th>
-              <th scope="col" class="number">Stored</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(([name, text]) => (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td class="number">{text(certificate)}</td>
-                <td class="number">{text(storedCertificate)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Figures
+          head={['Measure', 'Recomputed', 'Stored']}
+          rows={rows.map(([name, text]) => ({ name, figures: [text(certificate), text(storedCertificate)] }))}
+          label={`Certificate of the ${wordsOf(certificate?.scope, 'CERTIFICATE_SCOPE_')}`}
+        />
       )}
       <Verdict verification={verification} />
     </>

@@ -4,7 +4,7 @@ import type { LearnerDescription } from '../api/types.ts';
 import { hasWidth, isSpaced, isSquare, KERNEL_TYPES, kernelCount, type KernelForm, newKernel, type Rule, widthField } from '../form/kernel_form.ts';
 import { learnerPath } from '../form/names.ts';
 import { formatInteger } from '../lib/format.ts';
-import { CheckField, SelectField, TextField } from '../ui/field.tsx';
+import { boundTo, CheckField, SelectField, TextField } from '../ui/field.tsx';
 import { Panel } from '../ui/parts.tsx';
 import { ranged, type SectionProps } from './train_sections.tsx';
 
@@ -83,6 +83,7 @@ interface KernelProps {
 
 function KernelFields({ kernel, path, dataset, set, remove }: KernelProps) {
   const type = KERNEL_TYPES.find((each) => each.value === kernel.type);
+  const bound = boundTo(kernel, set);
   const count = kernelCount(kernel, Number(dataset?.numColumns ?? 0));
   const blocks = isSquare(kernel.type) ? (dataset?.squares ?? []) : (dataset?.blocks ?? []);
   return (
@@ -100,9 +101,9 @@ function KernelFields({ kernel, path, dataset, set, remove }: KernelProps) {
         <WidthFields kernel={kernel} path={path} set={set} />
         {kernel.type === 'POLYNOMIAL' ? (
           <>
-            <TextField path={`${path}.degree`} label={ranged('Degree', '1 … 20')} numeric placeholder="default: 3" value={kernel.degree} onChange={(degree) => set({ degree })} />
-            <TextField path={`${path}.scale`} label={ranged('Scale', '(0, inf)')} numeric placeholder="default: 1" value={kernel.scale} onChange={(scale) => set({ scale })} />
-            <TextField path={`${path}.offset`} label={ranged('Offset', '[0, inf)')} numeric placeholder="default: 1" value={kernel.offset} onChange={(offset) => set({ offset })} />
+            <TextField path={`${path}.degree`} label={ranged('Degree', '1 … 20')} numeric placeholder="default: 3" {...bound('degree')} />
+            <TextField path={`${path}.scale`} label={ranged('Scale', '(0, inf)')} numeric placeholder="default: 1" {...bound('scale')} />
+            <TextField path={`${path}.offset`} label={ranged('Offset', '[0, inf)')} numeric placeholder="default: 1" {...bound('offset')} />
           </>
         ) : null}
         {blocks.length > 1 || isSquare(kernel.type) ? (
@@ -110,16 +111,15 @@ function KernelFields({ kernel, path, dataset, set, remove }: KernelProps) {
             path={`${path}.block`}
             label="Block"
             choices={[{ value: '', text: isSquare(kernel.type) ? 'Choose…' : 'all of them' }, ...blocks.map(({ name = '' }) => ({ value: name, text: name }))]}
-            value={kernel.block}
-            onChange={(block) => set({ block })}
+            {...bound('block')}
           />
         ) : null}
         {isSquare(kernel.type) ? null : (
-          <TextField path={`${path}.columns`} label="Columns" placeholder="all" help="Names between commas." value={kernel.columns} onChange={(columns) => set({ columns })} />
+          <TextField path={`${path}.columns`} label="Columns" placeholder="all" help="Names between commas." {...bound('columns')} />
         )}
-        <TextField path={`${path}.name`} label="Name" placeholder="default: what it is" value={kernel.name} onChange={(name) => set({ name })} />
-        <TextField path={`${path}.group`} label="Group" placeholder="none" help="For learners that weigh groups of kernels." value={kernel.group} onChange={(group) => set({ group })} />
-        <SelectField path={`${path}.normalization`} label="Scale of the matrix" choices={SCALINGS} value={kernel.scaling} onChange={(scaling) => set({ scaling })} />
+        <TextField path={`${path}.name`} label="Name" placeholder="default: what it is" {...bound('name')} />
+        <TextField path={`${path}.group`} label="Group" placeholder="none" help="For learners that weigh groups of kernels." {...bound('group')} />
+        <SelectField path={`${path}.normalization`} label="Scale of the matrix" choices={SCALINGS} {...bound('scaling')} />
       </div>
       <div class="actions">
         {isSquare(kernel.type) ? null : (
@@ -135,15 +135,16 @@ function KernelFields({ kernel, path, dataset, set, remove }: KernelProps) {
 
 function WidthFields({ kernel, path, set }: Pick<KernelProps, 'kernel' | 'path' | 'set'>) {
   if (!hasWidth(kernel.type)) return null;
+  const bound = boundTo(kernel, set);
   const median = kernel.rule === 'MEDIAN_MULTIPLES';
   return (
     <>
       <SelectField path={`${path}.rule`} label="Widths" choices={RULES} value={kernel.rule} onChange={(rule) => set({ rule: rule as Rule })} />
       {isSpaced(kernel.rule) ? (
         <>
-          <TextField path={`${path}.min_bandwidth`} label="From" numeric value={kernel.minBandwidth} onChange={(minBandwidth) => set({ minBandwidth })} />
-          <TextField path={`${path}.max_bandwidth`} label="To" numeric value={kernel.maxBandwidth} onChange={(maxBandwidth) => set({ maxBandwidth })} />
-          <TextField path={`${path}.count`} label="How many" numeric value={kernel.count} onChange={(count) => set({ count })} />
+          <TextField path={`${path}.min_bandwidth`} label="From" numeric {...bound('minBandwidth')} />
+          <TextField path={`${path}.max_bandwidth`} label="To" numeric {...bound('maxBandwidth')} />
+          <TextField path={`${path}.count`} label="How many" numeric {...bound('count')} />
         </>
       ) : (
         <TextField
@@ -151,8 +152,7 @@ function WidthFields({ kernel, path, set }: Pick<KernelProps, 'kernel' | 'path' 
           label={median ? 'Multiples' : 'Widths b'}
           numeric
           placeholder={median ? 'default: the median itself' : 'default: the median distance'}
-          value={kernel.bandwidths}
-          onChange={(bandwidths) => set({ bandwidths })}
+          {...bound('bandwidths')}
         />
       )}
     </>

@@ -9,6 +9,7 @@ import { accuracyWords, certifiedGap, metricNote, metricText, optionText, partsO
 import { FIELDS } from '../lib/words.ts';
 import { Link } from '../router.tsx';
 import { AskButton, useAction } from '../ui/action.tsx';
+import { Figures } from '../ui/figures.tsx';
 import { Definitions, Failure, Notices, PageHeader, Panel, Tile, Unloaded } from '../ui/parts.tsx';
 import { WordsPanel } from '../ui/words_panel.tsx';
 import { AliasesPanel } from './aliases_panel.tsx';
@@ -156,22 +157,10 @@ function TaskMetricsPanel({ model }: { model: ModelVersion }) {
   if (tasks.length === 0) return null;
   return (
     <Panel title="Quality by task">
-      <table class="table dense">
-        <thead>
-          <tr>
-            <th scope="col">{model.tasks?.column ?? 'Task'}</th>
-            {metrics.map((metric) => <th key={metric} scope="col" class="number">{metricWords(metric)}</th>)}
-          </tr>
-        </thead>
-        <tbody>
-          {tasks.map(({ task, texts }) => (
-            <tr key={task}>
-              <th scope="row">{task}</th>
-              {metrics.map((metric) => <td key={metric} class="number">{texts.get(metric) ?? '–'}</td>)}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Figures
+        head={[model.tasks?.column ?? 'Task', ...metrics.map(metricWords)]}
+        rows={tasks.map(({ task, texts }) => ({ name: task, figures: metrics.map((metric) => texts.get(metric) ?? '–') }))}
+      />
     </Panel>
   );
 }

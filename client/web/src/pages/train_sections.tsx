@@ -7,7 +7,7 @@ import { pathText, standardText } from '../form/option_texts.ts';
 import type { TrainForm } from '../form/train_form.ts';
 import { formatInteger, idOf } from '../lib/format.ts';
 import { Link } from '../router.tsx';
-import { CheckField, ChoiceCards, SelectField, TextField } from '../ui/field.tsx';
+import { boundTo, CheckField, ChoiceCards, SelectField, TextField } from '../ui/field.tsx';
 import { OptionField } from '../ui/option_field.tsx';
 import { Panel } from '../ui/parts.tsx';
 
@@ -110,6 +110,7 @@ export function OptionsSection({ form, change, learner }: SectionProps & { learn
 }
 
 export function ValidationSection({ form, change, learner }: SectionProps & { learner: LearnerDescription }) {
+  const bound = boundTo(form, change);
   return (
     <Panel title="How good is it on rows that it has not seen?">
       <div class="form">
@@ -126,24 +127,17 @@ export function ValidationSection({ form, change, learner }: SectionProps & { le
         />
         <div class="fields">
           {form.validation === 'hold_out' ? (
-            <TextField path="validation.hold_out.fraction" label={ranged('Share held out', '(0, 1)')} numeric placeholder="default: 0.25" value={form.holdOut} onChange={(holdOut) => change({ holdOut })} />
+            <TextField path="validation.hold_out.fraction" label={ranged('Share held out', '(0, 1)')} numeric placeholder="default: 0.25" {...bound('holdOut')} />
           ) : null}
           {form.validation === 'folds' ? (
-            <TextField path="validation.folds.count" label={ranged('Number of folds', '2 …')} numeric placeholder="default: 5" value={form.folds} onChange={(folds) => change({ folds })} />
+            <TextField path="validation.folds.count" label={ranged('Number of folds', '2 …')} numeric placeholder="default: 5" {...bound('folds')} />
           ) : null}
           {form.validation === 'none' ? null : (
-            <TextField
-              path="path.option"
-              label="Option of a path"
-              placeholder="none"
-              help="Train for several values of this option in one job, and keep the best."
-              value={form.pathOption}
-              onChange={(pathOption) => change({ pathOption })}
-            />
+            <TextField path="path.option" label="Option of a path" placeholder="none" help="Train for several values of this option in one job, and keep the best." {...bound('pathOption')} />
           )}
           {form.validation !== 'none' && form.pathOption ? (
             <>
-              <TextField path="path.values" label="Its values, in order" placeholder="0.1, 0.03, 0.01" value={form.pathValues} onChange={(pathValues) => change({ pathValues })} />
+              <TextField path="path.values" label="Its values, in order" placeholder="0.1, 0.03, 0.01" {...bound('pathValues')} />
               <CheckField label="Keep the models of all values, as versions" checked={form.keepPath} onChange={(keepPath) => change({ keepPath })} />
             </>
           ) : null}
@@ -154,8 +148,7 @@ export function ValidationSection({ form, change, learner }: SectionProps & { le
               numeric
               placeholder="none"
               help="How stable is the selection? Trains so many times more, and tells how many select each kernel."
-              value={form.stability}
-              onChange={(stability) => change({ stability })}
+              {...bound('stability')}
             />
           ) : null}
           {learner.ranksColumns && form.validation !== 'none' && form.kind !== 'REGRESSION' ? (
@@ -164,8 +157,7 @@ export function ValidationSection({ form, change, learner }: SectionProps & { le
               label="Test of the ranking on so many first columns"
               placeholder="none; 1, 2, 4 or auto"
               help="How good is the ranking? Linear machines on its first columns are measured on the rows held out."
-              value={form.rankingTest}
-              onChange={(rankingTest) => change({ rankingTest })}
+              {...bound('rankingTest')}
             />
           ) : null}
           <TextField
@@ -174,10 +166,9 @@ export function ValidationSection({ form, change, learner }: SectionProps & { le
             numeric
             placeholder="default: 0.001"
             help="The training ends when the objective is proven to be this close to the optimum."
-            value={form.relativeGap}
-            onChange={(relativeGap) => change({ relativeGap })}
+            {...bound('relativeGap')}
           />
-          <TextField path="stopping.time_limit" label="Time limit" placeholder="none" help="As 90 s, 10 min or 2 h; the best model so far is kept." value={form.timeLimit} onChange={(timeLimit) => change({ timeLimit })} />
+          <TextField path="stopping.time_limit" label="Time limit" placeholder="none" help="As 90 s, 10 min or 2 h; the best model so far is kept." {...bound('timeLimit')} />
         </div>
       </div>
     </Panel>
@@ -225,30 +216,31 @@ const WEIGHTINGS = [
 ];
 
 export function MoreSection({ form, change, open }: SectionProps & { open: boolean }) {
+  const bound = boundTo(form, change);
   return (
     <Panel>
       <details class="more-options" open={open || undefined}>
         <summary>Names, preparation of the data, limits</summary>
         <div class="fields">
-          <TextField path="model" label="Model" placeholder="a new one, named after the job" help="The job makes a new version of it." value={form.model} onChange={(model) => change({ model })} />
-          <TextField path="display_name" label="Name for people" value={form.displayName} onChange={(displayName) => change({ displayName })} />
-          <TextField path="labels" label="Labels" placeholder="team=spam, run=3" value={form.labels} onChange={(labels) => change({ labels })} />
-          <SelectField path="preprocessing.scaling" label="Scaling" choices={SCALINGS} value={form.scaling} onChange={(scaling) => change({ scaling })} />
-          <SelectField path="preprocessing.imputation" label="Missing values" choices={IMPUTATIONS} value={form.imputation} onChange={(imputation) => change({ imputation })} />
-          <SelectField path="preprocessing.unseen_category" label="Categories not seen in training" choices={UNSEEN} value={form.unseenCategory} onChange={(unseenCategory) => change({ unseenCategory })} />
+          <TextField path="model" label="Model" placeholder="a new one, named after the job" help="The job makes a new version of it." {...bound('model')} />
+          <TextField path="display_name" label="Name for people" {...bound('displayName')} />
+          <TextField path="labels" label="Labels" placeholder="team=spam, run=3" {...bound('labels')} />
+          <SelectField path="preprocessing.scaling" label="Scaling" choices={SCALINGS} {...bound('scaling')} />
+          <SelectField path="preprocessing.imputation" label="Missing values" choices={IMPUTATIONS} {...bound('imputation')} />
+          <SelectField path="preprocessing.unseen_category" label="Categories not seen in training" choices={UNSEEN} {...bound('unseenCategory')} />
           {form.kind !== 'REGRESSION' ? (
             <>
-              <SelectField path="class_weights" label="Class weights" choices={WEIGHTINGS} value={form.classWeighting} onChange={(classWeighting) => change({ classWeighting })} />
-              <SelectField path="coding" label="More than two classes" choices={CODINGS} value={form.coding} onChange={(coding) => change({ coding })} />
+              <SelectField path="class_weights" label="Class weights" choices={WEIGHTINGS} {...bound('classWeighting')} />
+              <SelectField path="coding" label="More than two classes" choices={CODINGS} {...bound('coding')} />
             </>
           ) : null}
           {form.kind !== 'CLASSIFICATION' ? (
-            <SelectField path="target_scaling" label="Scaling of the target" choices={TARGET_SCALINGS} value={form.targetScaling} onChange={(targetScaling) => change({ targetScaling })} />
+            <SelectField path="target_scaling" label="Scaling of the target" choices={TARGET_SCALINGS} {...bound('targetScaling')} />
           ) : null}
-          <TextField path="stopping.max_iterations" label="Most iterations" numeric placeholder="default: 1,000,000" value={form.maxIterations} onChange={(maxIterations) => change({ maxIterations })} />
-          <TextField path="seed" label="Seed" numeric placeholder="default: 0" help="The same data, request and seed give the same model." value={form.seed} onChange={(seed) => change({ seed })} />
-          <TextField path="priority" label={ranged('Priority', '[−100, 100]')} numeric placeholder="default: 0" value={form.priority} onChange={(priority) => change({ priority })} />
-          <TextField path="threads" label="Threads" numeric placeholder="as the server has it" value={form.threads} onChange={(threads) => change({ threads })} />
+          <TextField path="stopping.max_iterations" label="Most iterations" numeric placeholder="default: 1,000,000" {...bound('maxIterations')} />
+          <TextField path="seed" label="Seed" numeric placeholder="default: 0" help="The same data, request and seed give the same model." {...bound('seed')} />
+          <TextField path="priority" label={ranged('Priority', '[−100, 100]')} numeric placeholder="default: 0" {...bound('priority')} />
+          <TextField path="threads" label="Threads" numeric placeholder="as the server has it" {...bound('threads')} />
         </div>
       </details>
     </Panel>

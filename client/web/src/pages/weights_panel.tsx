@@ -5,6 +5,7 @@ import { formatInteger } from '../lib/format.ts';
 import { kernelGroups } from '../lib/groups.ts';
 import { type Grouping, featureBars, groupingsOf, weightBars } from '../lib/weights.ts';
 import { Bars } from '../ui/bars.tsx';
+import { Choice } from '../ui/choice.tsx';
 import { GroupBars } from '../ui/group_bars.tsx';
 import { Panel } from '../ui/parts.tsx';
 import { Switch } from '../ui/switch.tsx';
@@ -21,18 +22,8 @@ interface OutputSelectProps {
 /** A choice among outputs, or other columns, where there are several. */
 export function OutputSelect({ outputs, value, onChange, label = 'Output' }: OutputSelectProps) {
   if (outputs.length < 2) return null;
-  return (
-    <label class="inline-select">
-      <span class="sub">{label}</span>
-      <select value={value} onChange={(event) => onChange(Number(event.currentTarget.value))}>
-        {outputs.map((name, index) => (
-          <option key={name} value={index}>
-            {name}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
+  const choices = outputs.map((text, index) => ({ value: String(index), text }));
+  return <Choice label={label} value={String(value)} choices={choices} onChange={(chosen) => onChange(Number(chosen))} />;
 }
 
 function FeaturesPanel({ model }: { model: ModelVersion }) {

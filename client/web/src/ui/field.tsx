@@ -39,6 +39,14 @@ function Frame({ field, id, error, children }: { field: FieldProps; id: string; 
   );
 }
 
+/** What ties a field to one of a form's texts. */
+export function boundTo<F>(form: F, change: (part: Partial<F>) => void) {
+  return (name: { [K in keyof F]: F[K] extends string ? K : never }[keyof F]) => ({
+    value: form[name] as string,
+    onChange: (value: string) => change({ [name]: value } as unknown as Partial<F>),
+  });
+}
+
 export function TextField(props: FieldProps & { value: string; placeholder?: string | undefined; numeric?: boolean; onChange: (value: string) => void }) {
   const { id, error, attributes } = useField(props);
   return (

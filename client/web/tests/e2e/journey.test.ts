@@ -175,7 +175,7 @@ test('an alias is set, and two versions are compared', async () => {
   await page.getByRole('button', { name: 'Set an alias' }).click();
   await page.getByLabel('Alias').fill('production');
   await page.getByRole('button', { name: 'Point to version 1' }).click();
-  await page.getByRole('heading', { name: '@production' }).waitFor();
+  await page.getByRole('heading', { level: 1, name: '@production' }).waitFor();
   const { request } = await server.call<{ request: { learner: { lpMkl: object } } }>('GET', new URL(await page.getByRole('link', { name: /^[a-z0-9]{16}$/ }).getAttribute('href') ?? '', 'http://a/v1/').href.replace('http://a', '/v1'));
   await server.call('POST', '/v1/jobs', { ...request, requestId: 'second', learner: { lpMkl: { ...request.learner.lpMkl, p: 1 } } });
   // The page notices the new version by itself.
@@ -259,7 +259,7 @@ test('what is left of the model, and the data, are deleted', async () => {
   await page.goto(`${server.url}/models/flowers`);
   await page.getByRole('button', { name: 'Remove production' }).click();
   await page.getByRole('button', { name: 'Remove the alias' }).click();
-  await page.getByRole('heading', { name: '@production' }).waitFor({ state: 'detached' });
+  await page.getByRole('heading', { level: 1, name: '@production' }).waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByRole('button', { name: 'Delete version 1' }).click();
   await page.waitForURL(`${server.url}/models`);
