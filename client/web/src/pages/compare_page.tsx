@@ -9,6 +9,7 @@ import { describeRequest } from '../lib/request_words.ts';
 import { kernelLabel, weightBars } from '../lib/weights.ts';
 import { Link, navigate, type Route } from '../router.tsx';
 import { Bars } from '../ui/bars.tsx';
+import { SelectField } from '../ui/field.tsx';
 import { Failure, Loading, PageHeader, Panel, Scroll } from '../ui/parts.tsx';
 
 const PLACES = ['First', 'Second', 'Third', 'Fourth', 'Fifth', 'Sixth'];
@@ -45,23 +46,13 @@ export function ComparePage({ route }: { route: Route }) {
 
 function ModelChoice(props: { label: string; value: string; models: ModelVersion[]; onChange: (name: string) => void; kind: string }) {
   const names = [...new Set([props.value, ...props.models.map((model) => model.name)].filter(Boolean))];
-  return (
-    <label class="field">
-      <span class="field-label">
-        <span class={`swatch ${props.kind}`} aria-hidden="true" /> {props.label}
-      </span>
-      <select value={props.value} onChange={(event) => props.onChange(event.currentTarget.value)}>
-        <option value="" selected={props.value === ''}>
-          {props.value ? 'None' : 'Choose…'}
-        </option>
-        {names.map((name) => (
-          <option key={name} value={name} selected={name === props.value}>
-            {versionWords(name)}
-          </option>
-        ))}
-      </select>
-    </label>
+  const label = (
+    <>
+      <span class={`swatch ${props.kind}`} aria-hidden="true" /> {props.label}
+    </>
   );
+  const choices = [{ value: '', text: props.value ? 'None' : 'Choose…' }, ...names.map((name) => ({ value: name, text: versionWords(name) }))];
+  return <SelectField path={props.label} label={label} value={props.value} choices={choices} onChange={props.onChange} />;
 }
 
 function linesOf(model: ModelVersion): Map<string, string> {

@@ -38,6 +38,7 @@ test('no page is wider than a phone, and none is without its heading, in light a
       if (name === 'job') await page.getByRole('img', { name: /^Objective / }).waitFor();
       const width = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(width <= 375, `${path} is ${width} wide`);
+      assert.equal(await page.locator('nav[aria-label="Main"] a[aria-current]').count(), 1, `${path} belongs to one section`);
       await picture(page, `phone-${colorScheme}-${name}`);
     }
     assert.deepEqual(complaints, []);
@@ -124,6 +125,8 @@ test('every control has a name, and every picture says what it shows', async () 
       return [...document.querySelectorAll('a, button, input, select, textarea, [role="img"], [role="progressbar"]')].filter((element) => !named(element)).map((element) => element.outerHTML);
     });
     assert.deepEqual(nameless, [], path);
+    const unreached = await page.evaluate(() => [...document.querySelectorAll<HTMLElement>('.scroll')].filter((element) => element.tabIndex < 0 || !element.ariaLabel).length);
+    assert.equal(unreached, 0, `${path}: what goes on to the right is reached by the keyboard`);
   }
   await close();
 });
