@@ -14,6 +14,7 @@ export type {
   Metric,
   ModelTable,
   OptionSetting,
+  TypedColumn,
 } from './schema.ts';
 export type Evaluation = schema.EvaluateModelResponse;
 export type Verification = schema.VerifyModelResponse;
@@ -26,16 +27,5 @@ export type ModelVersion = Named<Omit<schema.ModelVersion, 'lineage'>> & {
   lineage?: Omit<schema.Lineage, 'request'> & { request?: TrainRequest };
 };
 
-/** A column of rows to predict: of numbers or of texts. */
-export interface TypedColumn {
-  name: string;
-  numbers?: { values: schema.Real[] };
-  texts?: { values: string[] };
-}
-
-/** Models of several tasks: by which of their outputs rows are predicted. */
-export interface TaskChoice {
-  /** Of all rows; absent: a column says it. */
-  task?: string;
-  taskRule?: 'TASK_RULE_MEAN_IF_UNKNOWN' | 'TASK_RULE_MEAN';
-}
+/** Models of several tasks: by which of their outputs rows are predicted. The task is that of all rows; absent: a column says it. */
+export type TaskChoice = Pick<schema.EvaluateModelRequest, 'task' | 'taskRule'>;

@@ -17,15 +17,9 @@ export type CostEstimate = schema.EstimateCostResponse;
 
 /** What the server never leaves out of an answer. */
 export type Named<T extends { name?: string }> = T & { name: string };
-export type Labels = Record<string, string>;
-/** What people say of a resource. */
-export interface Words {
-  displayName?: string;
-  description?: string;
-  labels?: Labels;
-  /** Of models and versions: the server refuses a change of other words than those with this etag. */
-  etag?: string;
-}
+export type Labels = NonNullable<schema.Job['labels']>;
+/** What people say of a resource. Models and versions have an etag: the server refuses a change of other words than those with it. */
+export type Words = Pick<schema.Model, 'displayName' | 'description' | 'labels' | 'etag'>;
 export type OptionDescription = Named<schema.OptionDescription>;
 export type LearnerDescription = Named<Omit<schema.LearnerDescription, 'options'>> & { options?: OptionDescription[] };
 
