@@ -14,7 +14,7 @@
 #include <prometheus/registry.h>
 
 #include "server/access/gate.h"
-#include "server/gateway/metrics_source.h"
+#include "server/gateway/gateway.h"
 #include "server/jobs/job_observer.h"
 #include "server/prediction/model_cache.h"
 #include "server/rpc/call_tracker.h"

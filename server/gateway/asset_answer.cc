@@ -42,12 +42,10 @@ constexpr std::array kContentTypes = {
     ContentType{".txt", "text/plain; charset=utf-8"},
 };
 
-absl::string_view Text(std::string_view text) { return {text.data(), text.size()}; }
-
 const char* TypeOf(std::string_view path) {
   const auto found = std::find_if(
       kContentTypes.begin(), kContentTypes.end(),
-      [path](const ContentType& one) { return absl::EndsWith(Text(path), Text(one.ending)); });
+      [path](const ContentType& one) { return absl::EndsWith(View(path), View(one.ending)); });
   return found == kContentTypes.end() ? "application/octet-stream" : found->type;
 }
 
@@ -64,7 +62,7 @@ bool IsPlain(const std::string& path) {
 
 bool TakesGzip(const RequestHead& request) {
   for (const std::string_view value : request.FindAll("accept-encoding")) {
-    for (const absl::string_view one : absl::StrSplit(Text(value), ',')) {
+    for (const absl::string_view one : absl::StrSplit(View(value), ',')) {
       const std::string coding(absl::StripAsciiWhitespace(one.substr(0, one.find(';'))));
       const bool refused = absl::StrContains(one, "q=0") && !absl::StrContains(one, "q=0.");
       if ((coding == "gzip" || coding == "*") && !refused) {
@@ -91,13 +89,13 @@ std::string Inflate(std::string_view compressed) {
 
 bool HasNamed(const RequestHead& request, const std::string& etag) {
   const std::string_view known = request.Find("if-none-match");
-  return known == "*" || absl::StrContains(Text(known), etag);
+  return known == "*" || absl::StrContains(View(known), etag);
 }
 
 Answer AnswerWithFile(const Asset& asset, const RequestHead& request) {
   const bool as_gzip = asset.gzip && TakesGzip(request);
-  const std::string etag = absl::StrCat("\"", Text(asset.digest), as_gzip ? "-gzip\"" : "\"");
-  const bool has_hash = absl::StartsWith(Text(asset.path), "/assets/");
+  const std::string etag = absl::StrCat("\"", View(asset.digest), as_gzip ? "-gzip\"" : "\"");
+  const bool has_hash = absl::StartsWith(View(asset.path), "/assets/");
   Answer answer;
   answer.headers = {
       {"Content-Type", TypeOf(asset.path)},

@@ -1,14 +1,36 @@
 // How requests of HTTP become RPCs. Each function answers the exchange in the end.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <memory>
+#include <utility>
 
+#include "server/budget/budget.h"
 #include "server/gateway/event_stream.h"
-#include "server/gateway/gateway_context.h"
+#include "server/gateway/gateway.h"
 #include "server/gateway/http/exchange.h"
 #include "server/gateway/routes.h"
+#include "server/gateway/rpc_channel.h"
+#include "server/jobs/executor.h"
 
 namespace mercer::gateway {
+
+// What the parts of the gateway share. Outlives all exchanges.
+struct GatewayContext {
+  GatewayContext(const GatewayOptions& given, GatewayDependencies dependencies)
+      : options(given), parts(std::move(dependencies)), channel(parts.channel, parts.peer_key) {
+    options.all_body_bytes = std::max(options.all_body_bytes, 2 * options.max_body_bytes);
+  }
+
+  GatewayOptions options;
+  const GatewayDependencies parts;
+  RpcChannel channel;
+  std::unique_ptr<server::ThreadPool> workers;  // for JSON that takes its time
+  const server::Budget event_streams;
+  const server::Budget bodies;
+  std::atomic<bool> ready = false;
+};
 
 // One request and one answer.
 void AnswerUnary(GatewayContext& context, std::shared_ptr<Exchange> exchange, RouteMatch match);

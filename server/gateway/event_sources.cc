@@ -196,8 +196,7 @@ absl::Status ReadLastEventId(const RequestHead& head, std::vector<int64_t>& posi
   if (last.empty()) {
     return absl::OkStatus();
   }
-  const std::vector<absl::string_view> parts =
-      absl::StrSplit(absl::string_view(last.data(), last.size()), ',');
+  const std::vector<absl::string_view> parts = absl::StrSplit(View(last), ',');
   bool good = parts.size() == positions.size();
   for (size_t i = 0; good && i < parts.size(); ++i) {
     good = absl::SimpleAtoi(parts[i], &positions[i]);

@@ -19,10 +19,7 @@ constexpr absl::Duration kErrorTime = absl::Milliseconds(150);
 }  // namespace
 
 std::string EventText(std::string_view name, std::string_view data) {
-  const auto view = [](std::string_view text) {
-    return absl::string_view(text.data(), text.size());
-  };
-  return absl::StrCat("event: ", view(name), "\ndata: ", view(data), "\n\n");
+  return absl::StrCat("event: ", View(name), "\ndata: ", View(data), "\n\n");
 }
 
 EventStream::EventStream(std::shared_ptr<Exchange> exchange, server::Budget::Share place,

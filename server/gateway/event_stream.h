@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 
 #include "google/rpc/status.pb.h"
-#include "server/gateway/gateway_context.h"
+#include "server/budget/budget.h"
 #include "server/gateway/http/exchange.h"
 #include "server/gateway/rpc_channel.h"
 

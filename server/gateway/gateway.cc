@@ -156,8 +156,7 @@ class Gateway::Impl {
       exchange->Send(ErrorAnswer(refused));
       return;
     }
-    const bool is_api =
-        path == "/v1" || absl::StartsWith(absl::string_view(path.data(), path.size()), "/v1/");
+    const bool is_api = path == "/v1" || absl::StartsWith(View(path), "/v1/");
     if (is_api && path != "/v1/openapi.json") {
       DispatchApi(exchange, path);
       return;

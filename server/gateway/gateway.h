@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,7 +20,6 @@
 #include "server/access/gate.h"
 #include "server/gateway/assets.h"
 #include "server/gateway/http/http_server.h"
-#include "server/gateway/metrics_source.h"
 
 namespace grpc {
 class Channel;
@@ -35,6 +36,16 @@ struct GatewayOptions {
   int64_t max_body_bytes = int64_t{64} << 20;
   int64_t all_body_bytes = int64_t{512} << 20;  // of all that are read or answered at a time
   int64_t max_event_streams = 2000;
+};
+
+// What /metrics shows. Thread-safe; outlives the gateway.
+class MetricsSource {
+ public:
+  virtual ~MetricsSource() = default;
+  // Whether a caller may see them, by the values of his header "authorization". Errors: kUnauthenticated, kPermissionDenied.
+  virtual absl::Status Admit(const std::vector<std::string_view>& authorization) const = 0;
+  // In Prometheus' text form. May block.
+  virtual std::string Text(int64_t open_event_streams) = 0;
 };
 
 struct GatewayDependencies {

@@ -12,7 +12,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "google/api/annotations.pb.h"
-#include <google/protobuf/descriptor.h>
 
 #include "core/base/status/errors.h"
 #include "mercer/v1/admin_service.pb.h"
@@ -21,6 +20,7 @@
 #include "mercer/v1/prediction_service.pb.h"
 #include "mercer/v1/server_service.pb.h"
 #include "mercer/v1/training_service.pb.h"
+#include "server/gateway/http/http_message.h"
 #include "server/gateway/http/url.h"
 
 namespace mercer::gateway {
@@ -83,6 +83,7 @@ Route MakeRoute(const MethodDescriptor& method, const google::api::HttpRule& rul
   Route route;
   route.method = absl::StrCat(method.service()->name(), "/", method.name());
   route.kind = KindOf(method);
+  route.descriptor = &method;
   route.has_body = !rule.body().empty();
   const google::protobuf::FieldDescriptor* const verb =
       rule.GetReflection()->GetOneofFieldDescriptor(
@@ -159,8 +160,7 @@ absl::Span<const Route> AllRoutes() {
 }
 
 absl::StatusOr<RouteMatch> FindRoute(std::string_view verb, std::string_view path) {
-  const std::vector<absl::string_view> given =
-      absl::StrSplit(absl::string_view(path.data(), path.size()), '/');
+  const std::vector<absl::string_view> given = absl::StrSplit(View(path), '/');
   std::vector<std::string> others;
   Variables variables;
   for (const Route& route : AllRoutes()) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include <google/protobuf/descriptor.h>
 
 namespace mercer::gateway {
 
@@ -27,6 +28,7 @@ struct Route {
   std::string value;   // what it says: "jobs/{job}"
   bool has_body = false;  // else the rest of the request is in the query
   CallKind kind = CallKind::kUnary;
+  const google::protobuf::MethodDescriptor* descriptor = nullptr;  // of the RPC
 };
 
 absl::Span<const Route> AllRoutes();

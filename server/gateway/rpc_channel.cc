@@ -50,7 +50,7 @@ google::rpc::Status DetailsOf(const grpc::Status& status) {
 }
 
 std::string FullMethod(std::string_view method) {
-  return absl::StrCat("/mercer.v1.", absl::string_view(method.data(), method.size()));
+  return absl::StrCat("/mercer.v1.", View(method));
 }
 
 void TakeOver(const RpcChannel& channel, const Exchange& exchange, grpc::ClientContext& context) {

@@ -125,20 +125,12 @@ std::string BindOne(Message& message, absl::string_view path, const std::string&
 
 }  // namespace
 
-const google::protobuf::MethodDescriptor* FindMethod(std::string_view method) {
-  const std::pair<std::string, std::string> parts =
-      absl::StrSplit(absl::string_view(method.data(), method.size()), '/');
-  return google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(
-      absl::StrCat("mercer.v1.", parts.first, ".", parts.second));
-}
-
 void PrepareMessages() {
   std::vector<const google::protobuf::FileDescriptor*> waiting = {
       google::protobuf::DescriptorPool::generated_pool()->FindFileByName(
           "google/rpc/error_details.proto")};
   for (const Route& route : AllRoutes()) {
-    const google::protobuf::MethodDescriptor* const method = FindMethod(route.method);
-    waiting.push_back(method == nullptr ? nullptr : method->file());
+    waiting.push_back(route.descriptor->file());
   }
   std::set<const google::protobuf::FileDescriptor*> prepared;
   while (!waiting.empty()) {
@@ -174,15 +166,14 @@ void BindParameters(const Parameters& parameters, Message& message, FieldViolati
 void BindText(std::string_view path, const std::string& value, Message& message,
               FieldViolations& violations) {
   Message* owner = &message;
-  const std::vector<std::string> names =
-      absl::StrSplit(absl::string_view(path.data(), path.size()), '.');
+  const std::vector<std::string> names = absl::StrSplit(View(path), '.');
   for (size_t i = 0; i + 1 < names.size(); ++i) {
     const FieldDescriptor* field = FindField(*owner->GetDescriptor(), names[i]);
     owner = owner->GetReflection()->MutableMessage(owner, field);
   }
   const FieldDescriptor* field = FindField(*owner->GetDescriptor(), names.back());
   const std::string given = owner->GetReflection()->GetString(*owner, field);
-  violations.Check(given.empty() || given == value, {path.data(), path.size()},
+  violations.Check(given.empty() || given == value, path,
                    absl::StrCat("is '", given, "', but the path says '", value, "'"));
   owner->GetReflection()->SetString(owner, field, value);
 }
@@ -205,11 +196,7 @@ absl::StatusOr<std::unique_ptr<Message>> MakeRequestMessage(const RouteMatch& ma
                                                             const RequestHead& head,
                                                             std::string_view body,
                                                             const WireCheck& check) {
-  const google::protobuf::MethodDescriptor* method = FindMethod(match.route->method);
-  if (method == nullptr) {
-    return absl::InternalError("a route leads to no RPC");
-  }
-  std::unique_ptr<Message> message = NewMessage(*method->input_type());
+  std::unique_ptr<Message> message = NewMessage(*match.route->descriptor->input_type());
   const bool has_body = match.route->has_body;
   if (!has_body && !body.empty()) {
     return WithReason(absl::InvalidArgumentError("this method takes no body, but a query"),

@@ -17,9 +17,6 @@
 
 namespace mercer::gateway {
 
-// Null: there is none, which a test rules out for AllRoutes().
-const google::protobuf::MethodDescriptor* FindMethod(std::string_view method);
-
 // Makes what protobuf keeps of the messages of all RPCs for looking into them. It does so of the messages of a file when one of them is
 // looked into first; an allocation that fails in the midst of that would leave them unusable for as long as the process lives.
 void PrepareMessages();

@@ -132,7 +132,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
   void Send() {
     absl::StatusOr<Answer> answer = RunSafely("an answer of HTTP", [&]() -> absl::StatusOr<Answer> {
       const std::unique_ptr<google::protobuf::Message> message =
-          NewMessage(*FindMethod(match_.route->method)->output_type());
+          NewMessage(*match_.route->descriptor->output_type());
       MERCER_RETURN_IF_ERROR(FromBytes(std::move(answer_), *message));
       return AnswerInForm(form_, *message, [this](size_t more) { return share_->Grow(more); });
     });

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "server/gateway/routes.h"
-#include "server/gateway/rpc_messages.h"
 #include "tests/integration/access_fixture.h"
 #include "tests/support/server/http_client.h"
 
@@ -60,7 +59,7 @@ TEST_F(OpenApiTest, HasEveryRouteAndNoOtherCall) {
 
 TEST_F(OpenApiTest, SchemasHaveTheFieldsOfTheMessages) {
   for (const gateway::Route& route : gateway::AllRoutes()) {
-    const google::protobuf::Descriptor& type = *gateway::FindMethod(route.method)->input_type();
+    const google::protobuf::Descriptor& type = *route.descriptor->input_type();
     if (!route.has_body || route.kind != gateway::CallKind::kUnary) {
       continue;
     }

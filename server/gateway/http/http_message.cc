@@ -23,8 +23,6 @@ constexpr std::string_view kCommonHeaders =
     "Cross-Origin-Resource-Policy: same-origin\r\n"
     "Cross-Origin-Opener-Policy: same-origin\r\n";
 
-absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
-
 // A value may quote what a client has sent, which must not begin a line of its own. The library's fields, whose serializer
 // would write the head otherwise, take such a value as it is.
 std::string OneLine(const std::string& value) {

@@ -9,7 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+
 namespace mercer::gateway {
+
+// Debian's Abseil has a type of its own.
+inline absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
 using Header = std::pair<std::string, std::string>;
 

@@ -13,15 +13,13 @@
 namespace mercer::gateway {
 namespace {
 
-absl::string_view AbslView(std::string_view text) { return {text.data(), text.size()}; }
-
 // "localhost:7380" without its port.
 std::string HostName(std::string_view host) {
   const size_t bracket = host.rfind(']');
   const size_t colon = host.rfind(':');
   const bool has_port =
       colon != std::string_view::npos && (bracket == std::string_view::npos || bracket < colon);
-  return absl::AsciiStrToLower(AbslView(has_port ? host.substr(0, colon) : host));
+  return absl::AsciiStrToLower(View(has_port ? host.substr(0, colon) : host));
 }
 
 bool IsNameOfThisMachine(const std::string& name) {
@@ -63,7 +61,7 @@ absl::Status CheckOrigin(const RequestHead& request) {
   const bool same_origin =
       origin.empty() ||
       (scheme != std::string_view::npos &&
-       absl::EqualsIgnoreCase(AbslView(origin.substr(scheme + 3)), AbslView(request.Find("host"))));
+       absl::EqualsIgnoreCase(View(origin.substr(scheme + 3)), View(request.Find("host"))));
   if (site == "cross-site" || site == "same-site" || !same_origin) {
     return WithReason(absl::PermissionDeniedError("another site may not use this server"),
                       "CROSS_SITE");

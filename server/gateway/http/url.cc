@@ -8,6 +8,7 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/utf8.h"
+#include "server/gateway/http/http_message.h"
 
 namespace mercer::gateway {
 
@@ -37,8 +38,7 @@ std::string_view QueryOf(std::string_view target) {
 
 absl::StatusOr<Parameters> ParseQuery(std::string_view query) {
   Parameters parameters;
-  for (const absl::string_view part :
-       absl::StrSplit(absl::string_view(query.data(), query.size()), '&', absl::SkipEmpty())) {
+  for (const absl::string_view part : absl::StrSplit(View(query), '&', absl::SkipEmpty())) {
     const std::pair<std::string, std::string> pair = absl::StrSplit(part, absl::MaxSplits('=', 1));
     auto name = DecodePercents(pair.first, true);
     auto value = DecodePercents(pair.second, true);
