@@ -1,7 +1,9 @@
 #include "server/gateway/rpc_messages.h"
 
+#include <charconv>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -58,9 +60,28 @@ std::string WantedBy(const FieldDescriptor& field) {
   }
 }
 
+// Texts and whole numbers, of which most queries are made, at once: as JSON each would take some 15 us. False: it is neither.
+bool SetPlain(Message& message, const FieldDescriptor& field, const std::string& value) {
+  const Reflection& reflection = *message.GetReflection();
+  int64_t number = 0;
+  const char* const end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, number);
+  const bool is_number = !field.is_repeated() && error == std::errc() && stop == end;
+  if (field.type() == FieldDescriptor::TYPE_STRING && !field.is_repeated()) {
+    reflection.SetString(&message, &field, value);
+  } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_INT64 && is_number) {
+    reflection.SetInt64(&message, &field, number);
+  } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_INT32 && is_number &&
+             number == static_cast<int32_t>(number)) {
+    reflection.SetInt32(&message, &field, static_cast<int32_t>(number));
+  } else {
+    return false;
+  }
+  return true;
+}
+
 // Sets a field, or adds to a list or map, what `json` is. False: it is not of the field's type.
 bool SetJson(Message& message, const FieldDescriptor& field, const std::string& json) {
-  const ScopedAllocations scope(Allocations::kNeeded);  // as in message_json.cc
   const std::unique_ptr<Message> one(message.New());
   const std::string object =
       absl::StrCat("{\"", field.name(), "\":", field.is_repeated() && !field.is_map() ? "[" : "",
@@ -120,7 +141,9 @@ std::string BindOne(Message& message, absl::string_view path, const std::string&
   }
   const bool is_odd_bool = field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL && value != "true" &&
                            value != "false";  // protobuf takes 1 and yes
-  return !is_odd_bool && SetJson(message, *field, JsonText(value)) ? "" : WantedBy(*field);
+  const bool is_set = SetPlain(message, *field, value) ||
+                      (!is_odd_bool && SetJson(message, *field, JsonText(value)));
+  return is_set ? "" : WantedBy(*field);
 }
 
 }  // namespace
@@ -156,6 +179,7 @@ std::unique_ptr<Message> NewMessage(const google::protobuf::Descriptor& type) {
 }
 
 void BindParameters(const Parameters& parameters, Message& message, FieldViolations& violations) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // as in message_json.cc
   for (const auto& [name, value] : parameters) {
     if (const std::string wrong = BindOne(message, name, value); !wrong.empty()) {
       violations.Add(name, wrong);
