@@ -91,7 +91,7 @@ TEST_F(BackupArchiveTest, CancellationEndsTheCopyOfTheDatabase) {
     dataset.id = absl::StrCat("data-", i);
     dataset.labels = {{"a", "b"}, {"c", "d"}};
     dataset.create_time = absl::FromUnixSeconds(1);
-    storage_->datasets().CreateDataset(dataset, [](const absl::StatusOr<DatasetRecord>&) {});
+    storage_->datasets().CreateDataset(dataset, 0, [](const absl::StatusOr<DatasetRecord>&) {});
   }
   AddDataset("last", "content");
   int questions = 0;
