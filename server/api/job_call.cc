@@ -20,6 +20,11 @@ bool IsUnderWay(const JobRecord& job) {
   return !IsFinal(job.state) && (job.state != JobState::kQueued || job.attempt == 0);
 }
 
+// What cannot be deleted now is deleted by the housekeeping, or by the next start.
+void ForgetJob(const ApiContext& api, const std::string& id) {
+  ChangeThatFrees(api, [&] { return api.jobs->Forget(id); }).IgnoreError();
+}
+
 }  // namespace
 
 void JobCall::Start() {
@@ -132,6 +137,10 @@ void JobCall::Settle() {
     Pump(&JobCall::waiting_);
     return;
   }
+  RunNeeded("the end of a call's job", [this] {
+    ForgetJob(api_, job_id_);
+    job_id_.clear();
+  }).IgnoreError();  // Leave does it then
   FinishWith(*this, response_, call_.End(status), bytes_);
 }
 
@@ -179,11 +188,8 @@ void JobCall::Leave() {
   if (job_id_.empty()) {
     return;
   }
-  // What cannot be deleted now is deleted by the housekeeping, or by the next start.
   RunNeeded("handing a job over", [this] {
-    environment_.io->Post([&api = api_, id = job_id_] {
-      ChangeThatFrees(api, [&] { return api.jobs->Forget(id); }).IgnoreError();
-    });
+    environment_.io->Post([&api = api_, id = job_id_] { ForgetJob(api, id); });
   }).IgnoreError();
 }
 

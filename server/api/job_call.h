@@ -1,5 +1,6 @@
 // Unary calls that are answered by a job, which is made for the call alone: it waits its turn as any other, belongs to the caller, is
-// cancelled when nobody waits for the answer any more, and is deleted when the call has ended.
+// cancelled when nobody waits for the answer any more, and is deleted before the client hears of the end, so that what it was made of can
+// be deleted too.
 #pragma once
 
 #include <functional>
@@ -61,8 +62,8 @@ class JobCall : public RequestCall {
   const ApiContext& api_;
   google::protobuf::Message& request_;
   google::protobuf::Message& response_;
-  const CancellationToken cancellation_;         // of what comes before the job
-  std::string job_id_;                           // from Start on; empty: none was made
+  const CancellationToken cancellation_;  // of what comes before the job
+  std::string job_id_;                    // from Start on; empty: none was made, or it is gone
   std::unique_ptr<ProgressSubscription> watch_;  // from Start to Leave
   int64_t heartbeat_ = 0;                        // the ticker's key
 

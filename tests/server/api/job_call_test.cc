@@ -157,7 +157,6 @@ TEST_F(JobCallTest, JobIsThereWhileTheCallWaitsAndGoesWithIt) {
   const grpc::Status status = call.status.get();
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_TRUE(call.response.matches());
-  WaitForJobsOfCalls(0);
   EXPECT_TRUE(absl::IsNotFound(real_storage_->jobs().GetJob(jobs[0].id).status()));
 }
 
