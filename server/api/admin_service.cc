@@ -8,9 +8,9 @@
 #include "core/base/status/errors.h"
 #include "mercer/v1/admin_service.pb.h"
 #include "mercer/v1/server_service.pb.h"
-#include "server/api/handler_service.h"
 #include "server/api/services.h"
 #include "server/backup/backup_archive.h"
+#include "server/rpc/rpc_service.h"
 #include "server/uploads/dataset_upload.h"
 
 namespace mercer::server {
@@ -112,10 +112,10 @@ class BackupCall final : public RequestCall {
   v1::BackupResponse response_;
 };
 
-class AdminRpcs final : public HandlerService {
+class AdminRpcs final : public RpcService {
  public:
   AdminRpcs(const RpcEnvironment& environment, const ApiContext& context)
-      : HandlerService(environment) {
+      : RpcService(environment) {
     Open<BackupCall>("AdminService/Backup", context, busy_);
   }
 
@@ -123,10 +123,10 @@ class AdminRpcs final : public HandlerService {
   std::atomic<bool> busy_{false};
 };
 
-class ServerRpcs final : public HandlerService {
+class ServerRpcs final : public RpcService {
  public:
   ServerRpcs(const RpcEnvironment& environment, const ApiContext& context)
-      : HandlerService(environment) {
+      : RpcService(environment) {
     Unary<v1::GetServerInfoRequest>("ServerService/GetServerInfo", *environment.io,
                                     [&context](const auto&) { return InfoOf(context); });
   }

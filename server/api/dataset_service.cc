@@ -4,8 +4,8 @@
 #include "core/base/memory/memory_reserve.h"
 #include "mercer/v1/dataset_service.pb.h"
 #include "server/api/dataset_handlers.h"
-#include "server/api/handler_service.h"
 #include "server/api/services.h"
+#include "server/rpc/rpc_service.h"
 #include "server/uploads/dataset_upload.h"
 
 namespace mercer::server {
@@ -137,10 +137,10 @@ class UploadCall final : public ServerCall {
   StreamSteps steps_;
 };
 
-class DatasetRpcs final : public HandlerService {
+class DatasetRpcs final : public RpcService {
  public:
   DatasetRpcs(const RpcEnvironment& environment, const ApiContext& context)
-      : HandlerService(environment), handlers_(context) {
+      : RpcService(environment), handlers_(context) {
     expiry_.Add([&context] { context.uploads->RemoveExpired(PolicyOfUploads(context)); });
     Open<UploadCall>("DatasetService/UploadDataset", context);
     Answer("DatasetService/GetDataset", handlers_, &DatasetHandlers::GetDataset);

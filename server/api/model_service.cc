@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "mercer/v1/model_service.pb.h"
-#include "server/api/handler_service.h"
 #include "server/api/job_call.h"
 #include "server/api/job_starter.h"
 #include "server/api/model_handlers.h"
 #include "server/api/services.h"
 #include "server/prediction/model_jobs.h"
+#include "server/rpc/rpc_service.h"
 #include "server/translation/whole_message.h"
 
 namespace mercer::server {
@@ -84,10 +84,10 @@ class ExportCall final : public RequestCall {
   v1::ExportModelResponse response_;
 };
 
-class ModelRpcs final : public HandlerService {
+class ModelRpcs final : public RpcService {
  public:
   ModelRpcs(const RpcEnvironment& environment, const ApiContext& context, ModelCache& cache)
-      : HandlerService(environment), context_(context), handlers_(context, cache) {
+      : RpcService(environment), context_(context), handlers_(context, cache) {
     Answer("ModelService/GetModel", handlers_, &ModelHandlers::GetModel);
     Answer("ModelService/ListModels", handlers_, &ModelHandlers::ListModels);
     Answer("ModelService/UpdateModel", handlers_, &ModelHandlers::UpdateModel);

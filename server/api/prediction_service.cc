@@ -10,11 +10,11 @@
 #include "core/base/numeric/index_range.h"
 #include "core/base/status/errors.h"
 #include "mercer/v1/prediction_service.pb.h"
-#include "server/api/handler_service.h"
 #include "server/api/prediction_handlers.h"
 #include "server/api/services.h"
 #include "server/prediction/model_lookup.h"
 #include "server/prediction/prediction_runner.h"
+#include "server/rpc/rpc_service.h"
 
 namespace mercer::server {
 namespace {
@@ -317,10 +317,10 @@ class PredictStreamCall final : public ServerCall {
   StreamSteps steps_;
 };
 
-class PredictionRpcs final : public HandlerService {
+class PredictionRpcs final : public RpcService {
  public:
   PredictionRpcs(const RpcEnvironment& environment, const ApiContext& context, ModelCache& cache)
-      : HandlerService(environment),
+      : RpcService(environment),
         handlers_(context, cache),
         runner_(*environment.predictions, environment.max_message_bytes) {
     Call("PredictionService/Predict",

@@ -2,19 +2,9 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 #include "core/base/process/run_safely.h"
 
 namespace mercer::server {
-
-absl::Status CheckSequence(int64_t after_sequence, FieldViolations violations) {
-  const bool others_are_good = violations.empty();
-  violations.Check(after_sequence >= 0, "after_sequence",
-                   absl::StrCat("must be >= 0, is ", after_sequence));
-  const absl::Status status = violations.ToStatus();
-  return others_are_good && !status.ok() ? WithReason(status, "BAD_SEQUENCE") : status;
-}
 
 template <typename Item>
 void WatchStream<Item>::Begin() {

@@ -4,23 +4,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/slice.h>
 
-#include "core/base/status/errors.h"
 #include "server/rpc/request_call.h"
 #include "server/watching/watchers.h"
 
 namespace mercer::server {
-
-// Of a request whose other bad fields are `violations`. Errors: kInvalidArgument with all of them; reason BAD_SEQUENCE when
-// it is the sequence number alone.
-absl::Status CheckSequence(int64_t after_sequence, FieldViolations violations);
 
 // Deletes itself. Pump() alone decides what happens next, under one mutex: write, wait, or finish. At most one write is in flight,
 // and there is one Finish. The next item is taken when the last was written, so a slow client costs a cursor. What derives from it
@@ -76,16 +69,6 @@ class WatchStream : public RequestCall {
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status end_ ABSL_GUARDED_BY(mutex_);
 };
-
-// `bytes` belong to the item, which lives as long as gRPC has them.
-template <typename Item>
-grpc::Slice ShareSlice(std::shared_ptr<const Item> item, const std::string& bytes) {
-  using Owner = std::shared_ptr<const Item>;
-  auto owner = std::make_unique<Owner>(std::move(item));
-  // gRPC only reads what it is given to write.
-  return {const_cast<char*>(bytes.data()), bytes.size(),
-          [](void* that) { delete static_cast<Owner*>(that); }, owner.release()};
-}
 
 extern template class WatchStream<WatchedEvent>;
 extern template class WatchStream<WatchedJob>;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -161,6 +162,30 @@ class RpcService : public grpc::Service {
       call.WatchCaller();
       return open(std::move(call), context);
     });
+  }
+
+  // `handle`, a function of `handlers`, which outlive the service, may take a const CallInfo& behind the request, and last a
+  // const CancellationToken& when it takes long.
+  template <typename Handlers, typename Request, typename Response, typename... More>
+  void Answer(const char* method, const Handlers& handlers,
+              absl::StatusOr<Response> (Handlers::*handle)(const Request&, More...) const) {
+    const auto call = [&handlers, handle](const Request& request, More... more) {
+      return (handlers.*handle)(request, more...);
+    };
+    if constexpr ((std::is_same_v<More, const CancellationToken&> || ...)) {
+      LongUnary<Request>(method, *environment_.submission, call);
+    } else {
+      Unary<Request>(method, *environment_.io, call);
+    }
+  }
+
+  // A call that lasts is a ServerCall, made from these parts, which outlive the service.
+  template <typename Reactor, typename... Parts>
+  void Open(const char* method, Parts&... parts) {
+    Stream(method,
+           [this, &parts...](CallRecord call, grpc::CallbackServerContext* client) -> ServerCall* {
+             return new Reactor(environment_, parts..., std::move(call), client);
+           });
   }
 
   // `open` makes the reactor of an admitted call, which keeps the record to its end.
