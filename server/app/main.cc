@@ -8,13 +8,18 @@
 #include <string>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include <google/protobuf/stubs/logging.h>
+#include <grpc/support/log.h>
+#include <spdlog/logger.h>
 
 #include "core/base/memory/memory_reserve.h"
 #include "core/base/process/crash_note.h"
 #include "server/app/command_line.h"
-#include "server/app/process/library_log.h"
 #include "server/app/process/reproducible.h"
 #include "server/app/server.h"
 
@@ -87,6 +92,64 @@ bool WaitForSignal() {
   return end_requested != 0;
 }
 
+constexpr int kLinesPerSecond = 20;
+
+// Thread-safe.
+class LimitedLines {
+ public:
+  void SetLog(std::shared_ptr<spdlog::logger> log) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    log_ = std::move(log);
+  }
+  void Write(const char* library, const char* text) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    const absl::Time now = absl::Now();
+    if (now - second_ >= absl::Seconds(1) || now < second_) {
+      if (suppressed_ > 0) {
+        log_->warn("libraries said more lines={}", suppressed_);
+      }
+      second_ = now;
+      lines_ = suppressed_ = 0;
+    }
+    if (lines_++ < kLinesPerSecond) {
+      log_->warn("{}: {}", library, text);
+    } else {
+      ++suppressed_;
+    }
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::shared_ptr<spdlog::logger> log_ ABSL_GUARDED_BY(mutex_);
+  absl::Time second_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  int64_t lines_ ABSL_GUARDED_BY(mutex_) = 0;  // of this second
+  int64_t suppressed_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// The libraries take functions and nothing else. Never destroyed: their threads may outlive main.
+LimitedLines& Lines() {
+  alignas(LimitedLines) static char place[sizeof(LimitedLines)];
+  static LimitedLines* const lines = new (place) LimitedLines();
+  return *lines;
+}
+
+void TakeFromProtobuf(google::protobuf::LogLevel level, const char*, int,
+                      const std::string& message) {
+  if (level >= google::protobuf::LOGLEVEL_WARNING) {
+    Lines().Write("protobuf", message.c_str());
+  }
+}
+
+void TakeFromGrpc(gpr_log_func_args* line) { Lines().Write("grpc", line->message); }
+
+// Lines that protobuf and gRPC would write to stderr by themselves, as many as there are bad messages, go to `log`, 20 in a second; a line
+// tells how many others there were. Both have one such log for the whole process.
+void TakeLibraryLogs(std::shared_ptr<spdlog::logger> log) {
+  Lines().SetLog(std::move(log));
+  google::protobuf::SetLogHandler(TakeFromProtobuf);
+  gpr_set_log_function(TakeFromGrpc);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -114,7 +177,7 @@ int main(int argc, char** argv) {
   mercer::InstallCrashHandler();
   mercer::KeepMemoryInReserve(kReserveBytes);
   const auto log = mercer::server::MakeLogger(command_line.options.log_level);
-  mercer::server::TakeLibraryLogs(log);
+  TakeLibraryLogs(log);
   const auto server = mercer::server::Server::Start(command_line.options, log);
   if (!server.ok()) {
     std::fprintf(stderr, "mercer-server: %s\n", std::string(server.status().message()).c_str());
