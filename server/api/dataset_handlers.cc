@@ -17,8 +17,9 @@ namespace {
 
 constexpr char kUploadsQuery[] = "uploads";
 
-absl::Status AboutDataset(const absl::Status& status, const std::string& id) {
-  return AboutResource(status, "data set", DatasetName(id));
+absl::StatusOr<DatasetRecord> AboutDataset(absl::StatusOr<DatasetRecord> record,
+                                           const std::string& id) {
+  return AboutResource(std::move(record), "data set", DatasetName(id));
 }
 
 // Whether what is `owner`'s is meant by a request that names `caller`, or with none his own and nobody's.
@@ -31,14 +32,10 @@ bool IsMeant(const std::string& caller, const std::string& owner) {
 absl::StatusOr<v1::Dataset> DatasetHandlers::GetDataset(
     const v1::GetDatasetRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseDatasetName(request.name(), "name"));
-  const absl::StatusOr<DatasetRecord> record = context_.storage->datasets().GetDataset(id);
-  if (!record.ok()) {
-    return AboutDataset(record.status(), id);
-  }
-  if (record->hidden) {
-    return ResourceNotFound("data set", DatasetName(id));
-  }
-  return WriteDataset(*record, request.view());
+  MERCER_ASSIGN_OR_RETURN(const DatasetRecord record,
+                          AboutDataset(context_.storage->datasets().GetDataset(id), id));
+  return record.hidden ? ResourceNotFound("data set", DatasetName(id))
+                       : WriteDataset(record, request.view());
 }
 
 absl::StatusOr<v1::ListDatasetsResponse> DatasetHandlers::ListDatasets(
@@ -60,10 +57,12 @@ absl::StatusOr<v1::Dataset> DatasetHandlers::UpdateDataset(const v1::UpdateDatas
   MERCER_ASSIGN_OR_RETURN(
       const FieldUpdate update,
       ReadFieldUpdate("dataset", {&request.dataset().labels()}, MaskOf(request)));
-  const absl::StatusOr<DatasetRecord> record = context_.storage->datasets().UpdateDataset(
-      id, *update.labels, info.CheckOfChange("data set", DatasetName(id)));
-  return record.ok() ? WriteDataset(*record, v1::DATASET_VIEW_BASIC)
-                     : AboutDataset(record.status(), id);
+  MERCER_ASSIGN_OR_RETURN(
+      const DatasetRecord record,
+      AboutDataset(context_.storage->datasets().UpdateDataset(
+                       id, *update.labels, info.CheckOfChange("data set", DatasetName(id))),
+                   id));
+  return WriteDataset(record, v1::DATASET_VIEW_BASIC);
 }
 
 absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteDataset(
@@ -81,9 +80,7 @@ absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteDataset(
     // Housekeeping of the jobs deletes it, soon if the last one that needs it has ended just now.
     record = ChangeThatFrees(context_, [&] { return datasets.HideDataset(id, check); });
   }
-  if (!record.ok()) {
-    return AboutDataset(record.status(), id);
-  }
+  MERCER_ASSIGN_OR_RETURN(record, AboutDataset(std::move(record), id));
   if (!record->hidden) {
     ReleaseBlobs(context_, {record->blob});
   }

@@ -104,9 +104,8 @@ absl::StatusOr<VersionRecord> FindAsOf(ModelStore& models,
   MERCER_ASSIGN_OR_RETURN(
       const AliasRecord alias,
       AboutAlias(models.GetAliasAt(reference.model, reference.alias, time), request.name()));
-  absl::StatusOr<VersionRecord> record = models.GetVersion(alias.model, alias.version);
-  return record.ok() ? std::move(record)
-                     : AboutModel(record.status(), ModelVersionName(alias.model, alias.version));
+  return AboutModel(models.GetVersion(alias.model, alias.version),
+                    ModelVersionName(alias.model, alias.version));
 }
 
 absl::StatusOr<VersionFilter> ReadFilter(const v1::ListModelVersionsRequest& request) {
@@ -149,8 +148,7 @@ absl::StatusOr<v1::Model> ModelHandlers::Complete(absl::StatusOr<ModelRecord> re
 
 absl::StatusOr<v1::Model> ModelHandlers::GetModel(const v1::GetModelRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const std::string name, ParseWholeModelName(request.name(), "name"));
-  absl::StatusOr<v1::Model> model = Complete(models().GetModel(name));
-  return model.ok() ? std::move(model) : AboutModel(model.status(), request.name());
+  return AboutModel(Complete(models().GetModel(name)), request.name());
 }
 
 absl::StatusOr<v1::ListModelsResponse> ModelHandlers::ListModels(
@@ -180,22 +178,20 @@ absl::StatusOr<v1::Model> ModelHandlers::UpdateModel(const v1::UpdateModelReques
                       MaskOf(request)));
   SetFields(std::move(fields), given.etag(), update);
   update.check = CheckOf(info, update.model);
-  absl::StatusOr<v1::Model> model = Complete(models().UpdateModel(std::move(update)));
-  return model.ok() ? std::move(model) : AboutModel(model.status(), given.name());
+  return AboutModel(Complete(models().UpdateModel(std::move(update))), given.name());
 }
 
 absl::StatusOr<google::protobuf::Empty> ModelHandlers::Delete(const ModelReference& which,
                                                               const std::string& name,
                                                               const CallInfo& info) const {
-  const absl::StatusOr<DeletedVersions> deleted = ChangeThatFrees(context_, [&] {
+  const auto change = [&] {
     return models().DeleteModel(which.model, which.version, absl::Now(),
                                 CheckOf(info, which.model));
-  });
-  if (!deleted.ok()) {
-    return AboutModel(deleted.status(), name);
-  }
+  };
+  MERCER_ASSIGN_OR_RETURN(const DeletedVersions deleted,
+                          AboutModel(ChangeThatFrees(context_, change), name));
   cache_.Remove(which.model, which.version);
-  ReleaseBlobs(context_, deleted->released_blobs);
+  ReleaseBlobs(context_, deleted.released_blobs);
   return google::protobuf::Empty();
 }
 
@@ -239,11 +235,13 @@ absl::StatusOr<v1::ListModelVersionsResponse> ModelHandlers::ListModelVersions(
     MERCER_ASSIGN_OR_RETURN(model, ParseWholeModelName(request.model(), "model"));
   }
   MERCER_ASSIGN_OR_RETURN(const VersionFilter filter, ReadFilter(request));
-  absl::StatusOr<v1::ListModelVersionsResponse> versions = AnswerList(
-      request, context_.limits.message_bytes, &v1::ListModelVersionsResponse::mutable_versions,
-      [&](const PageRequest& page) { return models().ListVersions(model, page, filter); },
-      WriteVersion);
-  return versions.ok() ? std::move(versions) : AboutModel(versions.status(), request.model());
+  const auto list = [&](const PageRequest& page) {
+    return models().ListVersions(model, page, filter);
+  };
+  return AboutModel(
+      AnswerList(request, context_.limits.message_bytes,
+                 &v1::ListModelVersionsResponse::mutable_versions, list, WriteVersion),
+      request.model());
 }
 
 absl::StatusOr<v1::ModelVersion> ModelHandlers::UpdateModelVersion(
@@ -261,8 +259,9 @@ absl::StatusOr<v1::ModelVersion> ModelHandlers::UpdateModelVersion(
   update.model = record.model;
   update.version = record.version;
   update.check = CheckOf(info, record.model);
-  const absl::StatusOr<VersionRecord> updated = models().UpdateVersion(std::move(update));
-  return updated.ok() ? WriteVersion(*updated) : AboutModel(updated.status(), given.name());
+  MERCER_ASSIGN_OR_RETURN(const VersionRecord updated,
+                          AboutModel(models().UpdateVersion(std::move(update)), given.name()));
+  return WriteVersion(updated);
 }
 
 absl::StatusOr<google::protobuf::Empty> ModelHandlers::DeleteModelVersion(
@@ -277,20 +276,19 @@ absl::StatusOr<v1::Retention> ModelHandlers::SetRetention(const v1::SetRetention
   if (request.keep_newest() < 0) {
     return BadField("keep_newest", absl::StrCat("must be >= 0, is ", request.keep_newest()));
   }
-  const absl::StatusOr<DeletedVersions> deleted = ChangeThatFrees(context_, [&] {
+  const auto change = [&] {
     return models().SetRetention(
         {model, request.keep_newest(), request.validate_only(), absl::Now(), CheckOf(info, model)});
-  });
-  if (!deleted.ok()) {
-    return AboutModel(deleted.status(), request.name());
-  }
+  };
+  MERCER_ASSIGN_OR_RETURN(const DeletedVersions deleted,
+                          AboutModel(ChangeThatFrees(context_, change), request.name()));
   if (!request.validate_only()) {
-    for (const int64_t version : deleted->versions) {
+    for (const int64_t version : deleted.versions) {
       cache_.Remove(model, version);
     }
-    ReleaseBlobs(context_, deleted->released_blobs);
+    ReleaseBlobs(context_, deleted.released_blobs);
   }
-  return WriteRetention(model, request.keep_newest(), deleted->versions);
+  return WriteRetention(model, request.keep_newest(), deleted.versions);
 }
 
 absl::StatusOr<ModelExport> ModelHandlers::OpenExport(const v1::ExportModelRequest& request) const {
@@ -302,11 +300,8 @@ absl::StatusOr<ModelExport> ModelHandlers::OpenExport(const v1::ExportModelReque
 
 absl::StatusOr<ModelExport> ModelHandlers::OpenVersion(const std::string& model, int64_t version,
                                                        const std::string& name) const {
-  const absl::StatusOr<VersionRecord> found = models().GetVersion(model, version);
-  if (!found.ok()) {
-    return AboutModel(found.status(), name);
-  }
-  const VersionRecord& record = *found;
+  MERCER_ASSIGN_OR_RETURN(const VersionRecord record,
+                          AboutModel(models().GetVersion(model, version), name));
   ModelExport result;
   absl::StatusOr<std::unique_ptr<MappedFile>> file = context_.blobs->Read(record.model_blob);
   if (file.status().code() == absl::StatusCode::kNotFound) {
@@ -393,10 +388,10 @@ absl::StatusOr<v1::Alias> ModelHandlers::GetAlias(const v1::GetAliasRequest& req
 absl::StatusOr<v1::ListAliasesResponse> ModelHandlers::ListAliases(
     const v1::ListAliasesRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const std::string model, ParseWholeModelName(request.model(), "model"));
-  absl::StatusOr<v1::ListAliasesResponse> aliases = AnswerList(
-      request, context_.limits.message_bytes, &v1::ListAliasesResponse::mutable_aliases,
-      [&](const PageRequest& page) { return models().ListAliases(model, page); }, WriteAlias);
-  return aliases.ok() ? std::move(aliases) : AboutModel(aliases.status(), request.model());
+  const auto list = [&](const PageRequest& page) { return models().ListAliases(model, page); };
+  return AboutModel(AnswerList(request, context_.limits.message_bytes,
+                               &v1::ListAliasesResponse::mutable_aliases, list, WriteAlias),
+                    request.model());
 }
 
 absl::StatusOr<v1::ListAliasHistoryResponse> ModelHandlers::ListAliasHistory(

@@ -7,6 +7,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/api/page_filler.h"
+#include "server/translation/error_details.h"
 #include "server/translation/field_update.h"
 #include "server/translation/job_translator.h"
 #include "server/translation/list_fields.h"
@@ -22,8 +23,9 @@ namespace {
 // A request is kept with its job and its model, and comes with every list of them.
 constexpr size_t kMaxStoredRequestBytes = size_t{1} << 20;
 
-absl::Status AboutJob(const absl::Status& status, const std::string& id) {
-  return AboutResource(status, "job", JobName(id));
+template <typename Answer>
+Answer AboutJob(Answer answer, const std::string& id) {
+  return AboutResource(std::move(answer), "job", JobName(id));
 }
 
 // The stores' "not found", said as that of the resource.
@@ -31,10 +33,10 @@ absl::Status AboutDataset(const absl::Status& status, const v1::TrainRequest& re
   if (status.code() != absl::StatusCode::kNotFound) {
     return status;
   }
-  std::string name = request.data().empty() ? "" : request.data(0).dataset();
-  for (const auto& [key, value] : GetErrorMetadata(status)) {
-    name = key == "dataset" ? DatasetName(value) : name;
-  }
+  const std::string id = Find(GetErrorMetadata(status), "dataset");
+  const std::string name = !id.empty()              ? DatasetName(id)
+                           : request.data().empty() ? ""
+                                                    : request.data(0).dataset();
   return WithReason(absl::NotFoundError(absl::StrCat("there is no data set '", name, "'")),
                     "DATASET_NOT_FOUND", {{"resource_type", "data set"}, {"resource_name", name}});
 }
@@ -157,13 +159,10 @@ absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request,
 }
 
 absl::StatusOr<v1::Job> TrainingHandlers::ReadJob(const std::string& id) const {
-  const absl::StatusOr<JobRecord> record = context_.storage->jobs().GetJob(id);
-  if (!record.ok()) {
-    return AboutJob(record.status(), id);
-  }
-  MERCER_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts,
-                          context_.storage->jobs().ListAttempts(id));
-  return WriteJob(*record, attempts);
+  JobStore& jobs = context_.storage->jobs();
+  MERCER_ASSIGN_OR_RETURN(const JobRecord record, AboutJob(jobs.GetJob(id), id));
+  MERCER_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, jobs.ListAttempts(id));
+  return WriteJob(record, attempts);
 }
 
 absl::StatusOr<v1::Job> TrainingHandlers::GetJob(const v1::GetJobRequest& request) const {
@@ -211,13 +210,11 @@ absl::StatusOr<v1::Job> TrainingHandlers::StopJob(const v1::StopJobRequest& requ
 }
 
 absl::Status TrainingHandlers::CheckLabelsOf(const std::string& id, const v1::Job& job) const {
-  const absl::StatusOr<JobRecord> record = context_.storage->jobs().GetJob(id);
-  if (!record.ok()) {
-    return AboutJob(record.status(), id);
-  }
+  MERCER_ASSIGN_OR_RETURN(const JobRecord record,
+                          AboutJob(context_.storage->jobs().GetJob(id), id));
   FieldViolations of_job;
-  if (record->kind == JobKind::kTraining) {
-    MERCER_ASSIGN_OR_RETURN(const v1::TrainRequest asked, DecodeTrainRequest(record->request));
+  if (record.kind == JobKind::kTraining) {
+    MERCER_ASSIGN_OR_RETURN(const v1::TrainRequest asked, DecodeTrainRequest(record.request));
     CheckLabelsOfTraining(job.labels(), asked.path(), of_job);
   } else {
     CheckLabelsOfJob(job.labels(), of_job);
@@ -234,21 +231,19 @@ absl::StatusOr<v1::Job> TrainingHandlers::UpdateJob(const v1::UpdateJobRequest& 
                           ReadFieldUpdate("job", {&request.job().labels()}, MaskOf(request)));
   MERCER_RETURN_IF_ERROR(CheckLabelsOf(id, request.job()));
   const OwnerCheck check = info.CheckOfChange("job", JobName(id));
-  const absl::StatusOr<JobRecord> record =
-      context_.storage->jobs().UpdateJob(id, *update.labels, check);
-  return record.ok() ? ReadJob(id) : AboutJob(record.status(), id);
+  MERCER_RETURN_IF_ERROR(
+      AboutJob(context_.storage->jobs().UpdateJob(id, *update.labels, check).status(), id));
+  return ReadJob(id);
 }
 
 absl::StatusOr<google::protobuf::Empty> TrainingHandlers::DeleteJob(
     const v1::DeleteJobRequest& request, const CallInfo& info) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(request.name(), "name"));
   const OwnerCheck check = info.CheckOfChange("job", JobName(id));
-  const absl::StatusOr<DeletedJob> deleted =
-      ChangeThatFrees(context_, [&] { return context_.storage->jobs().DeleteJob(id, check); });
-  if (!deleted.ok()) {
-    return AboutJob(deleted.status(), id);
-  }
-  ReleaseBlobs(context_, deleted->released_blobs);
+  const auto change = [&] { return context_.storage->jobs().DeleteJob(id, check); };
+  MERCER_ASSIGN_OR_RETURN(const DeletedJob deleted,
+                          AboutJob(ChangeThatFrees(context_, change), id));
+  ReleaseBlobs(context_, deleted.released_blobs);
   return google::protobuf::Empty();
 }
 

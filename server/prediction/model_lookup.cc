@@ -60,19 +60,10 @@ absl::Status RefuseProbabilities(bool asked, const std::string& model) {
 }
 
 absl::Status AboutModel(const absl::Status& status, std::string_view name) {
-  const std::string reason = GetReason(status);
-  if (absl::IsNotFound(status)) {
-    return reason == "ALIAS_NOT_FOUND" ? ResourceNotFound("model alias", name)
-           : reason == "NOT_FOUND"     ? status
-                                       : ResourceNotFound("model", name);
-  }
-  if (!absl::IsFailedPrecondition(status) && !absl::IsAborted(status)) {
-    return status;
-  }
-  ErrorMetadata metadata = GetErrorMetadata(status);
-  metadata.emplace_back("resource_type", "model");
-  metadata.emplace_back("resource_name", std::string(name));
-  return WithReason(status, reason, metadata);
+  const std::string reason = absl::IsNotFound(status) ? GetReason(status) : "";
+  return reason == "NOT_FOUND"
+             ? status
+             : AboutResource(status, reason == "ALIAS_NOT_FOUND" ? "model alias" : "model", name);
 }
 
 }  // namespace mercer::server

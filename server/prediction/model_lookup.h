@@ -60,5 +60,9 @@ absl::Status RefuseProbabilities(bool asked, const std::string& model);
 
 // A store's error about a model, version or alias, said as that of the resource `name`.
 absl::Status AboutModel(const absl::Status& status, std::string_view name);
+template <typename Answer>
+absl::StatusOr<Answer> AboutModel(absl::StatusOr<Answer> answer, std::string_view name) {
+  return answer.ok() ? std::move(answer) : AboutModel(answer.status(), name);
+}
 
 }  // namespace mercer::server

@@ -1,13 +1,12 @@
 #include "server/rpc/audit.h"
 
-#include <string_view>
-
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include <google/protobuf/descriptor.h>
 #include <spdlog/spdlog.h>
 
 #include "core/base/status/errors.h"
+#include "server/translation/error_details.h"
 
 namespace mercer::server {
 namespace {
@@ -37,15 +36,6 @@ std::string Escaped(const std::string& text) {
   return absl::CHexEscape(text.substr(0, kMaxAuditTextBytes));
 }
 
-std::string MetadataOf(const absl::Status& status, std::string_view key) {
-  for (const auto& [name, value] : GetErrorMetadata(status)) {
-    if (name == key) {
-      return value;
-    }
-  }
-  return "";
-}
-
 }  // namespace
 
 AuditSubject SubjectOf(const google::protobuf::Message& request,
@@ -67,9 +57,10 @@ AuditSubject SubjectOf(const google::protobuf::Message& request,
 }
 
 void LogAudit(spdlog::logger& log, const AuditedCall& call, const absl::Status& status) {
-  const std::string caller = call.caller.empty() ? MetadataOf(status, "caller") : call.caller;
+  const ErrorMetadata metadata = GetErrorMetadata(status);
+  const std::string caller = call.caller.empty() ? Find(metadata, "caller") : call.caller;
   const std::string owner =
-      call.subject.owner.empty() ? MetadataOf(status, "owner") : call.subject.owner;
+      call.subject.owner.empty() ? Find(metadata, "owner") : call.subject.owner;
   log.log(call.refused ? spdlog::level::warn : spdlog::level::info,
           "{} caller={} method={} resource=\"{}\" code={} reason={} request_id=\"{}\" peer={} "
           "trace={}{}",

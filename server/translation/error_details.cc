@@ -37,15 +37,6 @@ int RetrySeconds(const absl::Status& status) {
 
 std::string ShortText(std::string_view text) { return Shorten(text, kMaxErrorDescriptionBytes); }
 
-std::string Find(const ErrorMetadata& metadata, std::string_view key) {
-  for (const auto& [name, value] : metadata) {
-    if (name == key) {
-      return value;
-    }
-  }
-  return "";
-}
-
 void AddErrorInfo(const absl::Status& status, const ErrorMetadata& metadata,
                   google::rpc::Status& result) {
   const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
@@ -117,6 +108,15 @@ size_t EncodedBytes(std::string_view text) {
 }
 
 }  // namespace
+
+std::string Find(const ErrorMetadata& metadata, std::string_view key) {
+  for (const auto& [name, value] : metadata) {
+    if (name == key) {
+      return value;
+    }
+  }
+  return "";
+}
 
 std::string ReasonOf(const absl::Status& status) {
   std::string reason = GetReason(status);

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 
+#include "core/base/status/errors.h"
 #include "google/rpc/status.pb.h"
 #include "mercer/v1/reason.pb.h"
 
@@ -21,6 +22,8 @@ inline constexpr size_t kMaxErrorDescriptionBytes = 200;
 inline constexpr size_t kMaxErrorDescriptionBytesAlone = 500;  // of the only field that is wrong
 inline constexpr size_t kMaxErrorBytes = 4096;  // of the google.rpc.Status as a whole
 
+// Empty: there is no such key.
+std::string Find(const ErrorMetadata& metadata, std::string_view key);
 // The reason of a status that is not OK, or else the name of its code: what ErrorInfo says.
 std::string ReasonOf(const absl::Status& status);
 // "BAD_FIELDS" is REASON_BAD_FIELDS; a word that the API does not have is unspecified.

@@ -18,13 +18,6 @@ static_assert(Agree(v1::KERNEL_SCALING_CENTRED_TRACE, KernelScaling::kCentredTra
 static_assert(Agree(v1::BANDWIDTH_RULE_LIST, BandwidthRule::kList));
 static_assert(Agree(v1::BANDWIDTH_RULE_MEDIAN_MULTIPLES, BandwidthRule::kMedianMultiples));
 
-KernelNormalization ReadNormalization(const v1::KernelNormalization& normalization) {
-  KernelNormalization result;
-  result.unit_diagonal = normalization.unit_diagonal();
-  result.scaling = ToCoreEnum(normalization.scaling(), result.scaling);
-  return result;
-}
-
 void WriteNormalization(const KernelNormalization& normalization,
                         v1::KernelNormalization& message) {
   message.set_unit_diagonal(normalization.unit_diagonal);
@@ -125,7 +118,9 @@ KernelGrid ReadKernelGrid(const v1::KernelGrid& grid, const std::string& path,
   spec.labels = {.name = grid.name(), .group = grid.group()};
   spec.block = grid.block();
   spec.columns.assign(grid.columns().begin(), grid.columns().end());
-  spec.normalization = ReadNormalization(grid.normalization());
+  spec.normalization.unit_diagonal = grid.normalization().unit_diagonal();
+  spec.normalization.scaling =
+      ToCoreEnum(grid.normalization().scaling(), spec.normalization.scaling);
   result.rule = ToCoreEnum(grid.rule(), result.rule);
   result.bandwidths.assign(grid.bandwidths().begin(), grid.bandwidths().end());
   if (result.rule == BandwidthRule::kMedianMultiples && result.bandwidths.empty() &&

@@ -43,13 +43,12 @@ void WriteCoding(const Model& model, v1::OutputCoding* message) {
 absl::Status WritePreprocessing(const Model& model, v1::Preprocessing* message) {
   const Preprocessing& preprocessing = model.preprocessing;
   const PreprocessingOptions& options = preprocessing.options();
-  message->mutable_options()->set_scaling(ToApiEnum<v1::Scaling>(options.scaling));
-  message->mutable_options()->set_imputation(ToApiEnum<v1::Imputation>(options.imputation));
-  message->mutable_options()->set_unseen_category(
-      ToApiEnum<v1::UnseenCategory>(options.unseen_category));
-  message->mutable_options()->set_square_repair(ToApiEnum<v1::SquareRepair>(options.square_repair));
-  message->mutable_options()->mutable_blocks()->Assign(options.blocks.begin(),
-                                                       options.blocks.end());
+  v1::PreprocessingOptions& written = *message->mutable_options();
+  written.set_scaling(ToApiEnum<v1::Scaling>(options.scaling));
+  written.set_imputation(ToApiEnum<v1::Imputation>(options.imputation));
+  written.set_unseen_category(ToApiEnum<v1::UnseenCategory>(options.unseen_category));
+  written.set_square_repair(ToApiEnum<v1::SquareRepair>(options.square_repair));
+  written.mutable_blocks()->Assign(options.blocks.begin(), options.blocks.end());
   for (const BlockTransform& block : preprocessing.blocks()) {
     v1::BlockTransform* block_message = message->add_blocks();
     block_message->set_name(block.name);

@@ -160,7 +160,7 @@ absl::Status AboutResource(const absl::Status& status, std::string_view type,
   if (absl::IsNotFound(status)) {
     return ResourceNotFound(type, name);
   }
-  if (!absl::IsFailedPrecondition(status)) {
+  if (!absl::IsFailedPrecondition(status) && !absl::IsAborted(status)) {
     return status;
   }
   ErrorMetadata metadata = GetErrorMetadata(status);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/statusor.h"
 
@@ -65,5 +66,10 @@ absl::Status ResourceNotFound(std::string_view type, std::string_view name);
 // A store's "not found" or refusal, said as that of the resource; other errors stay as they are.
 absl::Status AboutResource(const absl::Status& status, std::string_view type,
                            std::string_view name);
+template <typename Answer>
+absl::StatusOr<Answer> AboutResource(absl::StatusOr<Answer> answer, std::string_view type,
+                                     std::string_view name) {
+  return answer.ok() ? std::move(answer) : AboutResource(answer.status(), type, name);
+}
 
 }  // namespace mercer::server
