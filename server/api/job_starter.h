@@ -32,13 +32,23 @@ JobSubmission MakeJobSubmission(JobKind kind, const Request& request, const Call
   return submission;
 }
 
-// `Request` has request_id, priority and labels, which are checked along with what `violations` names; `admit` is asked for what is
+// What the calls that start jobs and those that wait for them may say of the job.
+template <typename Request>
+void CheckJobOf(const Request& request, FieldViolations& violations) {
+  CheckLabelsOfJob(request.labels(), violations);
+  CheckDisplayName(request.display_name(), violations);
+  if (request.has_time_limit()) {
+    CheckTimeLimit(request.time_limit(), "time_limit", violations);
+  }
+}
+
+// What `Request` says of the job is checked along with what `violations` names; `admit` is asked for what is
 // stored. Errors: kInvalidArgument with every bad field; those of JobManager::SubmitOther.
 template <typename Request>
 absl::StatusOr<v1::Job> StartJob(JobManager& jobs, JobKind kind, const Request& request,
                                  const CallInfo& info, FieldViolations violations,
                                  JobAdmitter admit) {
-  CheckLabelsOfJob(request.labels(), violations);
+  CheckJobOf(request, violations);
   CheckRequestId(request.request_id(), violations);
   CheckPriority(request.priority(), violations);
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
@@ -56,7 +66,7 @@ absl::StatusOr<JobRecord> StartJobOfCall(JobManager& jobs, JobKind kind, const R
   constexpr char kWhy[] = "is for jobs that go on without their call";
   violations.Check(request.request_id().empty(), "request_id", kWhy);
   violations.Check(request.priority() == 0, "priority", kWhy);
-  CheckLabelsOfJob(request.labels(), violations);
+  CheckJobOf(request, violations);
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   JobSubmission submission = MakeJobSubmission(kind, request, info);
   submission.labels[kCallLabel] = kCallLabelValue;

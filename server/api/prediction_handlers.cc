@@ -168,7 +168,6 @@ absl::StatusOr<v1::Job> PredictionHandlers::StartPrediction(
     const v1::PredictDatasetRequest& request, const CallInfo& info,
     const CancellationToken& cancellation) const {
   FieldViolations violations;
-  CheckDisplayName(request.display_name(), violations);
   FieldViolations labels;
   CheckLabels(request.dataset_labels(), labels);
   for (const FieldViolation& violation : GetFieldViolations(labels.ToStatus())) {

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <sstream>
+#include <tuple>
 #include <unistd.h>
 #include <utility>
 
@@ -14,6 +15,7 @@
 
 #include "core/training/contract/learner.h"
 #include "server/app/server_options.h"
+#include "server/translation/enum_translator.h"
 #include "server/translation/job_translator.h"
 
 namespace mercer::server {
@@ -35,6 +37,12 @@ const prometheus::Histogram::BucketBoundaries kJobSeconds = {
 std::string StateLabel(JobState state) {
   const std::string_view name = JobStateName(state);
   return absl::AsciiStrToLower(absl::string_view(name.data(), name.size()));
+}
+
+// "training", "prediction", ...
+std::string KindLabel(JobKind kind) {
+  const auto* const value = v1::JobKind_descriptor()->FindValueByNumber(static_cast<int>(kind));
+  return value == nullptr ? "other" : absl::AsciiStrToLower(EnumeratorWord(*value));
 }
 
 // What is read when somebody asks.
@@ -100,11 +108,11 @@ void AddJobs(Storage& storage, Families& families) {
       by_state.push_back({static_cast<double>(count), {{"state", StateLabel(state)}}});
     }
   }
-  std::map<std::pair<std::string, std::string>, int64_t> counts;
+  std::map<std::tuple<std::string, std::string, std::string>, int64_t> counts;
   std::vector<Families::Value> gaps;
   absl::Duration longest_wait;
   for (const JobRecord& job : UnfinishedJobs(storage)) {
-    ++counts[{StateLabel(job.state), job.learner}];
+    ++counts[{StateLabel(job.state), KindLabel(job.kind), job.learner}];
     if (job.state == JobState::kQueued) {
       longest_wait = std::max(longest_wait, absl::Now() - job.create_time);
     }
@@ -116,11 +124,15 @@ void AddJobs(Storage& storage, Families& families) {
   }
   std::vector<Families::Value> unfinished;
   for (const auto& [key, count] : counts) {
-    unfinished.push_back(
-        {static_cast<double>(count), {{"state", key.first}, {"learner", key.second}}});
+    const auto& [state, kind, learner] = key;
+    Families::Value& value = unfinished.emplace_back(
+        Families::Value{static_cast<double>(count), {{"state", state}, {"kind", kind}}});
+    if (!learner.empty()) {
+      value.labels.push_back({"learner", learner});
+    }
   }
   families.Add("mercer_jobs", "Jobs that are kept, by state.", MetricType::Gauge, by_state);
-  families.Add("mercer_unfinished_jobs", "Jobs that have not ended, by state and learner.",
+  families.Add("mercer_unfinished_jobs", "Jobs that have not ended, by state, kind and learner.",
                MetricType::Gauge, unfinished);
   families.Add("mercer_job_relative_gap", "Last known relative gap of each running job.",
                MetricType::Gauge, gaps);
@@ -178,24 +190,31 @@ ServerMetrics::ServerMetrics(const std::vector<const LearnerEntry*>& learners)
                         .Register(registry_)),
       finished_(prometheus::BuildCounter()
                     .Name("mercer_jobs_finished_total")
-                    .Help("Jobs that have ended since the server started, by learner and state.")
+                    .Help("Jobs that have ended since the server started, by kind, learner and "
+                          "state.")
                     .Register(registry_)),
       training_(prometheus::BuildHistogram()
                     .Name("mercer_training_seconds")
                     .Help("How long workers were busy with each attempt at a job, verification "
-                          "included, by learner.")
+                          "included, by kind and learner.")
                     .Register(registry_)),
       waits_(prometheus::BuildHistogram()
                  .Name("mercer_queue_wait_seconds")
                  .Help("How long jobs were queued before a worker took them for the first time.")
                  .Register(registry_)
                  .Add({}, kJobSeconds)) {
+  const auto begin = [this](JobKind kind, const std::string& learner) {
+    training_.Add(LabelsOf(kind, learner), kJobSeconds);
+    for (const JobState state : {JobState::kSucceeded, JobState::kFailed, JobState::kCancelled}) {
+      FinishedOf(kind, learner, state);
+    }
+  };
   for (const LearnerEntry* learner : learners) {
     learners_.insert(learner->name);
-    training_.Add({{"learner", learner->name}}, kJobSeconds);
-    for (const JobState state : {JobState::kSucceeded, JobState::kFailed, JobState::kCancelled}) {
-      finished_.Add({{"learner", learner->name}, {"state", StateLabel(state)}});
-    }
+    begin(JobKind::kTraining, learner->name);
+  }
+  for (const JobKind kind : {JobKind::kPrediction, JobKind::kEvaluation, JobKind::kVerification}) {
+    begin(kind, "");
   }
 }
 
@@ -207,14 +226,12 @@ void ServerMetrics::OnClaimed(const JobRecord& job) {
   }
 }
 
-void ServerMetrics::OnWorked(const std::string& learner, absl::Duration time) {
-  training_.Add({{"learner", LearnerLabel(learner)}}, kJobSeconds)
-      .Observe(absl::ToDoubleSeconds(time));
+void ServerMetrics::OnWorked(const JobRecord& job, absl::Duration time) {
+  training_.Add(LabelsOf(job.kind, job.learner), kJobSeconds).Observe(absl::ToDoubleSeconds(time));
 }
 
 void ServerMetrics::OnEnded(const JobRecord& job) {
-  finished_.Add({{"learner", LearnerLabel(job.learner)}, {"state", StateLabel(job.state)}})
-      .Increment();
+  FinishedOf(job.kind, job.learner, job.state).Increment();
 }
 
 void ServerMetrics::OnCall(const char* method, absl::StatusCode code, absl::Duration duration) {
@@ -250,8 +267,19 @@ std::string ServerMetrics::Text(int64_t open_event_streams) {
   return text.str();
 }
 
-std::string ServerMetrics::LearnerLabel(const std::string& learner) const {
-  return learners_.contains(learner) ? learner : "other";
+prometheus::Labels ServerMetrics::LabelsOf(JobKind kind, const std::string& learner) const {
+  prometheus::Labels labels = {{"kind", KindLabel(kind)}};
+  if (kind == JobKind::kTraining) {
+    labels["learner"] = learners_.contains(learner) ? learner : "other";
+  }
+  return labels;
+}
+
+prometheus::Counter& ServerMetrics::FinishedOf(JobKind kind, const std::string& learner,
+                                               JobState state) {
+  prometheus::Labels labels = LabelsOf(kind, learner);
+  labels["state"] = StateLabel(state);
+  return finished_.Add(labels);
 }
 
 }  // namespace mercer::server

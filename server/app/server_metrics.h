@@ -39,8 +39,8 @@ struct MetricsDependencies {
 // Counts calls as they end, and jobs as they come and go, since it was made; the rest is read when it is asked for. Thread-safe.
 class ServerMetrics final : public JobObserver, public CallObserver, public gateway::MetricsSource {
  public:
-  // `learners`: their names are the values of the label, all shown from the start. A job of another learner, which only
-  // another version of the server can have taken, is counted as "other".
+  // `learners`: their names are the values of the label of trainings, all shown from the start, as the other kinds of jobs are. A training
+  // of another learner, which only another version of the server can have taken, is counted as "other".
   explicit ServerMetrics(const std::vector<const LearnerEntry*>& learners);
 
   // Once, before anybody asks. All are there as long as somebody may.
@@ -49,7 +49,7 @@ class ServerMetrics final : public JobObserver, public CallObserver, public gate
   }
 
   void OnClaimed(const JobRecord& job) override;
-  void OnWorked(const std::string& learner, absl::Duration time) override;
+  void OnWorked(const JobRecord& job, absl::Duration time) override;
   void OnEnded(const JobRecord& job) override;
   void OnCall(const char* method, absl::StatusCode code, absl::Duration duration) override;
 
@@ -59,7 +59,9 @@ class ServerMetrics final : public JobObserver, public CallObserver, public gate
   std::vector<prometheus::MetricFamily> Counted() const { return registry_.Collect(); }
 
  private:
-  std::string LearnerLabel(const std::string& learner) const;
+  // By what jobs are told apart: their kinds, and trainings by their learners.
+  prometheus::Labels LabelsOf(JobKind kind, const std::string& learner) const;
+  prometheus::Counter& FinishedOf(JobKind kind, const std::string& learner, JobState state);
 
   const absl::Time started_;
   MetricsDependencies dependencies_;

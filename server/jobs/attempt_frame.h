@@ -55,9 +55,21 @@ class AttemptInterruption {
     token_of_all_.Cancel();
   }
   bool stop_requested() const { return stop_requested_.load(std::memory_order_relaxed); }
+  // A time of the clock of the jobs, from which on the work has had its time. What a deadline leaves is up to the work.
+  void SetDeadline(absl::Duration deadline) {
+    deadline_nanoseconds_.store(absl::ToInt64Nanoseconds(deadline), std::memory_order_relaxed);
+  }
+  // Whether the deadline has passed `now`: then token_of_all is cancelled.
+  bool HeedDeadline(absl::Duration now) const {
+    const bool passed = absl::ToInt64Nanoseconds(now) >= deadline_nanoseconds_.load();
+    if (passed) {
+      token_of_all_.Cancel();
+    }
+    return passed;
+  }
   // Cancelled by the first request, but not by that of a stop.
   const CancellationToken& token() const { return token_; }
-  // By either: for work of which a stop keeps nothing.
+  // By either, and by the deadline: for work of which neither keeps anything.
   const CancellationToken& token_of_all() const { return token_of_all_; }
 
   // Sleeps; answers at once, and true, when there is a request.
@@ -67,6 +79,7 @@ class AttemptInterruption {
   const CancellationToken token_;
   const CancellationToken token_of_all_;
   std::atomic<bool> stop_requested_{false};
+  std::atomic<int64_t> deadline_nanoseconds_{std::numeric_limits<int64_t>::max()};
   SteadySleep pause_;
   mutable absl::Mutex mutex_;
   AttemptInterruptionKind kind_ ABSL_GUARDED_BY(mutex_) = AttemptInterruptionKind::kNone;

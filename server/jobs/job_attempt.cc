@@ -88,7 +88,7 @@ void JobAttempt::Run() {
     absl::StatusOr<WorkOutcome> outcome = RunSafely(
         job().kind == JobKind::kTraining ? "the training" : "the work", [this] { return Work(); });
     if (dependencies().observer != nullptr) {
-      dependencies().observer->OnWorked(job().learner, dependencies().clock->Monotonic() - begin);
+      dependencies().observer->OnWorked(job(), dependencies().clock->Monotonic() - begin);
     }
     const absl::MutexLock lock(&end_mutex_);
     outcome_ = std::move(outcome);
@@ -100,6 +100,7 @@ void JobAttempt::Run() {
 void JobAttempt::RunHousekeeping() {
   recorder().Flush();
   const absl::Duration now = dependencies().clock->Monotonic();
+  interruption()->HeedDeadline(now);
   if (worked_.load(std::memory_order_acquire) && !ended() &&
       now >= absl::Nanoseconds(next_try_nanoseconds_.load())) {
     TryEnd();

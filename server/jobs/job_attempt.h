@@ -40,8 +40,8 @@ class JobAttempt final : public AttemptFrame {
   void Drain() { interruption()->Request(Interruption::kDrain); }
   // What the job's row says that others have asked for; kAborted: the lease is no longer its own.
   void Heed(const absl::StatusOr<RenewedLease>& row) { Heed(*interruption(), row); }
-  // Writes progress that was held back; extends the lease when a third of it has passed; stores an
-  // end that could not be stored before.
+  // Writes progress that was held back; heeds the deadline; extends the lease when a third of it has
+  // passed; stores an end that could not be stored before.
   void RunHousekeeping();
 
  private:

@@ -39,11 +39,7 @@ absl::StatusOr<JobRecord> JobManager::Cancel(const std::string& job_id, const Ow
   if (const AttemptPointer attempt = running_.Find(job_id); attempt != nullptr) {
     attempt->Cancel();
   }
-  const auto deleted =
-      DeleteReleasedBlobs(storage(), *environment_.dependencies.blobs, ended.released_blobs);
-  if (!deleted.ok()) {
-    Warn(ended.job, "cannot delete the checkpoint", deleted.status());
-  }
+  DeleteReleased(ended);
   return std::move(ended.job);
 }
 
@@ -56,6 +52,7 @@ absl::StatusOr<JobRecord> JobManager::Stop(const std::string& job_id, const Owne
     attempt->Stop();
   }
   signal_.Tell();  // the head of the queue may be another now
+  DeleteReleased(stopped);
   return std::move(stopped.job);
 }
 
@@ -119,6 +116,14 @@ absl::Status JobManager::ForgetOfCalls() {
     request.token = page.next_token;
   } while (!request.token.empty());
   return absl::OkStatus();
+}
+
+void JobManager::DeleteReleased(const EndedAttempt& ended) const {
+  const auto deleted = DeleteReleasedBlobs(*environment_.dependencies.storage,
+                                           *environment_.dependencies.blobs, ended.released_blobs);
+  if (!deleted.ok()) {
+    Warn(ended.job, "cannot delete the checkpoint", deleted.status());
+  }
 }
 
 void JobManager::DropPlanOf(const JobRecord& job) const {

@@ -200,6 +200,7 @@ class JobManager {
   void ForgetLeft() ABSL_LOCKS_EXCLUDED(left_mutex_);
   // Forgets all jobs that calls of dead processes have waited for.
   absl::Status ForgetOfCalls() ABSL_LOCKS_EXCLUDED(left_mutex_);
+  void DeleteReleased(const EndedAttempt& ended) const;
   void DropPlanOf(const JobRecord& job) const;  // which nobody asks for any more, if it is over
   void Warn(const JobRecord& job, const char* what, const absl::Status& status) const;
 

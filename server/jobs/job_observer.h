@@ -1,8 +1,6 @@
 // Who counts and measures what becomes of jobs.
 #pragma once
 
-#include <string>
-
 #include "absl/time/time.h"
 
 #include "server/storage/records.h"
@@ -17,7 +15,7 @@ class JobObserver {
   // A worker has taken the job; `job.attempt` says how often that has happened.
   virtual void OnClaimed(const JobRecord& job) = 0;
   // A worker has done with an attempt, after so much time: whatever has come of it, and before that is stored.
-  virtual void OnWorked(const std::string& learner, absl::Duration time) = 0;
+  virtual void OnWorked(const JobRecord& job, absl::Duration time) = 0;
   // The job is in a final state now.
   virtual void OnEnded(const JobRecord& job) = 0;
 };

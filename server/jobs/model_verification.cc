@@ -84,12 +84,14 @@ absl::StatusOr<PreparedVerification> PrepareVerification(const AttemptEnvironmen
 absl::StatusOr<Certificate> RunVerification(const AttemptEnvironment& environment,
                                             const StoredModel& stored,
                                             const PreparedVerification& prepared,
-                                            const CancellationToken& cancellation) {
+                                            const CancellationToken& cancellation,
+                                            RunContext::StageCallback on_stage) {
   const ScratchChoice& choice = prepared.choice;
   RunContext context(cancellation, prepared.plan.num_threads,
                      CacheOfVerification(environment.options.cache_bytes, choice.memory_bytes));
   MERCER_ASSIGN_OR_RETURN(const TrainingData data, JoinContents(prepared.contents, context));
   context.set_scratch(choice.space);
+  context.set_stage_callback(std::move(on_stage));
   const RecipeRun run{prepared.entry, &prepared.plan.recipe, data.rows.get(), data.digest,
                       environment.options.code_version};
   return VerifyModel(run, *stored.model, *stored.witness, context);

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/process/cancellation.h"
+#include "core/base/process/run_context.h"
 #include "core/training/model/certificate.h"
 #include "core/training/model/model.h"
 #include "core/training/model/witness.h"
@@ -41,11 +42,12 @@ absl::StatusOr<PreparedVerification> PrepareVerification(const AttemptEnvironmen
                                                          const StoredModel& stored,
                                                          OpenedFor purpose,
                                                          const CancellationToken& cancellation);
-// Everything is computed anew: what trainings left in the cache of `environment` is not read. Errors: those of the core's VerifyModel,
-// kCancelled.
+// Everything is computed anew: what trainings left in the cache of `environment` is not read. `on_stage` is told what is going on, by every
+// thread of the work. Errors: those of the core's VerifyModel, kCancelled.
 absl::StatusOr<Certificate> RunVerification(const AttemptEnvironment& environment,
                                             const StoredModel& stored,
                                             const PreparedVerification& prepared,
-                                            const CancellationToken& cancellation);
+                                            const CancellationToken& cancellation,
+                                            RunContext::StageCallback on_stage);
 
 }  // namespace mercer::server

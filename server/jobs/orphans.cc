@@ -102,7 +102,8 @@ OrphanVerdict JudgeOrphan(const Orphan& orphan, const std::vector<CrashedAttempt
   } else {
     verdict = JudgeLoss(orphan, max_lost_attempts);
   }
-  const bool has_nothing = orphan.job.stop_requested && !orphan.checkpoint.has_value();
+  const bool has_model = orphan.job.kind == JobKind::kTraining && orphan.checkpoint.has_value();
+  const bool has_nothing = orphan.job.stop_requested && !has_model;
   if (verdict.state == JobState::kQueued && has_nothing) {
     verdict.state = JobState::kCancelled;
     verdict.error = NoModelError(StopReason::kStopRequested);

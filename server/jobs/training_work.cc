@@ -8,9 +8,9 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/jobs/attempt_frame.h"
+#include "server/jobs/checkpoints.h"
 #include "server/jobs/data/training_data.h"
 #include "server/jobs/record/job_event.h"
-#include "server/jobs/upkeep/blob_collector.h"
 
 namespace mercer::server {
 namespace {
@@ -47,59 +47,12 @@ class TrainingWork final : public JobWork, public RunObserver {
   // RunObserver
   void OnProgress(const ProgressEvent& event) override { frame_.recorder().Record(event); }
   void OnStage(const ProgressEvent& event) override { frame_.recorder().Record(event); }
-  bool WantsCheckpoint() override {
-    switch (frame_.interruption()->kind()) {
-      case Interruption::kNone:
-        return dependencies_.clock->Monotonic() - last_checkpoint_ >=
-               frame_.environment().options.checkpoint_interval;
-      case Interruption::kDrain:
-        return true;
-      case Interruption::kCancel:
-      case Interruption::kAbandon:
-        return false;
-    }
-    return false;
-  }
-
+  bool WantsCheckpoint() override { return checkpoints_.IsDue(); }
   // What scratch files leave free on the disk has room for it.
-  bool WantsLastCheckpoint() override {
-    const Interruption kind = frame_.interruption()->kind();
-    return kind == Interruption::kNone || kind == Interruption::kDrain;
-  }
-
-  // A checkpoint that cannot be written costs work after a crash, not the job.
+  bool WantsLastCheckpoint() override { return checkpoints_.AreOfUse(); }
   void OnCheckpoint(std::string state) override {
-    last_checkpoint_ = dependencies_.clock->Monotonic();
-    absl::StatusOr<PinnedBlob> blob = dependencies_.blobs->Put(state);
-    if (!blob.ok()) {
-      frame_.Log("cannot write a checkpoint", blob.status());
-      return;
-    }
-    const BlobDigest digest = blob->digest();
-    const absl::StatusOr<std::optional<BlobDigest>> previous =
-        dependencies_.storage->jobs().SaveCheckpoint(
-            frame_.lease(),
-            {frame_.recorder().iteration(), frame_.environment().options.code_version, digest,
-             dependencies_.clock->Now()});
-    if (!previous.ok()) {
-      frame_.Log("cannot store a checkpoint", previous.status());
-      // On a full disk, where this fails, nobody shall wait for the next collection.
-      blob = absl::CancelledError();
-      DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, {digest}).IgnoreError();
-      if (absl::IsAborted(previous.status())) {
-        frame_.Abandon();
-      }
-      return;
-    }
-    if (previous->has_value()) {
-      const auto deleted =
-          DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, {**previous});
-      if (!deleted.ok()) {
-        frame_.Log("cannot delete an old checkpoint", deleted.status());
-      }
-    }
+    checkpoints_.Save([&] { return dependencies_.blobs->Put(state); });
   }
-
   void OnVerifying() override {
     frame_.recorder().BeginVerifying(
         {frame_.recorder().iteration(), StateEvent(JobState::kVerifying).payload});
@@ -108,8 +61,6 @@ class TrainingWork final : public JobWork, public RunObserver {
   bool StopRequested() override { return frame_.interruption()->stop_requested(); }
 
  private:
-  using Interruption = AttemptInterruptionKind;
-
   struct Prepared {
     JobPlan plan;
     const LearnerEntry* entry = nullptr;
@@ -148,51 +99,10 @@ class TrainingWork final : public JobWork, public RunObserver {
     return prepared;
   }
 
-  // The state to continue from, empty for the start; tells watchers of a second attempt where it
-  // begins. Errors: kCancelled; those of disk and storage.
+  // The state to continue from, empty for the start. Errors: those of Checkpoints::Load.
   absl::StatusOr<std::string> LoadState() {
-    if (frame_.job().attempt <= 1) {
-      return "";
-    }
-    const absl::StatusOr<std::optional<CheckpointRecord>> checkpoint = frame_.KeepTrying(
-        "cannot look for the checkpoint", kReadTries,
-        [this] { return dependencies_.storage->jobs().GetCheckpoint(frame_.job().id); });
-    if (!checkpoint.ok()) {
-      return StartOverAfter(checkpoint.status(), "cannot look for the checkpoint",
-                            "the checkpoint cannot be looked for");
-    }
-    if (!checkpoint->has_value()) {
-      return StartOver("there is no checkpoint yet");
-    }
-    const CheckpointRecord& found = **checkpoint;
-    if (found.code_version != frame_.environment().options.code_version) {
-      return StartOver(absl::StrCat("the checkpoint is of version ", found.code_version));
-    }
-    const absl::StatusOr<std::unique_ptr<MappedFile>> blob =
-        frame_.KeepTrying("cannot read the checkpoint yet", kReadTries,
-                          [&] { return dependencies_.blobs->Read(found.blob); });
-    if (!blob.ok()) {
-      return StartOverAfter(blob.status(), "cannot read the checkpoint",
-                            "the checkpoint cannot be read");
-    }
-    frame_.TellResumed(found.iteration, "");
-    return std::string((*blob)->contents());
-  }
-
-  // Answers the state of the start; tells watchers `why`.
-  std::string StartOver(std::string why) {
-    frame_.TellResumed(0, std::move(why));
-    return "";
-  }
-
-  // The same after an error for good; another one is the answer: the next attempt asks again.
-  absl::StatusOr<std::string> StartOverAfter(const absl::Status& error, const char* what,
-                                             std::string why) {
-    if (!IsForGood(error)) {
-      return error;
-    }
-    frame_.Log(what, error);
-    return StartOver(std::move(why));
+    MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, checkpoints_.Load());
+    return file == nullptr ? std::string() : std::string(file->contents());
   }
 
   absl::StatusOr<TrainedModel> Train(const Prepared& prepared) {
@@ -207,7 +117,8 @@ class TrainingWork final : public JobWork, public RunObserver {
         absl::IsDataLoss(trained.status()) || GetReason(trained.status()) == "OTHER_VERSION";
     if (!state.empty() && unusable_state) {
       frame_.Log("cannot continue from the checkpoint", trained.status());
-      return RunRecipe(run, StartOver("the checkpoint cannot be used"), context, *this);
+      checkpoints_.StartOver("the checkpoint cannot be used");
+      return RunRecipe(run, "", context, *this);
     }
     return trained;
   }
@@ -266,7 +177,7 @@ class TrainingWork final : public JobWork, public RunObserver {
 
   AttemptFrame& frame_;
   const JobManagerDependencies& dependencies_ = frame_.dependencies();
-  absl::Duration last_checkpoint_ = dependencies_.clock->Monotonic();
+  Checkpoints checkpoints_{frame_};
 };
 
 }  // namespace

@@ -1,4 +1,6 @@
 // Evaluations and verifications of models as jobs.
+#include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -7,11 +9,12 @@
 #include "core/base/status/status_macros.h"
 #include "core/training/model/witness.h"
 #include "core/training/run/certificate_comparison.h"
+#include "core/training/run/verification.h"
 #include "server/jobs/job_manager.h"
 #include "server/jobs/model_verification.h"
 #include "server/prediction/dataset_evaluation.h"
 #include "server/prediction/model_lookup.h"
-#include "server/prediction/model_work.h"
+#include "server/prediction/row_work.h"
 #include "server/translation/model_translator.h"
 #include "server/translation/prediction_translator.h"
 #include "server/translation/recipe_translator.h"
@@ -19,6 +22,8 @@
 
 namespace mercer::server {
 namespace {
+
+constexpr char kVerifying[] = "verify";
 
 absl::StatusOr<PredictOptions> ReadOptions(const v1::EvaluateModelRequest& request) {
   PredictOptions options;
@@ -134,31 +139,94 @@ v1::VerifyModelResponse WriteVerification(const VerifiableModel& verified,
   return response;
 }
 
-class EvaluationWork final : public ModelWork {
+// Whether `saved` begins with so many elements, which are taken from it.
+template <typename Element>
+bool TakeElements(std::string_view& saved, size_t count, Element* elements) {
+  const size_t bytes = count * sizeof(Element);
+  if (saved.size() < bytes) {
+    return false;
+  }
+  std::memcpy(elements, saved.data(), bytes);
+  saved.remove_prefix(bytes);
+  return true;
+}
+
+template <typename Element>
+std::string_view BytesOfElements(const Element* elements, size_t count) {
+  return {reinterpret_cast<const char*>(elements), count * sizeof(Element)};
+}
+
+class EvaluationWork final : public RowWork {
  public:
-  using ModelWork::ModelWork;
+  using RowWork::RowWork;
 
   absl::StatusOr<WorkOutcome> Work() override {
     v1::EvaluateModelRequest request;
     MERCER_RETURN_IF_ERROR(ReadRequest(request));
     MERCER_ASSIGN_OR_RETURN(const PredictOptions options, ReadOptions(request));
     MERCER_ASSIGN_OR_RETURN(const auto loaded, Load(request.name()));
-    MERCER_ASSIGN_OR_RETURN(const auto dataset, OpenDataset());
-    MERCER_ASSIGN_OR_RETURN(
-        const Evaluation evaluation,
-        EvaluateDataset(*loaded->predictor, *dataset, options, token(), context_.threads,
-                        [&](Index done) { return Progress("evaluate", done, dataset->rows); }));
+    MERCER_ASSIGN_OR_RETURN(const OpenedDataset opened, OpenDataset());
+    const Dataset& dataset = *opened.dataset;
+    MERCER_RETURN_IF_ERROR(Resume(*loaded, opened, [&](std::string_view saved) {
+      return absl::StatusOr<bool>(Restore(loaded->predictor->model(), dataset.rows, saved));
+    }));
+    RunContext context(token(), context_.threads, nullptr);
+    const auto on_block = [&](Index done) {
+      done_.rows = done;
+      return OnBlock("evaluate");
+    };
+    const absl::StatusOr<Evaluation> evaluation =
+        EvaluateDataset(*loaded->predictor, dataset, options, context, on_block, rows_);
+    if (!evaluation.ok()) {
+      KeepAfter(evaluation.status());
+      return evaluation.status();
+    }
     WorkOutcome outcome;
-    outcome.result = EncodeWhole(WriteEvaluation(loaded->name, dataset->rows, evaluation));
+    outcome.result = EncodeWhole(WriteEvaluation(loaded->name, dataset.rows, *evaluation));
     return outcome;
   }
+
+ private:
+  // The decision values of the rows, of a classification their classes, of several tasks their tasks.
+  absl::Status SaveRows(BlobWriter& writer) override {
+    const Prediction& values = rows_.values;
+    MERCER_RETURN_IF_ERROR(Append(
+        BytesOfElements(values.decision_values.data(), static_cast<size_t>(rows_.done)), writer));
+    MERCER_RETURN_IF_ERROR(
+        Append(BytesOfElements(values.classes.data(), values.classes.size()), writer));
+    return Append(BytesOfElements(values.tasks.data(), values.tasks.size()), writer);
+  }
+
+  bool Restore(const Model& model, Index all, std::string_view saved) {
+    const auto done = static_cast<size_t>(done_.rows);
+    Prediction& values = rows_.values;
+    values.decision_values.resize(all, 1);
+    values.classes.resize(model.coding.kind() == CodingKind::kRegression ? 0 : done);
+    values.tasks.resize(model.tasks.has_column() ? done : 0);
+    const bool taken = TakeElements(saved, done, values.decision_values.data()) &&
+                       TakeElements(saved, values.classes.size(), values.classes.data()) &&
+                       TakeElements(saved, values.tasks.size(), values.tasks.data()) &&
+                       saved.empty();
+    if (!taken) {
+      rows_ = {};
+      return false;
+    }
+    rows_.done = done_.rows;
+    return true;
+  }
+
+  RowsToEvaluate rows_;
 };
 
 class VerificationWork final : public ModelWork {
  public:
   using ModelWork::ModelWork;
 
+  // What a verifier has come to is kept nowhere: a later attempt begins from the start.
   absl::StatusOr<WorkOutcome> Work() override {
+    if (frame_.job().attempt > 1) {
+      frame_.TellResumed(0, "work of this kind begins anew");
+    }
     v1::VerifyModelRequest request;
     MERCER_RETURN_IF_ERROR(ReadRequest(request));
     MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<const VerifiableModel> verified,
@@ -185,8 +253,23 @@ class VerificationWork final : public ModelWork {
     if (prepared.choice.memory_bytes > frame_.job().memory_bytes) {
       return JobTooLarge(prepared.choice.memory_bytes, frame_.job().memory_bytes);
     }
-    MERCER_RETURN_IF_ERROR(Progress("verify", 0, 1));
-    return RunVerification(frame_.environment(), verified.stored, prepared, token());
+    TellProgress(kVerifying, 0);
+    return RunVerification(
+        frame_.environment(), verified.stored, prepared, token(),
+        [this](std::string_view stage, std::optional<double> done) { TellStage(stage, done); });
+  }
+
+  // Of every thread that works.
+  void TellStage(std::string_view stage, std::optional<double> done) {
+    ProgressEvent event;
+    event.iteration = 1;
+    event.phase = kVerifying;
+    event.report.stage = stage;
+    event.report.stage_fraction = done;
+    if (stage == kOutputsStage) {
+      event.report.fraction = done.value_or(0);
+    }
+    frame_.recorder().Record(event);
   }
 };
 

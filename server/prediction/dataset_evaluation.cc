@@ -37,21 +37,21 @@ absl::StatusOr<const RoleColumn*> FindTarget(const Model& model, const Dataset& 
 }
 
 // Of all rows: the classes and the first decision value.
-absl::StatusOr<Prediction> PredictAll(const Predictor& predictor, const Dataset& dataset,
-                                      const PredictOptions& options, RunContext& context,
-                                      const RowsDone& on_block) {
-  Prediction all;
-  all.decision_values.resize(dataset.rows, 1);
-  all.classes.reserve(static_cast<size_t>(dataset.rows));
+absl::Status PredictAll(const Predictor& predictor, const Dataset& dataset,
+                        const PredictOptions& options, RunContext& context,
+                        const RowsDone& on_block, RowsToEvaluate& all) {
+  Prediction& values = all.values;
+  values.decision_values.conservativeResize(dataset.rows, 1);
+  values.classes.reserve(static_cast<size_t>(dataset.rows));
   const auto predict = [&](Index begin, const Dataset& rows) -> absl::Status {
     MERCER_ASSIGN_OR_RETURN(const Prediction block, predictor.Predict(rows, options, context));
-    all.decision_values.middleRows(begin, rows.rows) = block.decision_values.leftCols(1);
-    all.classes.insert(all.classes.end(), block.classes.begin(), block.classes.end());
-    all.tasks.insert(all.tasks.end(), block.tasks.begin(), block.tasks.end());
+    values.decision_values.middleRows(begin, rows.rows) = block.decision_values.leftCols(1);
+    values.classes.insert(values.classes.end(), block.classes.begin(), block.classes.end());
+    values.tasks.insert(values.tasks.end(), block.tasks.begin(), block.tasks.end());
+    all.done = begin + rows.rows;
     return absl::OkStatus();
   };
-  MERCER_RETURN_IF_ERROR(ForEachRowBlock(predictor.model(), dataset, context, on_block, predict));
-  return all;
+  return ForEachRowBlock(predictor.model(), dataset, all.done, context, on_block, predict);
 }
 
 absl::Status CountRows(const Model& model, const RoleColumn& target, const Vector* weights,
@@ -83,20 +83,17 @@ absl::Status CheckEvaluation(const Predictor& predictor, const Dataset& dataset,
 }
 
 absl::StatusOr<Evaluation> EvaluateDataset(const Predictor& predictor, const Dataset& dataset,
-                                           const PredictOptions& options,
-                                           const CancellationToken& cancellation, int threads,
-                                           const RowsDone& on_block) {
+                                           const PredictOptions& options, RunContext& context,
+                                           const RowsDone& on_block, RowsToEvaluate& rows) {
   const Model& model = predictor.model();
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(model, dataset));
   Evaluation evaluation;
   Vector weights;
   if (const RoleColumn* column = dataset.FindColumn(ColumnRole::kWeight); column != nullptr) {
-    const std::vector<Index> rows = IndexRange(0, dataset.rows);
-    MERCER_ASSIGN_OR_RETURN(weights, ReadWeights(*column, rows));
+    MERCER_ASSIGN_OR_RETURN(weights, ReadWeights(*column, IndexRange(0, dataset.rows)));
     evaluation.weight_column = column->schema.name;
   }
   const Vector* const counts = evaluation.weight_column.empty() ? nullptr : &weights;
-  RunContext context(cancellation, threads, nullptr);
   MERCER_RETURN_IF_ERROR(CountRows(model, *target, counts, context, evaluation));
   if (evaluation.rows == 0) {
     return WithReason(
@@ -104,11 +101,10 @@ absl::StatusOr<Evaluation> EvaluateDataset(const Predictor& predictor, const Dat
                                                 "' and a weight above 0")),
         "NO_ROWS", {{"column", model.target}});
   }
-  MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
-                          PredictAll(predictor, dataset, options, context, on_block));
+  MERCER_RETURN_IF_ERROR(PredictAll(predictor, dataset, options, context, on_block, rows));
   MERCER_ASSIGN_OR_RETURN(evaluation.metrics,
-                          EvaluateWeighted(model.coding, prediction, *target, counts, context));
-  evaluation.rows_by_mean = prediction.CountByMean();
+                          EvaluateWeighted(model.coding, rows.values, *target, counts, context));
+  evaluation.rows_by_mean = rows.values.CountByMean();
   return evaluation;
 }
 

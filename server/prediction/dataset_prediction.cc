@@ -213,14 +213,15 @@ int64_t PredictedBytes(const Model& model, const Dataset& source, const DatasetP
   return source.rows * static_cast<int64_t>(columns * sizeof(double));
 }
 
-absl::StatusOr<PredictedRows> WritePredictions(const Predictor& predictor, const Dataset& source,
-                                               const DatasetPrediction& asked, RunContext& context,
-                                               const RowsDone& on_block, ByteSink& sink) {
+absl::Status WritePredictions(const Predictor& predictor, const Dataset& source,
+                              const DatasetPrediction& asked, RunContext& context,
+                              const RowsDone& on_block, ByteSink& sink, PredictedRows& done) {
   const Model& model = predictor.model();
   MERCER_ASSIGN_OR_RETURN(const Layout layout, MakeLayout(model, source, asked.kept_columns));
   const Dataset shape = ShapeOf(layout, source.rows);
-  MERCER_RETURN_IF_ERROR(EncodeBeginning(shape, sink));
-  PredictedRows done;
+  if (done.rows == 0) {
+    MERCER_RETURN_IF_ERROR(EncodeBeginning(shape, sink));
+  }
   const auto write = [&](Index begin, const Dataset& rows) -> absl::Status {
     MERCER_ASSIGN_OR_RETURN(const PredictedBlock block,
                             PredictBlock(predictor, rows, asked, context));
@@ -228,13 +229,13 @@ absl::StatusOr<PredictedRows> WritePredictions(const Predictor& predictor, const
                             NumbersOf(block, begin, layout, rows, HasLabels(model)));
     MERCER_RETURN_IF_ERROR(sink.Write({reinterpret_cast<const char*>(numbers.data()),
                                        static_cast<size_t>(numbers.size()) * sizeof(double)}));
+    done.rows = begin + rows.rows;
     done.unpredicted += static_cast<int64_t>(block.unseen.size());
     done.by_mean += block.prediction.CountByMean();
     return absl::OkStatus();
   };
-  MERCER_RETURN_IF_ERROR(ForEachRowBlock(model, source, context, on_block, write));
-  MERCER_RETURN_IF_ERROR(EncodeRest(shape, sink));
-  return done;
+  MERCER_RETURN_IF_ERROR(ForEachRowBlock(model, source, done.rows, context, on_block, write));
+  return EncodeRest(shape, sink);
 }
 
 }  // namespace mercer::server

@@ -29,7 +29,9 @@ struct DatasetPrediction {
   std::vector<std::string> kept_columns;
 };
 
+// What the first rows have come to.
 struct PredictedRows {
+  Index rows = 0;
   int64_t unpredicted = 0;  // rows whose values are missing
   int64_t by_mean = 0;      // by the mean over all tasks
 };
@@ -46,9 +48,10 @@ int64_t PredictionBytes(const Model& model, const Dataset& source, const Dataset
 // What the columns of WritePredictions have, in bytes: a little less than it writes.
 int64_t PredictedBytes(const Model& model, const Dataset& source, const DatasetPrediction& asked);
 
-// Errors: those of CheckPrediction about any row, and of the sink; kOutOfRange when a value is infinite.
-absl::StatusOr<PredictedRows> WritePredictions(const Predictor& predictor, const Dataset& source,
-                                               const DatasetPrediction& asked, RunContext& context,
-                                               const RowsDone& on_block, ByteSink& sink);
+// Goes on behind the rows that are `done`, as far as which the sink has had its bytes before. Errors: those of CheckPrediction about any
+// row, and of the sink; kOutOfRange when a value is infinite.
+absl::Status WritePredictions(const Predictor& predictor, const Dataset& source,
+                              const DatasetPrediction& asked, RunContext& context,
+                              const RowsDone& on_block, ByteSink& sink, PredictedRows& done);
 
 }  // namespace mercer::server

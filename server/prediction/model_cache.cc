@@ -26,6 +26,7 @@ absl::StatusOr<ModelCache::ModelPointer> ModelCache::ReadModel(const VersionReco
   loaded->model = record.model;
   loaded->version = record.version;
   loaded->name = ModelVersionName(record.model, record.version);
+  loaded->blob = record.model_blob;
   v1::ModelVersion summary;
   if (ParseWhole(record.summary, summary)) {
     loaded->ignored_columns.insert(summary.ignored_columns().begin(),

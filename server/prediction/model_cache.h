@@ -25,6 +25,7 @@ struct LoadedModel {
   std::string model;
   int64_t version = 0;
   std::string name;                      // "models/{model}/versions/{n}"
+  BlobDigest blob;                       // of its file
   HashSet<std::string> ignored_columns;  // that rows to predict may have
   std::unique_ptr<Predictor> predictor;
   std::unique_ptr<PredictionQueue> queue;            // of the calls that it answers now

@@ -14,6 +14,7 @@
 #include "server/jobs/attempt_frame.h"
 #include "server/jobs/job_work.h"
 #include "server/prediction/model_jobs.h"
+#include "server/translation/times.h"
 
 namespace mercer::server {
 
@@ -26,12 +27,12 @@ class ModelWork : public JobWork {
   absl::StatusOr<WorkOutcome> Run() final;
 
  protected:
-  // A second attempt begins from the start. kCancelled, when token() is, may be a stop as well.
+  // kCancelled, when token() is, may be a stop or the limit of time as well.
   virtual absl::StatusOr<WorkOutcome> Work() = 0;
-  // Cancelled by whatever is to end the work before its time, a stop included.
+  // Cancelled by whatever is to end the work before its time, a stop and the limit of time included.
   const CancellationToken& token() const { return frame_.interruption()->token_of_all(); }
   // The only data set of the job, verified. Errors: those of DatasetCache.
-  absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset();
+  absl::StatusOr<OpenedDataset> OpenDataset();
   // The version that the request names. Errors: those of ModelCache; kNotFound when it was deleted since.
   absl::StatusOr<std::shared_ptr<const LoadedModel>> Load(const std::string& name);
   // As that of the frame, kReadTries times; a stop ends it, too.
@@ -42,18 +43,37 @@ class ModelWork : public JobWork {
       return operation();
     });
   }
-  // Tells watchers that `done` of `all` rows are done. Errors: kCancelled; NO_MODEL, when the job is to stop.
-  absl::Status Progress(const char* phase, Index done, Index all);
-  // Errors: kCancelled; NO_MODEL, when the job is to stop.
+  // Tells watchers of a step of the work, after which that share of it is done.
+  void TellProgress(const char* phase, double fraction);
+  // Errors: kCancelled; NO_MODEL, when the job is to stop; TIME_LIMIT_EXCEEDED.
   absl::Status CheckGoesOn() const;
-  // The request of the job. Errors: kDataLoss.
-  absl::Status ReadRequest(google::protobuf::MessageLite& request) const;
+  // The request of the job, whose limit of time holds from now on. Errors: kDataLoss.
+  template <typename Request>
+  absl::Status ReadRequest(Request& request) {
+    MERCER_RETURN_IF_ERROR(ParseRequest(request));
+    if (request.has_time_limit()) {
+      time_limit_ = ToDuration(request.time_limit());
+      LimitTime();
+    }
+    return absl::OkStatus();
+  }
+  // Of this attempt, and of those before that its checkpoint comes from.
+  double SecondsUsed() const;
+  void AddSecondsUsed(double seconds) {
+    seconds_before_ += seconds;
+    LimitTime();
+  }
 
   const ModelJobContext& context_;
   AttemptFrame& frame_;
 
  private:
-  int64_t steps_ = 0;
+  absl::Status ParseRequest(google::protobuf::MessageLite& request) const;
+  void LimitTime();
+
+  const absl::Duration started_ = frame_.dependencies().clock->Monotonic();
+  absl::Duration time_limit_ = absl::InfiniteDuration();
+  double seconds_before_ = 0;  // of earlier attempts
 };
 
 template <typename Work>

@@ -10,7 +10,7 @@
 #include "server/jobs/upkeep/blob_collector.h"
 #include "server/prediction/dataset_prediction.h"
 #include "server/prediction/model_lookup.h"
-#include "server/prediction/model_work.h"
+#include "server/prediction/row_work.h"
 #include "server/storage/refusals.h"
 #include "server/translation/answer_size.h"
 #include "server/translation/dataset_translator.h"
@@ -35,57 +35,76 @@ absl::StatusOr<DatasetPrediction> ReadPrediction(const v1::PredictDatasetRequest
   return asked;
 }
 
-class PredictionWork final : public ModelWork {
+class PredictionWork final : public RowWork {
  public:
-  using ModelWork::ModelWork;
+  using RowWork::RowWork;
 
   absl::StatusOr<WorkOutcome> Work() override {
     MERCER_RETURN_IF_ERROR(ReadRequest(request_));
     MERCER_ASSIGN_OR_RETURN(const auto model, Load(request_.model()));
-    MERCER_ASSIGN_OR_RETURN(const auto source, OpenDataset());
-    v1::PredictDatasetResult result;
-    result.set_model(model->name);
-    result.set_rows(source->rows);
-    MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, Write(*model->predictor, *source, result));
-    const BlobDigest digest = blob.digest();
-    absl::StatusOr<DatasetRecord> record = Describe(blob);
+    MERCER_ASSIGN_OR_RETURN(const OpenedDataset source, OpenDataset());
+    absl::StatusOr<PinnedBlob> blob = Write(*model, source);
+    absl::StatusOr<DatasetRecord> record = blob.ok() ? Describe(*blob) : blob.status();
     if (!record.ok()) {
-      blob = PinnedBlob();  // a pinned blob is not deleted
-      DeleteReleasedBlobs(*context_.storage, *context_.blobs, {digest}).IgnoreError();
+      KeepAfter(record.status());
+      blob = absl::CancelledError();  // a pinned blob is not deleted
+      if (!written_.empty()) {
+        DeleteReleasedBlobs(*context_.storage, *context_.blobs, {written_}).IgnoreError();
+      }
       return record.status();
     }
+    v1::PredictDatasetResult result;
+    result.set_model(model->name);
+    result.set_rows(source.dataset->rows);
+    result.set_unpredicted_rows(done_.unpredicted);
+    result.set_rows_by_mean(done_.by_mean);
     result.set_dataset(DatasetName(record->id));
     WorkOutcome outcome;
     outcome.dataset = *std::move(record);
     outcome.result = EncodeWhole(result);
-    outcome.blobs.push_back(std::move(blob));
+    outcome.blobs.push_back(*std::move(blob));
     return outcome;
   }
 
  private:
-  absl::StatusOr<PinnedBlob> Write(const Predictor& predictor, const Dataset& source,
-                                   v1::PredictDatasetResult& result) {
+  absl::StatusOr<PinnedBlob> Write(const LoadedModel& model, const OpenedDataset& source) {
+    const Dataset& rows = *source.dataset;
     MERCER_ASSIGN_OR_RETURN(const DatasetPrediction asked, ReadPrediction(request_));
-    const int64_t bytes = PredictedBytes(predictor.model(), source, asked);
+    const int64_t bytes = PredictedBytes(model.predictor->model(), rows, asked);
     MERCER_RETURN_IF_ERROR(CheckRoom(bytes));
     MERCER_RETURN_IF_ERROR(CheckQuota("", bytes));
     MERCER_ASSIGN_OR_RETURN(
-        const std::unique_ptr<BlobWriter> writer,
-        KeepTrying("cannot begin a file", [&] { return context_.blobs->NewBlob(); }));
+        writer_, KeepTrying("cannot begin a file", [&] { return context_.blobs->NewBlob(); }));
     CheckedSink sink(
-        [&](std::string_view piece) { return frame_.BlameServer(writer->Append(piece)); },
+        [&](std::string_view piece) { return frame_.BlameServer(writer_->Append(piece)); },
         [this] { return CheckRoom(0); });
+    const auto restore = [&](std::string_view saved) -> absl::StatusOr<bool> {
+      const absl::Status written = sink.Write(saved);
+      saved_bytes_ = writer_->size();
+      return written.ok() ? absl::StatusOr<bool>(true) : written;
+    };
+    MERCER_RETURN_IF_ERROR(Resume(model, source, restore));
     RunContext context(token(), context_.threads, nullptr);
-    MERCER_ASSIGN_OR_RETURN(
-        const PredictedRows rows,
-        WritePredictions(
-            predictor, source, asked, context,
-            [&](Index done) { return Progress(kPhase, done, source.rows); }, sink));
-    result.set_unpredicted_rows(rows.unpredicted);
-    result.set_rows_by_mean(rows.by_mean);
-    absl::StatusOr<PinnedBlob> blob = writer->Commit();
+    const auto on_block = [&](Index) {
+      saved_bytes_ = writer_->size();
+      return OnBlock(kPhase);
+    };
+    MERCER_RETURN_IF_ERROR(
+        WritePredictions(*model.predictor, rows, asked, context, on_block, sink, done_));
+    absl::StatusOr<PinnedBlob> blob = std::exchange(writer_, nullptr)->Commit();
     MERCER_RETURN_IF_ERROR(frame_.BlameServer(blob.status()));
+    written_ = blob->digest();
     return blob;
+  }
+
+  // The bytes of the new file as far as the rows go: all are there, and none is in memory.
+  absl::Status SaveRows(BlobWriter& writer) override {
+    if (context_.disk != nullptr) {
+      MERCER_RETURN_IF_ERROR(context_.disk->CheckRoom(saved_bytes_));
+    }
+    MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file,
+                            writer_ != nullptr ? writer_->Map() : context_.blobs->Read(written_));
+    return Append(file->contents().substr(0, static_cast<size_t>(saved_bytes_)), writer);
   }
 
   // Whether the job goes on and the disk has room for so many bytes more.
@@ -139,6 +158,9 @@ class PredictionWork final : public ModelWork {
   }
 
   v1::PredictDatasetRequest request_;
+  std::unique_ptr<BlobWriter> writer_;  // of the new file, until it is written
+  BlobDigest written_;                  // from then on
+  int64_t saved_bytes_ = 0;             // of it, for the rows that are done
 };
 
 // As far as it is known before it is written. Errors: kResourceExhausted (reasons DISK_NEARLY_FULL, STORAGE_QUOTA_EXCEEDED).

@@ -64,10 +64,11 @@ int64_t BytesOfBlock(const Model& model, const Dataset& dataset) {
 }
 
 absl::Status ForEachRowBlock(
-    const Model& model, const Dataset& dataset, const RunContext& context, const RowsDone& on_block,
+    const Model& model, const Dataset& dataset, Index first, const RunContext& context,
+    const RowsDone& on_block,
     absl::FunctionRef<absl::Status(Index begin, const Dataset& block)> visit) {
   const Index block_rows = BlockRows(model, dataset);
-  for (Index begin = 0; begin < dataset.rows; begin += block_rows) {
+  for (Index begin = first; begin < dataset.rows; begin += block_rows) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const Index end = begin + std::min(block_rows, dataset.rows - begin);
     const absl::Status status = visit(begin, SelectRows(dataset, IndexRange(begin, end)));

@@ -292,8 +292,8 @@ class JobStore {
     return WaitFor(this, &JobStore::CancelJob, std::move(request));
   }
 
-  // Asks for the best model so far: sets stop_requested, and makes a queued job ready. A queued job without checkpoint
-  // becomes CANCELLED with the error no_model. A job that is stopping or CANCELLING already stays as it is, without an
+  // Asks for the best model so far: sets stop_requested, and makes a queued job ready. A queued job without checkpoint,
+  // or of another kind than a training, becomes CANCELLED with the error no_model, and its checkpoint goes. A job that is stopping or CANCELLING already stays as it is, without an
   // event. Errors: as CancelJob.
   virtual void StopJob(StopRequest request, Done<EndedAttempt> done) = 0;
   absl::StatusOr<EndedAttempt> StopJob(StopRequest request) {

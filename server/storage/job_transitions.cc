@@ -196,7 +196,8 @@ absl::StatusOr<std::optional<JobTransition>> PlanStop(const JobRecord& job,
   JobTransition change{job};
   change.job.stop_requested = true;
   change.job.not_before = absl::InfinitePast();
-  if (job.state == JobState::kQueued && !checkpoint.has_value()) {
+  const bool has_model = job.kind == JobKind::kTraining && checkpoint.has_value();
+  if (job.state == JobState::kQueued && !has_model) {
     Leave(change, JobState::kCancelled, request.now, checkpoint);
     change.job.error = request.no_model;
     AddEvent(change, request.cancelled, request.now);

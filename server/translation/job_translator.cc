@@ -110,6 +110,7 @@ absl::Status WriteOther(const JobRecord& record, Request* (v1::Job::*mutable_req
                       "STORED_REQUEST_DAMAGED");
   }
   request.set_request_id(record.request_id);
+  job.set_display_name(request.display_name());
   if (!record.result.empty() && !ParseWhole(record.result, Choose(job, mutable_result))) {
     return WithReason(absl::DataLossError("a stored result cannot be read"),
                       "STORED_RESULT_DAMAGED");
@@ -122,10 +123,8 @@ absl::Status WriteWork(const JobRecord& record, v1::Job& job) {
     case JobKind::kTraining:
       return WriteTraining(record, job);
     case JobKind::kPrediction:
-      MERCER_RETURN_IF_ERROR(WriteOther(record, &v1::Job::mutable_prediction_request,
-                                        &v1::Job::mutable_prediction, job));
-      job.set_display_name(job.prediction_request().display_name());
-      return absl::OkStatus();
+      return WriteOther(record, &v1::Job::mutable_prediction_request, &v1::Job::mutable_prediction,
+                        job);
     case JobKind::kEvaluation:
       return WriteOther(record, &v1::Job::mutable_evaluation_request, &v1::Job::mutable_evaluation,
                         job);

@@ -18,6 +18,7 @@
 #include "server/translation/option_translator.h"
 #include "server/translation/request_paths.h"
 #include "server/translation/resource_names.h"
+#include "server/translation/times.h"
 #include "server/translation/unknown_fields.h"
 #include "server/translation/whole_message.h"
 
@@ -185,16 +186,8 @@ void ReadStopping(const v1::Stopping& stopping, RunLimits& limits, FieldViolatio
     limits.max_iterations = stopping.max_iterations();
   }
   if (stopping.has_time_limit()) {
-    const auto& limit = stopping.time_limit();
-    limits.max_time = absl::Seconds(limit.seconds()) + absl::Nanoseconds(limit.nanos());
-    if (limit.nanos() <= -1'000'000'000 || limit.nanos() >= 1'000'000'000 ||
-        (limit.seconds() > 0 && limit.nanos() < 0)) {
-      violations.Add("stopping.time_limit",
-                     absl::StrCat("its nanos must be in [0, 999999999], are ", limit.nanos()));
-    } else if (limits.max_time <= absl::ZeroDuration()) {
-      violations.Add("stopping.time_limit",
-                     absl::StrCat("must be > 0, is ", absl::FormatDuration(limits.max_time)));
-    }
+    limits.max_time = ToDuration(stopping.time_limit());
+    CheckTimeLimit(stopping.time_limit(), "stopping.time_limit", violations);
   }
 }
 
@@ -318,6 +311,17 @@ void CheckRequestId(std::string_view request_id, FieldViolations& violations) {
           std::all_of(request_id.begin(), request_id.end(), absl::ascii_isgraph),
       "request_id",
       absl::StrCat("must be at most ", kMaxRequestIdBytes, " printable ASCII characters"));
+}
+
+void CheckTimeLimit(const google::protobuf::Duration& limit, const std::string& field,
+                    FieldViolations& violations) {
+  const absl::Duration time = ToDuration(limit);
+  if (limit.nanos() <= -1'000'000'000 || limit.nanos() >= 1'000'000'000 ||
+      (limit.seconds() > 0 && limit.nanos() < 0)) {
+    violations.Add(field, absl::StrCat("its nanos must be in [0, 999999999], are ", limit.nanos()));
+  } else if (time <= absl::ZeroDuration()) {
+    violations.Add(field, absl::StrCat("must be > 0, is ", absl::FormatDuration(time)));
+  }
 }
 
 void CheckDisplayName(std::string_view display_name, FieldViolations& violations) {

@@ -50,5 +50,7 @@ void CheckLabelsOfTraining(const google::protobuf::Map<std::string, std::string>
 void CheckPriority(int32_t priority, FieldViolations& violations);
 void CheckRequestId(std::string_view request_id, FieldViolations& violations);
 void CheckDisplayName(std::string_view display_name, FieldViolations& violations);
+void CheckTimeLimit(const google::protobuf::Duration& limit, const std::string& field,
+                    FieldViolations& violations);
 
 }  // namespace mercer::server

@@ -23,4 +23,9 @@ inline void SetDuration(absl::Duration duration, google::protobuf::Duration* mes
   message->set_nanos(static_cast<int32_t>(nanoseconds % 1'000'000'000));
 }
 
+// Of any seconds and nanoseconds; an infinite one where it is too long.
+inline absl::Duration ToDuration(const google::protobuf::Duration& message) {
+  return absl::Seconds(message.seconds()) + absl::Nanoseconds(message.nanos());
+}
+
 }  // namespace mercer::server

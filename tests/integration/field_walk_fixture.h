@@ -36,6 +36,16 @@ class FieldWalkTest : public ServerTest {
   void BlockWorker();
   const std::string& finished_job() const { return finished_job_; }
   int Count() { return ++count_; }  // for ids that are used once
+  // Of a job that is no training, what all their requests say.
+  template <typename Request>
+  Request JobToStart() {
+    Request request;
+    request.set_request_id("job-" + std::to_string(Count()));
+    request.set_display_name("a job");
+    request.mutable_time_limit()->set_seconds(600);
+    (*request.mutable_labels())["team"] = "blue";
+    return request;
+  }
   std::string EtagOf(const std::string& alias);
 
   template <typename Request, typename Response>

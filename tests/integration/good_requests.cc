@@ -165,21 +165,16 @@ Messages Evaluation(FieldWalkTest&) {
   return OneMessage(request);
 }
 
-// As a job.
 Messages EvaluationToStart(FieldWalkTest& test) {
-  v1::EvaluateModelRequest request;
+  auto request = test.JobToStart<v1::EvaluateModelRequest>();
   request.set_name(kFirstVersion);
   request.set_dataset("datasets/small");
-  request.set_request_id(absl::StrCat("evaluation-", test.Count()));
-  (*request.mutable_labels())["team"] = "blue";
   return OneMessage(request);
 }
 
 Messages VerificationToStart(FieldWalkTest& test) {
-  v1::VerifyModelRequest request;
+  auto request = test.JobToStart<v1::VerifyModelRequest>();
   request.set_name(kFirstVersion);
-  request.set_request_id(absl::StrCat("verification-", test.Count()));
-  (*request.mutable_labels())["team"] = "blue";
   return OneMessage(request);
 }
 
@@ -245,11 +240,9 @@ Messages PredictionOfDataset(FieldWalkTest&) {
 }
 
 Messages DatasetToPredict(FieldWalkTest& test) {
-  v1::PredictDatasetRequest request;
+  auto request = test.JobToStart<v1::PredictDatasetRequest>();
   request.set_model(kWholeModel);
   request.set_dataset("datasets/small");
-  request.set_request_id(absl::StrCat("prediction-", test.Count()));
-  (*request.mutable_labels())["team"] = "blue";
   (*request.mutable_dataset_labels())["team"] = "red";
   return OneMessage(request);
 }

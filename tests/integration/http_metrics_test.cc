@@ -86,9 +86,10 @@ TEST_F(HttpMetricsTest, TellOfQueueTrainingAndModelsInMemory) {
   EXPECT_EQ(ValueOf(before, "mercer_queue_wait_seconds_count"), 0);
   EXPECT_EQ(ValueOf(before, "mercer_model_cache_models"), 0);
   for (const LearnerEntry* learner : AllLearners()) {
-    EXPECT_EQ(ValueOf(before, absl::StrCat("mercer_jobs_finished_total{learner=\"", learner->name,
-                                           "\",state=\"failed\"}")),
-              0);
+    EXPECT_EQ(
+        ValueOf(before, absl::StrCat("mercer_jobs_finished_total{kind=\"training\",learner=\"",
+                                     learner->name, "\",state=\"failed\"}")),
+        0);
   }
   // One runs, one is cancelled while it waits, one waits for the first.
   const std::string endless = TrainOk(MakeEndlessRequest("datasets/clouds")).name();
@@ -113,7 +114,9 @@ TEST_F(HttpMetricsTest, TellOfQueueTrainingAndModelsInMemory) {
   const std::string text = Ask("").body;
   const auto finished = [&](const char* state) {
     return ValueOf(
-        text, absl::StrCat("mercer_jobs_finished_total{learner=\"lp_mkl\",state=\"", state, "\"}"));
+        text,
+        absl::StrCat("mercer_jobs_finished_total{kind=\"training\",learner=\"lp_mkl\",state=\"",
+                     state, "\"}"));
   };
   EXPECT_EQ(finished("succeeded"), 1);
   EXPECT_EQ(finished("cancelled"), 2);
@@ -121,8 +124,9 @@ TEST_F(HttpMetricsTest, TellOfQueueTrainingAndModelsInMemory) {
   EXPECT_EQ(ValueOf(text, "mercer_queue_wait_seconds_count"), 2);
   EXPECT_EQ(ValueOf(text, "mercer_queue_wait_seconds_bucket{le=\"+Inf\"}"), 2);
   EXPECT_GE(ValueOf(text, "mercer_queue_wait_seconds_sum"), absl::ToDoubleSeconds(least_wait));
-  EXPECT_EQ(ValueOf(text, "mercer_training_seconds_count{learner=\"lp_mkl\"}"), 2);
-  EXPECT_GT(ValueOf(text, "mercer_training_seconds_sum{learner=\"lp_mkl\"}"), 0);
+  EXPECT_EQ(ValueOf(text, "mercer_training_seconds_count{kind=\"training\",learner=\"lp_mkl\"}"),
+            2);
+  EXPECT_GT(ValueOf(text, "mercer_training_seconds_sum{kind=\"training\",learner=\"lp_mkl\"}"), 0);
   EXPECT_EQ(ValueOf(text, "mercer_model_cache_models"), 1);
   EXPECT_GT(ValueOf(text, "mercer_model_cache_bytes"), 0);
   EXPECT_EQ(ValueOf(text, "mercer_model_cache_misses_total"), 1);

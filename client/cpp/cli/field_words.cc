@@ -33,6 +33,7 @@ constexpr Words kFlags[] = {
     {"stopping.relative_gap", "--gap"},
     {"stopping.max_iterations", "--max-iterations"},
     {"stopping.time_limit", "--time-limit"},
+    {"time_limit", "--time-limit"},
     {"path.keep_all", "--keep-path"},
     {"path", "--path"},
     {"stability", "--stability"},

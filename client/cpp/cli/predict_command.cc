@@ -9,6 +9,7 @@
 #include "client/cpp/cli/prediction_csv.h"
 #include "client/cpp/cli/task_flags.h"
 #include "client/cpp/cli/text.h"
+#include "client/cpp/cli/time_limit.h"
 #include "client/cpp/output_file.h"
 #include "client/cpp/table_rows.h"
 #include "core/base/status/errors.h"
@@ -42,6 +43,7 @@ struct PredictFlags {
   std::vector<std::string> squares;
   std::optional<std::string> into;
   bool detach = false;
+  std::string time_limit;
 };
 
 bool IsDataset(const PredictFlags& flags) {
@@ -52,7 +54,9 @@ bool IsDataset(const PredictFlags& flags) {
 // What each kind of input does not read.
 absl::Status CheckInputFlags(const PredictFlags& flags) {
   if (!flags.into.has_value()) {
-    MERCER_RETURN_IF_ERROR(RefuseFlags({{"--detach", flags.detach}}, "is for --into"));
+    MERCER_RETURN_IF_ERROR(
+        RefuseFlags({{"--detach", flags.detach}, {"--time-limit", !flags.time_limit.empty()}},
+                    "is for --into"));
   }
   if (IsDataset(flags)) {
     return RefuseFlags({{"--square", !flags.squares.empty()},
@@ -203,6 +207,7 @@ absl::StatusOr<ExitCode> PredictInto(Session& session, const PredictFlags& flags
                                                   : v1::UNSEEN_ROWS_ROW_ERROR);
   request.mutable_keep_columns()->Assign(flags.kept.begin(), flags.kept.end());
   request.set_display_name(*flags.into);
+  MERCER_RETURN_IF_ERROR(SetTimeLimit(flags.time_limit, request));
   MERCER_ASSIGN_OR_RETURN(const v1::Job job, session.client().StartPrediction(request));
   if (!flags.detach) {
     return WatchToTheEnd(session, job.name());
@@ -294,6 +299,8 @@ void AddPredictCommand(CommandLine& line) {
                       "Predict a stored data set into a new one of this name, by a job of the "
                       "server, which is watched to its end; Ctrl-C detaches, the job goes on");
   command->add_flag("--detach", flags->detach, "With --into: do not watch the job");
+  command->add_option("--time-limit", flags->time_limit,
+                      absl::StrCat("With --into: ", kTimeLimitHelp));
   AddTaskFlags(*command, flags->tasks);
   command->add_flag("--values", flags->values, "Also the decision values, one column per output");
   command->add_flag("--contributions", flags->contributions,

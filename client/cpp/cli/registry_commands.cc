@@ -6,6 +6,7 @@
 #include "client/cpp/cli/model_versions.h"
 #include "client/cpp/cli/task_flags.h"
 #include "client/cpp/cli/text.h"
+#include "client/cpp/cli/time_limit.h"
 #include "core/base/status/status_macros.h"
 
 namespace mercer::client {
@@ -32,6 +33,7 @@ struct AssessFlags {
   std::string model;
   std::string dataset;
   TaskFlags tasks;
+  std::string time_limit;
 };
 
 // Fills what models and versions have both.
@@ -134,6 +136,7 @@ absl::StatusOr<ExitCode> Evaluate(Session& session, const AssessFlags& flags) {
   request.set_dataset(FullName("datasets", flags.dataset));
   request.set_task(flags.tasks.task);
   request.set_task_rule(RuleOf(flags.tasks));
+  MERCER_RETURN_IF_ERROR(SetTimeLimit(flags.time_limit, request));
   const std::stop_token interrupt = session.CatchInterrupts();
   const absl::StatusOr<v1::EvaluateModelResponse> response =
       session.client().EvaluateModel(request, interrupt);
@@ -172,6 +175,7 @@ absl::StatusOr<ExitCode> Evaluate(Session& session, const AssessFlags& flags) {
 absl::StatusOr<ExitCode> Verify(Session& session, const AssessFlags& flags) {
   v1::VerifyModelRequest request;
   request.set_name(FullName("models", flags.model));
+  MERCER_RETURN_IF_ERROR(SetTimeLimit(flags.time_limit, request));
   const std::stop_token interrupt = session.CatchInterrupts();
   const absl::StatusOr<v1::VerifyModelResponse> response =
       session.client().VerifyModel(request, interrupt);
@@ -239,11 +243,13 @@ void AddRegistryCommands(CommandLine& line) {
       ->required();
   evaluate->add_option("DATA", evaluated->dataset, "Name of the data set")->required();
   AddTaskFlags(*evaluate, evaluated->tasks);
+  evaluate->add_option("--time-limit", evaluated->time_limit, kTimeLimitHelp);
   auto verified = std::make_shared<AssessFlags>();
-  line.Add(line.app, "verify", "Recompute the certificate of a model from data and witness",
-           verified, &Verify)
-      ->add_option("MODEL", verified->model, "NAME, NAME/versions/N or NAME@ALIAS")
-      ->required();
+  CLI::App* verify =
+      line.Add(line.app, "verify", "Recompute the certificate of a model from data and witness",
+               verified, &Verify);
+  verify->add_option("MODEL", verified->model, "NAME, NAME/versions/N or NAME@ALIAS")->required();
+  verify->add_option("--time-limit", verified->time_limit, kTimeLimitHelp);
 }
 
 }  // namespace mercer::client

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 
 #include "client/cpp/cli/session.h"
+#include "client/cpp/cli/time_limit.h"
 #include "client/cpp/field_text.h"
 #include "core/base/status/status_macros.h"
 
@@ -18,23 +19,6 @@ namespace mercer::client {
 namespace {
 
 constexpr int kMostPathValues = 1000;
-
-// "90", "90s", "1h30m"
-absl::Status SetTimeLimit(const std::string& text, v1::Stopping& stopping) {
-  absl::Duration limit;
-  double seconds = 0.0;
-  if (absl::SimpleAtod(text, &seconds)) {
-    limit = absl::Seconds(seconds);
-  } else if (!absl::ParseDuration(text, &limit)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--time-limit: must be seconds or a time like 90s or 1h30m, is '", text, "'"));
-  }
-  const int64_t whole = absl::ToInt64Seconds(limit);
-  stopping.mutable_time_limit()->set_seconds(whole);
-  stopping.mutable_time_limit()->set_nanos(
-      static_cast<int32_t>(absl::ToInt64Nanoseconds(limit - absl::Seconds(whole))));
-  return absl::OkStatus();
-}
 
 // "balanced", "none", or "spam=2,other=1"
 absl::Status SetClassWeights(const std::string& text, v1::ClassWeights& weights) {
@@ -194,7 +178,7 @@ absl::Status SetStopping(const TrainFlags& flags, v1::Stopping& stopping) {
   if (flags.max_iterations.has_value()) {
     stopping.set_max_iterations(*flags.max_iterations);
   }
-  return flags.time_limit.empty() ? absl::OkStatus() : SetTimeLimit(flags.time_limit, stopping);
+  return SetTimeLimit(flags.time_limit, stopping);
 }
 
 }  // namespace

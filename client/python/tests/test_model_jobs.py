@@ -47,6 +47,22 @@ def test_evaluations_and_verifications_are_jobs(client, trained):
     assert kinds == ["verification", "evaluation"]
 
 
+def test_names_and_limits_of_time(client, trained):
+    dataset, model = trained
+    named = client.start_verification(model, display_name="does it hold?", time_limit=600)
+    assert named.wait().matches
+    assert named.message.display_name == "does it hold?"
+    for late in (
+        client.predict_dataset(model, dataset, time_limit=1e-6),
+        client.start_evaluation(model, dataset, time_limit=1e-6),
+    ):
+        with pytest.raises(mercer.MercerError) as caught:
+            late.wait()
+        assert caught.value.reason == "TIME_LIMIT_EXCEEDED"
+    with pytest.raises(mercer.MercerError, match="time_limit"):
+        client.start_evaluation(model, dataset, time_limit=0)
+
+
 def test_what_cannot_be_is_refused_before_there_is_a_job(client, trained):
     dataset, model = trained
     with pytest.raises(ValueError, match="unseen"):

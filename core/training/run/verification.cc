@@ -243,6 +243,7 @@ absl::Status VerifyParts(const LearnerEntry& entry, const OptionValues& options,
     for (const Verification& one : verified) {
       MERCER_RETURN_IF_ERROR(visit(static_cast<Index>(first++), one));
     }
+    context.ReportStage(kOutputsStage, static_cast<double>(first) / static_cast<double>(num_parts));
   }
   return absl::OkStatus();
 }

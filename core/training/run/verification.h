@@ -13,6 +13,9 @@
 
 namespace mercer {
 
+// The stage whose fraction says how many of the outputs are verified, where each is a run of its own.
+inline constexpr char kOutputsStage[] = "outputs";
+
 // Recomputes the certificate of `witness`, in the user's unit: with one output by the learner's own
 // verifier, with several the sum of those of the parts. Errors: kFailedPrecondition (the witness
 // does not fit the problem), those of the verifier, kCancelled.

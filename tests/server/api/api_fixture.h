@@ -26,6 +26,7 @@
 #include "server/api/request_planner.h"
 #include "server/api/services.h"
 #include "server/api/training_handlers.h"
+#include "server/jobs/attempt_frame.h"
 #include "server/storage/forwarding_storage.h"
 #include "server/uploads/dataset_upload.h"
 #include "tests/support/server/forwarding_blobs.h"
@@ -266,6 +267,10 @@ class ApiTest : public testing::Test {
   std::unique_ptr<JobFeed> feed_;
   // Of the jobs, from StartJobs on.
   LearnerLookup find_learner_ = [](std::string_view name) { return FindLearner(name); };
+  JobManagerOptions job_options_;
+  Clock* job_clock_ = &RealClock();
+  std::function<void(AttemptFrame&)> before_work_ = [](AttemptFrame&) {
+  };  // of other kinds than trainings
   std::unique_ptr<RequestPlanner> planner_;
   ModelJobContext model_jobs_;
   std::unique_ptr<JobManager> jobs_;
@@ -290,7 +295,7 @@ class ApiTest : public testing::Test {
   // Without workers, what is submitted waits for StartWorkers.
   void StartJobs(bool workers = true) {
     planner_ = std::make_unique<RequestPlanner>(find_learner_, 1);
-    JobManagerOptions options;
+    JobManagerOptions options = job_options_;
     options.host = "test";
     options.num_workers = 1;
     JobManagerDependencies dependencies;
@@ -298,8 +303,13 @@ class ApiTest : public testing::Test {
     dependencies.blobs = real_blobs_.get();
     dependencies.planner = planner_.get();
     dependencies.find_learner = find_learner_;
-    dependencies.clock = &RealClock();
-    dependencies.other_works = WorksOfModels(&model_jobs_);
+    dependencies.clock = job_clock_;
+    for (auto& [kind, maker] : WorksOfModels(&model_jobs_)) {
+      dependencies.other_works[kind] = [this, maker = maker](AttemptFrame& frame) {
+        before_work_(frame);
+        return maker(frame);
+      };
+    }
     jobs_ = std::make_unique<JobManager>(options, dependencies);
     EXPECT_TRUE(jobs_->Recover().ok());
     if (workers) {

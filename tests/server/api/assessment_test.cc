@@ -97,7 +97,9 @@ TEST_F(AssessmentTest, TargetOfAnotherNameIsNoTarget) {
   const auto dataset = jobs_->OpenDataset("clouds", CancellationToken());
   Dataset renamed = **dataset;
   renamed.role_columns[0].schema.name = "class";
-  const auto refused = EvaluateDataset(*(*loaded)->predictor, renamed, {}, CancellationToken());
+  RunContext context;
+  RowsToEvaluate rows;
+  const auto refused = EvaluateDataset(*(*loaded)->predictor, renamed, {}, context, nullptr, rows);
   EXPECT_EQ(GetReason(refused.status()), "MISSING_TARGET");
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("'label'"));
 }
@@ -106,10 +108,11 @@ TEST_F(AssessmentTest, CancelledEvaluationEnds) {
   ServeClouds(1);
   const auto loaded = cache_->Load("clouds", 1);
   const auto dataset = jobs_->OpenDataset("clouds", CancellationToken());
-  CancellationToken cancelled;
-  cancelled.Cancel();
-  EXPECT_TRUE(
-      absl::IsCancelled(EvaluateDataset(*(*loaded)->predictor, **dataset, {}, cancelled).status()));
+  RunContext context;
+  context.cancellation().Cancel();
+  RowsToEvaluate rows;
+  EXPECT_TRUE(absl::IsCancelled(
+      EvaluateDataset(*(*loaded)->predictor, **dataset, {}, context, nullptr, rows).status()));
 }
 
 TEST_F(AssessmentTest, VerifiedCertificateIsTheStoredOne) {

@@ -42,11 +42,15 @@ class ServerMetricsTest : public testing::Test {
 
 // Else Prometheus misses the first of them: what appears with the value 1 has not increased.
 TEST_F(ServerMetricsTest, EverySeriesIsThereFromTheStart) {
-  for (const char* line : {"mercer_jobs_finished_total{learner=\"svm\",state=\"succeeded\"} 0\n",
-                           "mercer_jobs_finished_total{learner=\"svm\",state=\"failed\"} 0\n",
-                           "mercer_jobs_finished_total{learner=\"svm\",state=\"cancelled\"} 0\n",
-                           "mercer_training_seconds_count{learner=\"svm\"} 0\n",
-                           "mercer_queue_wait_seconds_count 0\n"}) {
+  for (const char* line :
+       {"mercer_jobs_finished_total{kind=\"training\",learner=\"svm\",state=\"succeeded\"} 0\n",
+        "mercer_jobs_finished_total{kind=\"training\",learner=\"svm\",state=\"failed\"} 0\n",
+        "mercer_jobs_finished_total{kind=\"training\",learner=\"svm\",state=\"cancelled\"} 0\n",
+        "mercer_training_seconds_count{kind=\"training\",learner=\"svm\"} 0\n",
+        "mercer_jobs_finished_total{kind=\"prediction\",state=\"failed\"} 0\n",
+        "mercer_training_seconds_count{kind=\"evaluation\"} 0\n",
+        "mercer_training_seconds_count{kind=\"verification\"} 0\n",
+        "mercer_queue_wait_seconds_count 0\n"}) {
     EXPECT_THAT(Text(), HasSubstr(line));
   }
   EXPECT_THAT(Text(), Not(HasSubstr("other")));
@@ -75,12 +79,28 @@ TEST_F(ServerMetricsTest, LearnersThatAreUnknownShareOneLabel) {
   for (int i = 0; i < 3; ++i) {
     job.learner = "of_another_version_" + std::to_string(i);
     metrics_.OnEnded(job);
-    metrics_.OnWorked(job.learner, absl::Seconds(2));
+    metrics_.OnWorked(job, absl::Seconds(2));
   }
+  EXPECT_THAT(
+      Text(),
+      HasSubstr(
+          "mercer_jobs_finished_total{kind=\"training\",learner=\"other\",state=\"failed\"} 3\n"));
   EXPECT_THAT(Text(),
-              HasSubstr("mercer_jobs_finished_total{learner=\"other\",state=\"failed\"} 3\n"));
-  EXPECT_THAT(Text(), HasSubstr("mercer_training_seconds_sum{learner=\"other\"} 6\n"));
+              HasSubstr("mercer_training_seconds_sum{kind=\"training\",learner=\"other\"} 6\n"));
   EXPECT_THAT(Text(), Not(HasSubstr("of_another_version")));
+}
+
+TEST_F(ServerMetricsTest, OtherKindsOfJobsHaveNoLearner) {
+  JobRecord job = JobThatWaited(absl::ZeroDuration());
+  job.kind = JobKind::kPrediction;
+  job.learner = "";
+  job.state = JobState::kFailed;
+  metrics_.OnEnded(job);
+  metrics_.OnWorked(job, absl::Seconds(2));
+  EXPECT_THAT(Text(),
+              HasSubstr("mercer_jobs_finished_total{kind=\"prediction\",state=\"failed\"} 1\n"));
+  EXPECT_THAT(Text(), HasSubstr("mercer_training_seconds_sum{kind=\"prediction\"} 2\n"));
+  EXPECT_THAT(Text(), Not(HasSubstr("other")));
 }
 
 }  // namespace

@@ -25,9 +25,9 @@ class RecordingObserver final : public JobObserver {
     absl::MutexLock lock(&mutex_);
     claims_.emplace_back(job.attempt, job.start_time - job.create_time);
   }
-  void OnWorked(const std::string& learner, absl::Duration time) override {
+  void OnWorked(const JobRecord& job, absl::Duration time) override {
     absl::MutexLock lock(&mutex_);
-    works_.emplace_back(learner, time);
+    works_.emplace_back(job.learner, time);
   }
   void OnEnded(const JobRecord& job) override {
     absl::MutexLock lock(&mutex_);

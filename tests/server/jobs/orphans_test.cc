@@ -49,6 +49,14 @@ OrphanVerdict Judge(const Orphan& orphan, const std::vector<CrashedAttempt>& cra
 const AttemptReason kLost = AttemptReason::kWorkerLost;
 const AttemptReason kCrashed = AttemptReason::kCrashed;
 
+TEST(JudgeOrphanTest, OnlyACheckpointOfATrainingHasAModelToKeep) {
+  Orphan orphan = MakeOrphan({kLost}, 1);
+  orphan.job.stop_requested = true;
+  EXPECT_EQ(Judge(orphan).state, JobState::kQueued);
+  orphan.job.kind = JobKind::kEvaluation;
+  EXPECT_EQ(Judge(orphan).state, JobState::kCancelled);
+}
+
 TEST(JudgeOrphanTest, OneLossIsNobodysFault) {
   const OrphanVerdict verdict = Judge(MakeOrphan({}));
   EXPECT_EQ(verdict.state, JobState::kQueued);

@@ -73,7 +73,9 @@ TEST(PredictionMemoryTest, IsNoMoreThanItsEstimate) {
       [&] {
         RunContext context;
         FileSink sink(path);
-        const auto done = WritePredictions(*predictor, source, asked, context, nullptr, sink);
+        PredictedRows rows;
+        const absl::Status done =
+            WritePredictions(*predictor, source, asked, context, nullptr, sink, rows);
         auto opened = OpenDataset(path);
         if (!done.ok() || !opened.ok()) {
           return false;

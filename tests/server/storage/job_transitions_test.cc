@@ -403,6 +403,11 @@ TEST(JobTransitionsTest, CancelAndStopMakeADelayedJobReadyOrEndIt) {
   ASSERT_TRUE(goes_on.ok() && goes_on->has_value());
   EXPECT_EQ((*goes_on)->job.error, job.error);
   EXPECT_EQ((*goes_on)->job.not_before, absl::InfinitePast());
+  job.kind = JobKind::kPrediction;  // of which there is no model to keep
+  const auto nothing = PlanStop(job, kBlob, MakeStop());
+  ASSERT_TRUE(nothing.ok() && nothing->has_value());
+  EXPECT_EQ((*nothing)->job.state, JobState::kCancelled);
+  EXPECT_EQ((*nothing)->dropped_checkpoint, kBlob);
 }
 
 TEST(JobTransitionsTest, StopTellsTheStateThatTheJobStaysIn) {

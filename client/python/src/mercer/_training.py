@@ -142,6 +142,15 @@ def class_weights_message(weights: ClassWeight) -> Any:
     return v1.ClassWeights(weighting=v1.CLASS_WEIGHTING_EXPLICIT, weights=named)
 
 
+def set_time_limit(message: Any, seconds: Optional[float]) -> None:
+    """Of a message with the field ``time_limit``; None: no limit."""
+    if seconds is None:
+        return
+    if not math.isfinite(seconds):
+        raise ValueError(f"time_limit must be finite, is {seconds}")
+    message.time_limit.FromTimedelta(datetime.timedelta(seconds=seconds))
+
+
 def _set_stopping(
     request: Any, relative_gap: Optional[float], max_iterations: Optional[int], time_limit: Optional[float]
 ) -> None:
@@ -149,10 +158,7 @@ def _set_stopping(
         request.stopping.relative_gap = relative_gap
     if max_iterations is not None:
         request.stopping.max_iterations = max_iterations
-    if time_limit is not None:
-        if not math.isfinite(time_limit):
-            raise ValueError(f"time_limit must be finite, is {time_limit}")
-        request.stopping.time_limit.FromTimedelta(datetime.timedelta(seconds=time_limit))
+    set_time_limit(request.stopping, time_limit)
 
 
 def _target_kind(regression: bool | None) -> Any:

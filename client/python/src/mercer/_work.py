@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union, cast
 from mercer._channel import Connection
 from mercer._names import full_name
 from mercer._proto import v1
+from mercer._training import set_time_limit
 from mercer.datasets import Dataset
 from mercer.jobs import Job
 from mercer.models import Model, read_task_rule, read_unseen
@@ -36,6 +37,7 @@ class WorkCalls:
         labels: Optional[Mapping[str, str]] = None,
         priority: int = 0,
         request_id: str = "",
+        time_limit: Optional[float] = None,
     ) -> Job:
         """Predicts a whole stored data set into a new one, as a job, whose :meth:`Job.wait` returns the new data set.
 
@@ -57,6 +59,8 @@ class WorkCalls:
             Of the job.
         request_id : str
             As in :meth:`train`.
+        time_limit : float, optional
+            Seconds of running time, after which the job fails.
         """
         request = v1.PredictDatasetRequest(
             model=full_name(model, "models"),
@@ -69,7 +73,7 @@ class WorkCalls:
             display_name=display_name,
             dataset_labels=dataset_labels or {},
         )
-        return self._start("PredictDataset", request, labels, priority, request_id)
+        return self._start("PredictDataset", request, labels, priority, request_id, time_limit)
 
     def start_evaluation(
         self,
@@ -78,9 +82,11 @@ class WorkCalls:
         *,
         task: str = "",
         task_rule: str = "own",
+        display_name: str = "",
         labels: Optional[Mapping[str, str]] = None,
         priority: int = 0,
         request_id: str = "",
+        time_limit: Optional[float] = None,
     ) -> Job:
         """:meth:`Model.evaluate` as a job, whose :meth:`Job.wait` returns the metrics.
 
@@ -90,24 +96,29 @@ class WorkCalls:
             As in :meth:`predict_dataset`.
         task, task_rule : str
             As in :meth:`Model.evaluate`.
-        labels, priority, request_id
+        display_name, labels, priority, request_id
             Of the job, as in :meth:`train`.
+        time_limit : float, optional
+            As in :meth:`predict_dataset`.
         """
         request = v1.EvaluateModelRequest(
             name=full_name(model, "models"),
             dataset=full_name(dataset, "datasets"),
             task=task,
             task_rule=read_task_rule(task_rule),
+            display_name=display_name,
         )
-        return self._start("StartEvaluation", request, labels, priority, request_id)
+        return self._start("StartEvaluation", request, labels, priority, request_id, time_limit)
 
     def start_verification(
         self,
         model: Union[Model, str],
         *,
+        display_name: str = "",
         labels: Optional[Mapping[str, str]] = None,
         priority: int = 0,
         request_id: str = "",
+        time_limit: Optional[float] = None,
     ) -> Job:
         """:meth:`Model.verify` as a job, whose :meth:`Job.wait` returns the message ``VerifyModelResponse``.
 
@@ -115,16 +126,25 @@ class WorkCalls:
         ----------
         model : Model or str
             As in :meth:`predict_dataset`.
-        labels, priority, request_id
+        display_name, labels, priority, request_id
             Of the job, as in :meth:`train`.
+        time_limit : float, optional
+            As in :meth:`predict_dataset`.
         """
-        request = v1.VerifyModelRequest(name=full_name(model, "models"))
-        return self._start("StartVerification", request, labels, priority, request_id)
+        request = v1.VerifyModelRequest(name=full_name(model, "models"), display_name=display_name)
+        return self._start("StartVerification", request, labels, priority, request_id, time_limit)
 
     def _start(
-        self, method: str, request: Any, labels: Optional[Mapping[str, str]], priority: int, request_id: str
+        self,
+        method: str,
+        request: Any,
+        labels: Optional[Mapping[str, str]],
+        priority: int,
+        request_id: str,
+        time_limit: Optional[float],
     ) -> Job:
         request.labels.update(labels or {})
         request.priority = priority
+        set_time_limit(request, time_limit)
         request.request_id = request_id or str(uuid.uuid4())
         return Job(cast("Client", self), self.connection.call(method, request))
