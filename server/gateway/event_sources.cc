@@ -27,9 +27,9 @@ struct WrittenEvent {
   std::optional<int64_t> sequence;  // where the RPC is with it; of a comment none
 };
 
-std::string ErrorEvent(const google::rpc::Status& error, const std::string& before) {
-  return EventText("error", absl::StrCat("{", before, before.empty() ? "" : ",", "\"error\":",
-                                         ErrorJson(error, HttpStatusOf(error.code())), "}"));
+// Text of one event without its id; `data` has no line breaks.
+std::string EventText(const char* name, const std::string& data) {
+  return absl::StrCat("event: ", name, "\ndata: ", data, "\n\n");
 }
 
 // One RPC that feeds a stream with its answers as events.
@@ -50,8 +50,10 @@ class EventSource : public RpcCall {
  protected:
   // The event that an answer becomes, whole.
   virtual absl::StatusOr<WrittenEvent> WriteEvent(grpc::ByteBuffer answer) = 0;
-  // The last event; `error` null: all went well.
-  virtual std::string WriteEnd(const google::rpc::Status* error) = 0;
+  // The last event when all went well.
+  virtual std::string WriteEnd() const { return ""; }
+
+  std::string job_;  // that each event is about, a member of an object; empty: none
 
  private:
   void OnAnswer(grpc::ByteBuffer answer) override {
@@ -68,12 +70,15 @@ class EventSource : public RpcCall {
 
   void OnEnd(const grpc::Status& status) override {
     if (status.ok()) {
-      stream_->EndSource(WriteEnd(nullptr), nullptr);
+      stream_->EndSource(WriteEnd(), nullptr);
       return;
     }
     const google::rpc::Status error =
         DetailsOf(failed_ ? grpc::Status(grpc::StatusCode::INTERNAL, "") : status);
-    stream_->EndSource(WriteEnd(&error), &error);
+    const std::string data =
+        absl::StrCat("{", job_, job_.empty() ? "" : ",",
+                     "\"error\":", ErrorJson(error, HttpStatusOf(error.code())), "}");
+    stream_->EndSource(EventText("error", data), &error);
   }
 
   const std::shared_ptr<EventStream> stream_;
@@ -102,12 +107,7 @@ class ProgressSource final : public EventSource {
         response.event().sequence()};
   }
 
-  std::string WriteEnd(const google::rpc::Status* error) override {
-    return error != nullptr ? ErrorEvent(*error, job_)
-                            : EventText("end", absl::StrCat("{", job_, "}"));
-  }
-
-  std::string job_;  // a member of an object; empty: none
+  std::string WriteEnd() const override { return EventText("end", absl::StrCat("{", job_, "}")); }
 };
 
 class JobsSource final : public EventSource {
@@ -124,10 +124,6 @@ class JobsSource final : public EventSource {
     MERCER_ASSIGN_OR_RETURN(const std::string json, WriteJson(response));
     return WrittenEvent{EventText(response.existing_sent() ? "existing" : "job", json),
                         response.sequence()};
-  }
-
-  std::string WriteEnd(const google::rpc::Status* error) override {
-    return error != nullptr ? ErrorEvent(*error, "") : "";
   }
 };
 

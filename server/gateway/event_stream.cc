@@ -18,10 +18,6 @@ constexpr absl::Duration kErrorTime = absl::Milliseconds(150);
 
 }  // namespace
 
-std::string EventText(std::string_view name, std::string_view data) {
-  return absl::StrCat("event: ", View(name), "\ndata: ", View(data), "\n\n");
-}
-
 EventStream::EventStream(std::shared_ptr<Exchange> exchange, server::Budget::Share place,
                          std::vector<int64_t> positions)
     : exchange_(std::move(exchange)),

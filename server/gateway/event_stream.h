@@ -20,9 +20,6 @@
 
 namespace mercer::gateway {
 
-// Text of one event without its id; `data` has no line breaks.
-std::string EventText(std::string_view name, std::string_view data);
-
 // Thread-safe. Sources push what they have, wait while the client is slow, and say when they end; after the last
 // one the stream ends. It begins with the first event, or after a moment: when all sources fail before, the answer
 // is the error of the first.

@@ -2,10 +2,8 @@
 // answers, such as /v1/events, has no such option.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"

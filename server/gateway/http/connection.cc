@@ -4,7 +4,6 @@
 #include <functional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>

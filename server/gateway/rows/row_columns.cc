@@ -4,8 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 #include "core/base/memory/memory_reserve.h"
 #include "core/base/status/status_macros.h"
 #include "core/data/table/reader_errors.h"
