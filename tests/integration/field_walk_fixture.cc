@@ -17,6 +17,16 @@ v1::SetAliasRequest AliasMove(const std::string& name, int version) {
   return request;
 }
 
+// The server decides its lambda, and says so.
+v1::TrainRequest OpenRequest() {
+  v1::TrainRequest request;
+  request.add_data()->set_dataset("datasets/clouds");
+  request.mutable_learner()->mutable_infinite_features();
+  request.mutable_validation()->mutable_hold_out()->set_fraction(0.25);
+  request.mutable_stopping()->set_max_iterations(2);
+  return request;
+}
+
 // What of a job stays while it waits or runs.
 std::string LineOf(const v1::Job& job) {
   return absl::StrCat(job.name(), " ", v1::JobState_Name(job.state()), " ", job.display_name(),
@@ -37,7 +47,7 @@ void FieldWalkTest::SetUp() {
   SpareVersion("models/other");
   SpareVersion();
   SpareVersion();
-  EXPECT_GT(VersionOf(OpenRequest(), kModel).request().decisions_size(), 0);
+  EXPECT_GT(VersionOf(OpenRequest(), "models/open").request().decisions_size(), 0);
   EnsureAliases();
 }
 
@@ -80,13 +90,6 @@ v1::Job FieldWalkTest::VersionOf(v1::TrainRequest request, const std::string& mo
   EXPECT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED) << job.reason();
   finished_job_ = job.name();
   return job;
-}
-
-v1::TrainRequest FieldWalkTest::OpenRequest() {
-  v1::TrainRequest request;
-  request.add_data()->set_dataset("datasets/clouds");
-  request.mutable_learner()->mutable_kernel_ridge();
-  return request;
 }
 
 void FieldWalkTest::EnsureAliases() {

@@ -23,7 +23,6 @@ class FieldWalkTest : public ServerTest {
   std::string SpareVersion(
       const std::string& model = "models/clouds");  // a new one, without an alias
   v1::Job VersionOf(v1::TrainRequest request, const std::string& model);  // what has made one
-  static v1::TrainRequest OpenRequest();  // of which the server decides something, and says so
   void EnsureAliases();
   // A job that waits, because another one runs until the end of the test.
   std::string WaitingJob();
