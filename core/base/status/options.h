@@ -143,7 +143,9 @@ class OptionSchema {
         violations.Add(name, "unknown option");
         continue;
       }
-      OptionValue value = given;
+      // By its alternative: where a copy of the whole variant finds no memory for its text, GCC 12 destroys a text that is not there.
+      OptionValue value;
+      std::visit([&value](const auto& alternative) { value = alternative; }, given);
       const absl::Status checked = CheckOptionValue(fields_[i], value);
       if (!checked.ok()) {
         violations.Add(name, std::string(checked.message()));
