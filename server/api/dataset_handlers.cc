@@ -52,16 +52,16 @@ absl::StatusOr<v1::ListDatasetsResponse> DatasetHandlers::ListDatasets(
 
 absl::StatusOr<v1::Dataset> DatasetHandlers::UpdateDataset(const v1::UpdateDatasetRequest& request,
                                                            const CallInfo& info) const {
-  MERCER_ASSIGN_OR_RETURN(const std::string id,
-                          ParseDatasetName(request.dataset().name(), "dataset.name"));
+  const v1::Dataset& given = request.dataset();
+  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseDatasetName(given.name(), "dataset.name"));
   MERCER_ASSIGN_OR_RETURN(
-      const FieldUpdate update,
-      ReadFieldUpdate("dataset", {&request.dataset().labels()}, MaskOf(request)));
+      ResourceUpdate fields,
+      ReadFieldUpdate("dataset", {given.etag(), &given.labels(), &given.display_name()},
+                      MaskOf(request)));
+  fields.check = info.CheckOfChange("data set", DatasetName(id));
   MERCER_ASSIGN_OR_RETURN(
       const DatasetRecord record,
-      AboutDataset(context_.storage->datasets().UpdateDataset(
-                       id, *update.labels, info.CheckOfChange("data set", DatasetName(id))),
-                   id));
+      AboutDataset(context_.storage->datasets().UpdateDataset({std::move(fields), id}), id));
   return WriteDataset(record, v1::DATASET_VIEW_BASIC);
 }
 

@@ -25,6 +25,7 @@ JobSubmission MakeJobSubmission(JobKind kind, const Request& request, const Call
   submission.kind = kind;
   submission.request = EncodeWhole(same);
   submission.request_id = request.request_id();
+  submission.display_name = request.display_name();
   submission.caller = info.caller.name;
   submission.trace_id = info.trace_id;
   submission.priority = request.priority();

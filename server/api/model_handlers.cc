@@ -119,14 +119,6 @@ absl::StatusOr<VersionFilter> ReadFilter(const v1::ListModelVersionsRequest& req
   return filter;
 }
 
-void SetFields(FieldUpdate fields, const std::string& etag, ModelUpdate& update) {
-  update.labels = std::move(fields.labels);
-  update.display_name = std::move(fields.display_name);
-  update.description = std::move(fields.description);
-  update.etag = etag;
-  update.now = absl::Now();
-}
-
 v1::Retention WriteRetention(const std::string& model, int64_t keep_newest,
                              const std::vector<int64_t>& deleted) {
   v1::Retention retention;
@@ -170,14 +162,14 @@ absl::StatusOr<v1::ListModelsResponse> ModelHandlers::ListModels(
 absl::StatusOr<v1::Model> ModelHandlers::UpdateModel(const v1::UpdateModelRequest& request,
                                                      const CallInfo& info) const {
   const v1::Model& given = request.model();
-  ModelUpdate update;
-  MERCER_ASSIGN_OR_RETURN(update.model, ParseWholeModelName(given.name(), "model.name"));
+  MERCER_ASSIGN_OR_RETURN(std::string name, ParseWholeModelName(given.name(), "model.name"));
   MERCER_ASSIGN_OR_RETURN(
-      FieldUpdate fields,
-      ReadFieldUpdate("model", {&given.labels(), &given.display_name(), &given.description()},
+      ResourceUpdate fields,
+      ReadFieldUpdate("model",
+                      {given.etag(), &given.labels(), &given.display_name(), &given.description()},
                       MaskOf(request)));
-  SetFields(std::move(fields), given.etag(), update);
-  update.check = CheckOf(info, update.model);
+  fields.check = CheckOf(info, name);
+  ModelUpdate update{std::move(fields), std::move(name), absl::Now()};
   return AboutModel(Complete(models().UpdateModel(std::move(update))), given.name());
 }
 
@@ -249,16 +241,13 @@ absl::StatusOr<v1::ModelVersion> ModelHandlers::UpdateModelVersion(
   constexpr std::string_view kField = "model_version.name";
   const v1::ModelVersion& given = request.model_version();
   MERCER_RETURN_IF_ERROR(ParseModelName(given.name(), kField).status());
-  MERCER_ASSIGN_OR_RETURN(
-      FieldUpdate fields,
-      ReadFieldUpdate("model_version", {&given.labels(), nullptr, &given.description()},
-                      MaskOf(request)));
+  MERCER_ASSIGN_OR_RETURN(ResourceUpdate fields, ReadFieldUpdate("model_version",
+                                                                 {given.etag(), &given.labels(),
+                                                                  nullptr, &given.description()},
+                                                                 MaskOf(request)));
   MERCER_ASSIGN_OR_RETURN(const VersionRecord record, FindNamed(models(), given.name(), kField));
-  VersionUpdate update;
-  SetFields(std::move(fields), given.etag(), update);
-  update.model = record.model;
-  update.version = record.version;
-  update.check = CheckOf(info, record.model);
+  fields.check = CheckOf(info, record.model);
+  VersionUpdate update{{std::move(fields), record.model, absl::Now()}, record.version};
   MERCER_ASSIGN_OR_RETURN(const VersionRecord updated,
                           AboutModel(models().UpdateVersion(std::move(update)), given.name()));
   return WriteVersion(updated);

@@ -8,6 +8,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/api/job_starter.h"
+#include "server/api/page_filler.h"
 #include "server/prediction/model_jobs.h"
 #include "server/prediction/model_lookup.h"
 #include "server/translation/answer_size.h"
@@ -188,14 +189,30 @@ absl::StatusOr<v1::ListPredictionStatisticsResponse> PredictionHandlers::ListSta
     }
     versions = request.model() + "/";
   }
-  v1::ListPredictionStatisticsResponse response;
-  for (const auto& statistics : cache_.statistics().All()) {
-    const bool was_called = statistics->succeeded() + statistics->failed() > 0;
-    if (was_called && absl::StartsWith(statistics->model(), versions)) {
-      *response.add_statistics() = WriteStatistics(*statistics);
+  using Statistics = std::shared_ptr<const PredictionStatistics>;
+  const std::vector<Statistics> all = cache_.statistics().All();
+  const std::string query = absl::StrCat("statistics|", versions);
+  const auto list = [&](const PageRequest& page) -> absl::StatusOr<Page<Statistics>> {
+    MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
+    MERCER_ASSIGN_OR_RETURN(const std::string after, ReadListToken(query, page.token));
+    Page<Statistics> found;
+    for (const Statistics& statistics : all) {
+      const bool was_called = statistics->succeeded() + statistics->failed() > 0;
+      if (!was_called || !absl::StartsWith(statistics->model(), versions) ||
+          statistics->model() <= after) {
+        continue;
+      }
+      if (static_cast<int>(found.items.size()) == size) {
+        found.next_token = MakePageToken(query, found.items.back()->model());
+        break;
+      }
+      found.items.push_back(statistics);
     }
-  }
-  return response;
+    return found;
+  };
+  return AnswerList(request, context_.limits.message_bytes,
+                    &v1::ListPredictionStatisticsResponse::mutable_statistics, list,
+                    [](const Statistics& statistics) { return WriteStatistics(*statistics); });
 }
 
 Index PredictionHandlers::BatchRows(const LoadedModel& model, const v1::PredictHeader& header,

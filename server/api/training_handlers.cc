@@ -134,6 +134,7 @@ absl::StatusOr<JobSubmission> TrainingHandlers::MakeSubmission(
                        {"got_bytes", absl::StrCat(submission.request.size())}});
   }
   submission.request_id = request.request_id();
+  submission.display_name = request.display_name();
   if (!request.model().empty()) {
     MERCER_ASSIGN_OR_RETURN(const ModelReference model, ParseModelName(request.model(), "model"));
     submission.model_name = model.model;
@@ -226,13 +227,18 @@ absl::Status TrainingHandlers::CheckLabelsOf(const std::string& id, const v1::Jo
 
 absl::StatusOr<v1::Job> TrainingHandlers::UpdateJob(const v1::UpdateJobRequest& request,
                                                     const CallInfo& info) const {
-  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(request.job().name(), "job.name"));
-  MERCER_ASSIGN_OR_RETURN(const FieldUpdate update,
-                          ReadFieldUpdate("job", {&request.job().labels()}, MaskOf(request)));
-  MERCER_RETURN_IF_ERROR(CheckLabelsOf(id, request.job()));
-  const OwnerCheck check = info.CheckOfChange("job", JobName(id));
+  const v1::Job& given = request.job();
+  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(given.name(), "job.name"));
+  MERCER_ASSIGN_OR_RETURN(
+      ResourceUpdate fields,
+      ReadFieldUpdate("job", {given.etag(), &given.labels(), &given.display_name()},
+                      MaskOf(request)));
+  if (fields.labels.has_value()) {
+    MERCER_RETURN_IF_ERROR(CheckLabelsOf(id, given));
+  }
+  fields.check = info.CheckOfChange("job", JobName(id));
   MERCER_RETURN_IF_ERROR(
-      AboutJob(context_.storage->jobs().UpdateJob(id, *update.labels, check).status(), id));
+      AboutJob(context_.storage->jobs().UpdateJob({std::move(fields), id}).status(), id));
   return ReadJob(id);
 }
 

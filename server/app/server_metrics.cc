@@ -150,12 +150,21 @@ void AddCache(const ModelCacheUse& use, Families& families) {
                {{static_cast<double>(use.misses)}});
 }
 
+// Versions that metrics have time series for: those that were called last.
+constexpr ptrdiff_t kMostModels = 1000;
+
 void AddPredictions(const PredictionStatisticsTable& table, Families& families) {
   std::vector<Families::Value> calls;
   std::vector<Families::Value> rows;
   MetricFamily latency{
       "mercer_prediction_seconds", "Latency of each model's version.", MetricType::Summary, {}};
-  for (const auto& model : table.All()) {
+  auto models = table.All();
+  if (models.size() > kMostModels) {
+    std::nth_element(models.begin(), models.begin() + kMostModels, models.end(),
+                     [](const auto& a, const auto& b) { return a->last_call() > b->last_call(); });
+    models.resize(kMostModels);
+  }
+  for (const auto& model : models) {
     const prometheus::ClientMetric::Label name = {"model", model->model()};
     calls.push_back({static_cast<double>(model->succeeded()), {name, {"result", "ok"}}});
     calls.push_back({static_cast<double>(model->failed()), {name, {"result", "error"}}});

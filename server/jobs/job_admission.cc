@@ -161,6 +161,8 @@ absl::StatusOr<CreatedJob> JobManager::SubmitOther(const JobSubmission& submissi
     job.request = std::move(admitted.request);
     job.dataset_ids = std::move(admitted.dataset_ids);
     job.memory_bytes = admitted.memory_bytes;
+    job.used_model = std::move(admitted.model);
+    job.used_version = admitted.version;
     return job;
   });
 }
@@ -212,6 +214,7 @@ absl::StatusOr<CreatedJob> JobManager::SubmitOnce(
   job.caller = submission.caller;
   job.trace_id = submission.trace_id;
   job.priority = submission.priority;
+  job.display_name = submission.display_name;
   job.request_id = submission.request_id;
   job.request_digest = digest;
   job.labels = submission.labels;

@@ -151,6 +151,7 @@ absl::StatusOr<AttemptEnd> JobAttempt::MakeEnd() {
   if (outcome_.ok()) {
     end.versions = outcome_->versions;
     end.dataset = outcome_->dataset;
+    end.max_stored_bytes = outcome_->max_stored_bytes;
     end.result = outcome_->result;
   } else {
     MERCER_ASSIGN_OR_RETURN(end, MakeErrorEnd(outcome_.status()));
@@ -199,10 +200,13 @@ absl::Status JobAttempt::StoreEnd() {
       Allocations::kNeeded);  // once the end is stored nothing tries again
   if (end_->state == JobState::kCancelled) {
     end_tells_verifying_ = false;
-    if (outcome_.ok()) {
-      for (const PinnedBlob& blob : std::exchange(outcome_->blobs, {})) {
-        unused_.push_back(blob.digest());
-      }
+  }
+  if (outcome_.ok() && end_->state != JobState::kSucceeded) {
+    for (const PinnedBlob& blob : std::exchange(outcome_->blobs, {})) {
+      unused_.push_back(blob.digest());
+    }
+    if (end_->error.has_value()) {
+      outcome_ = DecodeError(*end_->error);
     }
   }
   if (!ended.ok()) {

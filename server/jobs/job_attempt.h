@@ -54,7 +54,7 @@ class JobAttempt final : public AttemptFrame {
   // How the attempt ends, from what Work has answered. Errors: those of the storage, which is asked for earlier attempts.
   absl::StatusOr<AttemptEnd> MakeEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(end_mutex_);
   absl::StatusOr<AttemptEnd> MakeErrorEnd(const absl::Status& status) const;
-  // One try, and CANCELLED instead of `end` when a cancellation came first.
+  // One try, see EndOrCancel.
   absl::Status StoreEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(end_mutex_);
   // Of the job as it is left.
   void LogEnd(const JobRecord& left) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(end_mutex_);
@@ -66,7 +66,7 @@ class JobAttempt final : public AttemptFrame {
   absl::Mutex end_mutex_;                                            // held while the end is stored
   absl::StatusOr<WorkOutcome> outcome_ ABSL_GUARDED_BY(end_mutex_);  // of Work
   std::optional<AttemptEnd> end_ ABSL_GUARDED_BY(end_mutex_);        // made of it
-  std::vector<BlobDigest> unused_ ABSL_GUARDED_BY(end_mutex_);       // that a cancellation leaves
+  std::vector<BlobDigest> unused_ ABSL_GUARDED_BY(end_mutex_);       // that another end leaves
   bool end_tells_verifying_ ABSL_GUARDED_BY(end_mutex_) = false;     // in its last event but one
   absl::Duration end_pause_ ABSL_GUARDED_BY(end_mutex_);             // before the next try
   std::atomic<int64_t> next_try_nanoseconds_{0};                     // on the monotonic clock

@@ -34,10 +34,11 @@ struct JobSubmission {
   std::string request;  // trainings: what JobPlanner::Plan reads; equal content must be equal bytes
   // Trainings: what the request means, of whoever has translated it; null: the planner is asked.
   std::shared_ptr<const JobPlan> plan = nullptr;
-  std::string request_id;  // may be empty
-  std::string model_name;  // trainings alone; empty: "model-" and the job's id
-  std::string caller;      // who owns it, and whose quota and turn it takes; may be empty
-  std::string trace_id;    // of the call; may be empty
+  std::string request_id;    // may be empty
+  std::string display_name;  // may be empty
+  std::string model_name;    // trainings alone; empty: "model-" and the job's id
+  std::string caller;        // who owns it, and whose quota and turn it takes; may be empty
+  std::string trace_id;      // of the call; may be empty
   int32_t priority = 0;
   Labels labels;
   OwnerCheck check = nullptr;  // of NewJob
@@ -48,6 +49,8 @@ struct AdmittedJob {
   std::string request;  // that the work reads: names resolved, defaults written out
   std::vector<std::string> dataset_ids;
   int64_t memory_bytes = 0;
+  std::string model = {};  // of the version that the work uses
+  int64_t version = 0;
 };
 // Looks at what the request names, and refuses what the work would fail on.
 using JobAdmitter = absl::FunctionRef<absl::StatusOr<AdmittedJob>()>;

@@ -18,6 +18,7 @@ namespace mercer::server {
 struct WorkOutcome {
   std::vector<NewVersion> versions;      // of a training; the last is the best
   std::optional<DatasetRecord> dataset;  // a new one
+  int64_t max_stored_bytes = 0;          // as in AttemptEnd
   std::string result;
   std::vector<PinnedBlob> blobs;  // that they name; not collected while they are here
 };

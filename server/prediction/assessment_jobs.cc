@@ -44,6 +44,7 @@ std::string Resolve(const Request& request, const std::string& name) {
 
 // A version with all that a verification reads, as it is stored.
 struct VerifiableModel {
+  VersionRecord record;
   std::string name;  // "models/{model}/versions/{n}"
   Model model;
   Witness witness;
@@ -116,6 +117,7 @@ absl::StatusOr<std::unique_ptr<const VerifiableModel>> ReadVerifiableModel(
   MERCER_ASSIGN_OR_RETURN(const VersionRecord record, FindNamed(storage.models(), name, "name"));
   MERCER_ASSIGN_OR_RETURN(const v1::ModelVersion summary, WriteVersion(record));
   auto result = std::make_unique<VerifiableModel>();
+  result->record = record;
   result->name = summary.name();
   MERCER_ASSIGN_OR_RETURN(result->stored, ReadLineage(summary));
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> model_file,
@@ -290,7 +292,9 @@ absl::StatusOr<AdmittedJob> AdmitEvaluation(const ModelJobContext& context,
   const auto held = static_cast<int64_t>(loaded->predictor->MemoryBytes() + dataset->MemoryBytes());
   return AdmittedJob{Resolve(request, loaded->name),
                      {id},
-                     held + EvaluationBytes(loaded->predictor->model(), *dataset)};
+                     held + EvaluationBytes(loaded->predictor->model(), *dataset),
+                     loaded->model,
+                     loaded->version};
 }
 
 absl::StatusOr<AdmittedJob> AdmitVerification(const ModelJobContext& context,
@@ -303,7 +307,11 @@ absl::StatusOr<AdmittedJob> AdmitVerification(const ModelJobContext& context,
   if (!bytes.ok()) {
     return AboutModel(bytes.status(), verified->name);
   }
-  return AdmittedJob{Resolve(request, verified->name), {}, *bytes};
+  return AdmittedJob{Resolve(request, verified->name),
+                     {},
+                     *bytes,
+                     verified->record.model,
+                     verified->record.version};
 }
 
 std::map<JobKind, JobWorkMaker> WorksOfModels(const ModelJobContext* context) {

@@ -102,6 +102,7 @@ void ModelCache::Free(Entries removed) {
 }
 
 ModelCache::Entries ModelCache::Unlink(const std::string& model, int64_t version) {
+  statistics_.Remove(version == 0 ? ModelName(model) : ModelVersionName(model, version));
   return loaded_.TakeIf([&](const auto& entry) {
     return entry.value->model == model && (version == 0 || entry.value->version == version);
   });

@@ -56,7 +56,7 @@ class ModelCache {
   // `version` 0 means the newest. Errors: kNotFound, kDataLoss (also with reason BLOB_MISSING: the
   // file of a model that exists is gone), kFailedPrecondition (NEWER_FORMAT, UNKNOWN_TERM).
   absl::StatusOr<ModelPointer> Load(const std::string& model, int64_t version);
-  // Forgets a version, or with 0 all versions of the model.
+  // Forgets a version that was deleted, or with 0 all versions of the model.
   void Remove(const std::string& model, int64_t version) { Free(Unlink(model, version)); }
   // The same in two steps, of which the second may take long.
   Entries Unlink(const std::string& model, int64_t version);

@@ -61,6 +61,7 @@ class PredictionWork final : public RowWork {
     result.set_dataset(DatasetName(record->id));
     WorkOutcome outcome;
     outcome.dataset = *std::move(record);
+    outcome.max_stored_bytes = context_.max_stored_bytes();
     outcome.result = EncodeWhole(result);
     outcome.blobs.push_back(*std::move(blob));
     return outcome;
@@ -72,7 +73,7 @@ class PredictionWork final : public RowWork {
     MERCER_ASSIGN_OR_RETURN(const DatasetPrediction asked, ReadPrediction(request_));
     const int64_t bytes = PredictedBytes(model.predictor->model(), rows, asked);
     MERCER_RETURN_IF_ERROR(CheckRoom(bytes));
-    MERCER_RETURN_IF_ERROR(CheckQuota("", bytes));
+    MERCER_RETURN_IF_ERROR(CheckQuota(bytes));
     MERCER_ASSIGN_OR_RETURN(
         writer_, KeepTrying("cannot begin a file", [&] { return context_.blobs->NewBlob(); }));
     CheckedSink sink(
@@ -133,7 +134,7 @@ class PredictionWork final : public RowWork {
     MERCER_RETURN_IF_ERROR(description.status());
     DatasetRecord record;
     record.id = absl::StrCat("d-", MakeJobId());
-    record.display_name = request_.display_name();
+    record.display_name = frame_.job().display_name;
     record.blob = blob.digest();
     record.size_bytes = blob.size();
     record.rows = dataset->rows;
@@ -142,17 +143,17 @@ class PredictionWork final : public RowWork {
     record.create_time = frame_.dependencies().clock->Now();
     MERCER_ASSIGN_OR_RETURN(const v1::Dataset answer, WriteDataset(record, v1::DATASET_VIEW_FULL));
     MERCER_RETURN_IF_ERROR(CheckMessageSize(answer, context_.message_bytes));
-    MERCER_RETURN_IF_ERROR(CheckQuota(record.blob, record.size_bytes));
     return record;
   }
 
-  absl::Status CheckQuota(const BlobDigest& blob, int64_t bytes) {
+  // Before anything is written; the end of the attempt counts again.
+  absl::Status CheckQuota(int64_t bytes) {
     const int64_t limit = context_.max_stored_bytes();
     if (limit == 0) {
       return absl::OkStatus();
     }
     MERCER_ASSIGN_OR_RETURN(const int64_t stored, KeepTrying("cannot count stored bytes", [&] {
-                              return context_.storage->datasets().StoredBytes(blob);
+                              return context_.storage->datasets().StoredBytes("");
                             }));
     return CheckStoredBytes(bytes, stored, limit);
   }
@@ -198,7 +199,11 @@ absl::StatusOr<AdmittedJob> AdmitPrediction(const ModelJobContext& context,
   resolved.set_model(loaded->name);
   resolved.clear_request_id();
   const auto held = static_cast<int64_t>(loaded->predictor->MemoryBytes() + source->MemoryBytes());
-  return AdmittedJob{EncodeWhole(resolved), {id}, held + PredictionBytes(model, *source, asked)};
+  return AdmittedJob{EncodeWhole(resolved),
+                     {id},
+                     held + PredictionBytes(model, *source, asked),
+                     loaded->model,
+                     loaded->version};
 }
 
 JobWorkMaker MakerOfPredictions(const ModelJobContext* context) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/match.h"
+
 namespace mercer::server {
 namespace {
 
@@ -70,20 +72,18 @@ std::shared_ptr<PredictionStatistics> PredictionStatisticsTable::Of(const std::s
   if (const auto found = by_model_.find(model); found != by_model_.end()) {
     return found->second;
   }
-  while (by_model_.size() >= capacity_ && !by_model_.empty()) {
-    // Who does not hold one yet gets it under the lock: what nobody holds now, nobody does before it is erased.
-    const auto key = [](const auto& entry) {
-      return std::pair(entry.second.use_count() > 1, entry.second->last_call());
-    };
-    const auto oldest =
-        std::min_element(by_model_.begin(), by_model_.end(),
-                         [&](const auto& a, const auto& b) { return key(a) < key(b); });
-    if (oldest->second.use_count() > 1) {
-      break;
-    }
-    by_model_.erase(oldest);
-  }
   return by_model_[model] = std::make_shared<PredictionStatistics>(model);
+}
+
+void PredictionStatisticsTable::Remove(const std::string& name) {
+  const std::string versions = name + "/";
+  absl::MutexLock lock(&mutex_);
+  for (auto next = by_model_.begin(); next != by_model_.end();) {
+    const auto entry = next++;
+    if (entry->first == name || absl::StartsWith(entry->first, versions)) {
+      by_model_.erase(entry);
+    }
+  }
 }
 
 std::vector<std::shared_ptr<const PredictionStatistics>> PredictionStatisticsTable::All() const {

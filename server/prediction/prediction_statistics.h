@@ -69,20 +69,17 @@ class PredictionStatistics {
   LatencyHistogram latency_;           // of the calls that succeeded
 };
 
-// The statistics of all versions that were called, also of those that have left the cache. Keeps those
-// of at most `capacity` versions: of those that nobody holds, the one whose last call is longest ago
-// leaves first; those that are held all stay, however many they are. Thread-safe.
+// The statistics of all versions that were called, also of those that have left the cache, until they are removed. Thread-safe.
 class PredictionStatisticsTable {
  public:
-  explicit PredictionStatisticsTable(size_t capacity = 1000) : capacity_(capacity) {}
-
   // Those of the version "models/{model}/versions/{n}", new ones when it has none.
   std::shared_ptr<PredictionStatistics> Of(const std::string& model) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Those of a version, or of all versions of "models/{model}". Whoever holds them records for nobody from now on.
+  void Remove(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
   // By name.
   std::vector<std::shared_ptr<const PredictionStatistics>> All() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  const size_t capacity_;
   mutable absl::Mutex mutex_;
   HashMap<std::string, std::shared_ptr<PredictionStatistics>> by_model_ ABSL_GUARDED_BY(mutex_);
 };

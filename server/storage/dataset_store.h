@@ -12,8 +12,13 @@
 #include "server/storage/list_filter.h"
 #include "server/storage/owner_check.h"
 #include "server/storage/records.h"
+#include "server/storage/resource_update.h"
 
 namespace mercer::server {
+
+struct DatasetUpdate : ResourceUpdate {
+  std::string id;
+};
 
 // Thread-safe. Besides the errors listed, every method may return those of the storage itself:
 // kUnavailable, kResourceExhausted (reason DISK_FULL), kDataLoss, kFailedPrecondition (reason
@@ -30,13 +35,10 @@ class DatasetStore {
     return WaitFor(this, &DatasetStore::CreateDataset, std::move(dataset), max_stored_bytes);
   }
 
-  // Replaces the labels; answers the record with them. Errors: kNotFound (also of one that is hidden), those of `check`.
-  virtual void UpdateDataset(std::string id, Labels labels, OwnerCheck check,
-                             Done<DatasetRecord> done) = 0;
-  absl::StatusOr<DatasetRecord> UpdateDataset(std::string id, Labels labels,
-                                              OwnerCheck check = nullptr) {
-    return WaitFor(this, &DatasetStore::UpdateDataset, std::move(id), std::move(labels),
-                   std::move(check));
+  // Errors: kNotFound (also of one that is hidden), kAborted (reason STALE_ETAG), those of the check.
+  virtual void UpdateDataset(DatasetUpdate update, Done<DatasetRecord> done) = 0;
+  absl::StatusOr<DatasetRecord> UpdateDataset(DatasetUpdate update) {
+    return WaitFor(this, &DatasetStore::UpdateDataset, std::move(update));
   }
 
   // Answers the deleted record; the caller releases its blob. Errors: kNotFound,

@@ -37,6 +37,7 @@
 #include "server/storage/list_filter.h"
 #include "server/storage/owner_check.h"
 #include "server/storage/records.h"
+#include "server/storage/resource_update.h"
 
 namespace mercer::server {
 
@@ -57,10 +58,13 @@ struct NewJob {
   std::string request_id;  // empty: every call makes a job
   std::string
       request_digest;  // of the request's content; compared when the request_id is known already
+  std::string display_name;
   std::string learner;
   std::vector<std::string> dataset_ids;
   Labels labels;
-  std::string model_name;  // trainings alone
+  std::string model_name;    // trainings alone
+  std::string used_model;    // other kinds: of the version that they use
+  int64_t used_version = 0;  // of used_model
   int64_t memory_bytes = 0;
   absl::Time now;
   EventDraft event;  // "queued", sequence 1
@@ -140,7 +144,8 @@ struct AttemptEnd {
   std::vector<NewVersion> versions;
   // kSucceeded only: is stored, and belongs to the job's caller. Its blob must be pinned until then.
   std::optional<DatasetRecord> dataset;
-  std::string result;  // becomes the job's
+  int64_t max_stored_bytes = 0;  // with it: as in DatasetStore::CreateDataset
+  std::string result;            // becomes the job's
   // kQueued only: from now on no worker takes the job for so long.
   absl::Duration delay = absl::ZeroDuration();
   absl::Time now;
@@ -201,6 +206,10 @@ struct DeletedJobs {
 struct DeletedJob {
   JobRecord job;                           // as it last was
   std::vector<BlobDigest> released_blobs;  // as in EndedAttempt
+};
+
+struct JobUpdate : ResourceUpdate {
+  std::string id;
 };
 
 struct JobFilter {
@@ -271,7 +280,7 @@ class JobStore {
 
   // Ends the attempt: job, attempt, events, the model's new versions and the new data set in one
   // transaction. A final state drops the checkpoint. Errors: kFailedPrecondition (reason
-  // CANCEL_REQUESTED: the job is CANCELLING, so only kCancelled is accepted), kAlreadyExists (the id of the data set).
+  // CANCEL_REQUESTED: the job is CANCELLING, so only kCancelled is accepted), those of DatasetStore::CreateDataset.
   virtual void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) = 0;
   absl::StatusOr<EndedAttempt> EndAttempt(AttemptEnd end) {
     return WaitFor(this, &JobStore::EndAttempt, std::move(end));
@@ -307,11 +316,11 @@ class JobStore {
     return WaitFor(this, &JobStore::DeleteFinishedJobs, which);
   }
 
-  // Replaces the labels of a job in any state; answers it with them. A worker that holds the job has read those of before.
-  // Errors: kNotFound, those of the check, which is asked of the job's caller.
-  virtual void UpdateJob(std::string id, Labels labels, OwnerCheck check, Done<JobRecord> done) = 0;
-  absl::StatusOr<JobRecord> UpdateJob(std::string id, Labels labels, OwnerCheck check = nullptr) {
-    return WaitFor(this, &JobStore::UpdateJob, std::move(id), std::move(labels), std::move(check));
+  // Of a job in any state; a worker that holds it has read what was there before. Errors: kNotFound, kAborted (reason STALE_ETAG),
+  // those of the check, which is asked of the job's caller.
+  virtual void UpdateJob(JobUpdate update, Done<JobRecord> done) = 0;
+  absl::StatusOr<JobRecord> UpdateJob(JobUpdate update) {
+    return WaitFor(this, &JobStore::UpdateJob, std::move(update));
   }
 
   // Deletes one job in a final state as DeleteFinishedJobs does. Errors: kNotFound, those of the check, which is asked of the

@@ -31,6 +31,10 @@ constexpr std::pair<std::string_view, Comparison> kComparisons[] = {
     {":", Comparison::kPresent},
 };
 
+// Of the keys of orders, by their numbers.
+constexpr std::string_view kKeyNames[] = {"",         "create_time", "name",       "update_time",
+                                          "end_time", "priority",    "size_bytes", "rows"};
+
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 bool IsWordCharacter(char c) {
@@ -416,24 +420,28 @@ std::string PrintFilter(const FilterNode& node) {
   return "";
 }
 
-absl::StatusOr<ListOrder> ParseListOrder(std::string_view text) {
+absl::StatusOr<ListOrder> ParseListOrder(std::string_view text,
+                                         absl::Span<const ListOrder::Key> keys) {
   const std::vector<std::string> words = absl::StrSplit(absl::string_view(text.data(), text.size()),
                                                         absl::ByAnyChar(" \t"), absl::SkipEmpty());
   ListOrder order;
   if (words.empty()) {
     return order;
   }
-  order.key = words[0] == "create_time" ? ListOrder::Key::kCreateTime
-              : words[0] == "name"      ? ListOrder::Key::kName
-                                        : ListOrder::Key::kDefault;
+  std::vector<std::string> names;
+  for (const ListOrder::Key key : keys) {
+    names.emplace_back(kKeyNames[static_cast<size_t>(key)]);
+    order.key = words[0] == names.back() ? key : order.key;
+  }
   order.descending = words.size() > 1 && words[1] == "desc";
   const bool valid =
       order.key != ListOrder::Key::kDefault &&
       (words.size() == 1 || (words.size() == 2 && (order.descending || words[1] == "asc")));
   if (!valid) {
     FieldViolations violations;
-    violations.Add("order_by", absl::StrCat("must be 'create_time' or 'name', with ' desc' behind "
-                                            "it for the other direction, is '",
+    violations.Add("order_by", absl::StrCat("must be one of ", absl::StrJoin(names, ", "),
+                                            ", with ' desc' behind it for the other direction, "
+                                            "is '",
                                             Shorten(text, kQuotedBytes), "'"));
     return WithReason(violations.ToStatus(), "BAD_ORDER_BY");
   }

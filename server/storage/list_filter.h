@@ -89,7 +89,16 @@ absl::StatusOr<FilterNode> ParseFilter(std::string_view text, absl::Span<const L
 std::string PrintFilter(const FilterNode& node);
 
 struct ListOrder {
-  enum class Key : uint8_t { kDefault, kCreateTime, kName };
+  enum class Key : uint8_t {
+    kDefault,
+    kCreateTime,
+    kName,
+    kUpdateTime,
+    kEndTime,
+    kPriority,
+    kSizeBytes,
+    kRows,
+  };
 
   Key key = Key::kDefault;
   bool descending = false;
@@ -97,9 +106,10 @@ struct ListOrder {
   friend bool operator==(const ListOrder&, const ListOrder&) = default;
 };
 
-// "create_time", "name", with " desc" or " asc" behind it; empty: the list's own order. Errors: kInvalidArgument (reason
-// BAD_ORDER_BY; a violation of the field `order_by`).
-absl::StatusOr<ListOrder> ParseListOrder(std::string_view text);
+// One of `keys` by the name of its field, as "create_time", with " desc" or " asc" behind it; empty: the list's own order. Errors:
+// kInvalidArgument (reason BAD_ORDER_BY; a violation of the field `order_by`).
+absl::StatusOr<ListOrder> ParseListOrder(std::string_view text,
+                                         absl::Span<const ListOrder::Key> keys);
 
 // What a list shows beside its typed conditions.
 struct ListQuery {

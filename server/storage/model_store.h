@@ -14,6 +14,7 @@
 #include "server/storage/list_filter.h"
 #include "server/storage/owner_check.h"
 #include "server/storage/records.h"
+#include "server/storage/resource_update.h"
 
 namespace mercer::server {
 
@@ -37,18 +38,12 @@ struct AliasMove {
   OwnerCheck check = nullptr;  // asked of the model's owner
 };
 
-// Changes what is given.
-struct ModelUpdate {
+struct ModelUpdate : ResourceUpdate {
   std::string model;
-  std::optional<Labels> labels;
-  std::optional<std::string> display_name;
-  std::optional<std::string> description;
-  std::string etag;  // it must still be that (ModelEtag, VersionEtag); empty: any
   absl::Time now;
-  OwnerCheck check = nullptr;  // asked of the model's owner
 };
 
-// The same of one version, which has no display_name.
+// Of one version, whose owner is the model's.
 struct VersionUpdate : ModelUpdate {
   int64_t version = 0;
 };

@@ -4,6 +4,12 @@
 
 namespace mercer::server {
 
+std::string DatasetEtag(const DatasetRecord& dataset) {
+  return absl::StrCat(absl::ToUnixMicros(dataset.create_time), "-", dataset.revision);
+}
+
+std::string JobEtag(const JobRecord& job) { return absl::StrCat(job.revision); }
+
 std::string ModelEtag(const ModelRecord& model) { return absl::StrCat(model.revision); }
 
 std::string VersionEtag(const VersionRecord& version) {

@@ -80,8 +80,12 @@ struct DatasetRecord {
   std::string upload_key = {};
   bool hidden =
       false;  // to be deleted when no job needs it any more; until then nothing new may use it
-  int64_t number = 0;  // of its row, when it was read; here and below
+  int64_t revision = 1;  // counts changes of labels and display_name
+  int64_t number = 0;    // of its row, when it was read; here and below
 };
+
+// "{create_time}-{revision}": changes with labels and display_name, and differs from that of an earlier data set of this id.
+std::string DatasetEtag(const DatasetRecord& dataset);
 
 // An event as given to a store; the store adds sequence and attempt.
 struct EventDraft {
@@ -105,8 +109,9 @@ struct JobRecord {
   JobKind kind = JobKind::kTraining;
   int64_t number = 0;  // order of creation
   JobState state = JobState::kQueued;
-  int32_t priority = 0;  // larger runs first
-  int32_t attempt = 0;   // attempts begun so far
+  std::string display_name;  // as the request says, until it is changed
+  int32_t priority = 0;      // larger runs first
+  int32_t attempt = 0;       // attempts begun so far
   int64_t epoch = 0;  // counts claims; with lease_worker it fences out a worker that lost its lease
   std::string lease_worker;  // empty unless a worker holds the job
   absl::Time lease_until = absl::InfinitePast();
@@ -130,7 +135,11 @@ struct JobRecord {
   absl::Time start_time = absl::InfinitePast();  // of the first attempt; InfinitePast: not started
   absl::Time end_time = absl::InfinitePast();    // InfinitePast: not final
   std::optional<EventRecord> last_event;
+  int64_t revision = 1;  // counts changes of labels and display_name
 };
+
+// "{revision}": changes with labels and display_name.
+std::string JobEtag(const JobRecord& job);
 
 struct AttemptRecord {
   int32_t attempt = 0;

@@ -345,6 +345,7 @@ absl::StatusOr<v1::Dataset> WriteDataset(const DatasetRecord& record, v1::Datase
   dataset.set_size_bytes(record.size_bytes);
   dataset.set_digest(record.blob);
   dataset.set_owner(record.owner);
+  dataset.set_etag(DatasetEtag(record));
   if (view != v1::DATASET_VIEW_FULL) {
     for (v1::Block& block : *dataset.mutable_blocks()) {
       block.clear_columns();

@@ -44,15 +44,16 @@ void CheckMask(const google::protobuf::FieldMask& mask, const std::vector<std::s
 
 }  // namespace
 
-absl::StatusOr<FieldUpdate> ReadFieldUpdate(std::string_view resource,
-                                            const ChangeableFields& given,
-                                            const google::protobuf::FieldMask* mask) {
+absl::StatusOr<ResourceUpdate> ReadFieldUpdate(std::string_view resource,
+                                               const ChangeableFields& given,
+                                               const google::protobuf::FieldMask* mask) {
   const std::vector<std::string> known = PathsOf(given);
   FieldViolations violations;
   if (mask != nullptr) {
     CheckMask(*mask, known, violations);
   }
-  FieldUpdate update;
+  ResourceUpdate update;
+  update.etag = given.etag;
   FieldViolations of_resource;
   const std::vector<std::string> paths =
       mask == nullptr ? known

@@ -96,7 +96,6 @@ void WriteOutcome(const JobRecord& record, v1::Job* job) {
 absl::Status WriteTraining(const JobRecord& record, v1::Job& job) {
   MERCER_ASSIGN_OR_RETURN(*job.mutable_request(), DecodeTrainRequest(record.request));
   job.mutable_request()->set_request_id(record.request_id);
-  job.set_display_name(job.request().display_name());
   return absl::OkStatus();
 }
 
@@ -189,6 +188,8 @@ absl::StatusOr<v1::Job> WriteJob(const JobRecord& record,
   MERCER_RETURN_IF_ERROR(WriteWork(record, job));
   job.set_kind(static_cast<v1::JobKind>(record.kind));
   job.set_name(JobName(record.id));
+  job.set_display_name(record.display_name);
+  job.set_etag(JobEtag(record));
   job.set_owner(record.caller);
   job.set_state(WriteJobState(record.state));
   SetTimestamp(record.create_time, job.mutable_create_time());

@@ -63,8 +63,15 @@ absl::StatusOr<FilterValue> ReadModelAlias(std::string_view text) {
   return FilterValue{absl::StrCat(alias->model, "@", alias->alias), 0};
 }
 
+using Key = ListOrder::Key;
+constexpr Key kJobOrders[] = {Key::kCreateTime, Key::kName, Key::kEndTime, Key::kPriority};
+constexpr Key kModelOrders[] = {Key::kCreateTime, Key::kName, Key::kUpdateTime};
+constexpr Key kVersionOrders[] = {Key::kCreateTime, Key::kName, Key::kSizeBytes};
+constexpr Key kDatasetOrders[] = {Key::kCreateTime, Key::kName, Key::kSizeBytes, Key::kRows};
+
 constexpr ListField kJobFilterFields[] = {
     {"name", FieldKind::kName, ReadName<ParseJobName, kJobForm>},
+    {"display_name", FieldKind::kText},
     {"state", FieldKind::kWord, ReadEnumerator<v1::JobState>},
     {"learner", FieldKind::kText},
     {"model", FieldKind::kName, ReadVersionName},
@@ -113,31 +120,32 @@ constexpr ListField kDatasetFilterFields[] = {
 };
 
 absl::StatusOr<ListQuery> ReadQuery(std::string_view filter, std::string_view order_by,
-                                    absl::Span<const ListField> fields) {
+                                    absl::Span<const ListField> fields,
+                                    absl::Span<const Key> keys) {
   ListQuery query;
   if (filter.find_first_not_of(" \t\r\n") != std::string_view::npos) {
     MERCER_ASSIGN_OR_RETURN(query.filter, ParseFilter(filter, fields));
   }
-  MERCER_ASSIGN_OR_RETURN(query.order, ParseListOrder(order_by));
+  MERCER_ASSIGN_OR_RETURN(query.order, ParseListOrder(order_by, keys));
   return query;
 }
 
 }  // namespace
 
 absl::StatusOr<ListQuery> ReadJobQuery(std::string_view filter, std::string_view order_by) {
-  return ReadQuery(filter, order_by, kJobFilterFields);
+  return ReadQuery(filter, order_by, kJobFilterFields, kJobOrders);
 }
 
 absl::StatusOr<ListQuery> ReadModelQuery(std::string_view filter, std::string_view order_by) {
-  return ReadQuery(filter, order_by, kModelFilterFields);
+  return ReadQuery(filter, order_by, kModelFilterFields, kModelOrders);
 }
 
 absl::StatusOr<ListQuery> ReadVersionQuery(std::string_view filter, std::string_view order_by) {
-  return ReadQuery(filter, order_by, kVersionFilterFields);
+  return ReadQuery(filter, order_by, kVersionFilterFields, kVersionOrders);
 }
 
 absl::StatusOr<ListQuery> ReadDatasetQuery(std::string_view filter, std::string_view order_by) {
-  return ReadQuery(filter, order_by, kDatasetFilterFields);
+  return ReadQuery(filter, order_by, kDatasetFilterFields, kDatasetOrders);
 }
 
 }  // namespace mercer::server

@@ -146,7 +146,7 @@ void JobFeed::OnCommit(const JobCommit& commit) {
   Change([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     if (commit.job != nullptr) {
       Put(std::make_shared<const WatchedJob>(*commit.job, commit.change == JobChange::kDeleted),
-          commit.change == JobChange::kLabels);
+          commit.change == JobChange::kUpdated);
     } else if (commit.change == JobChange::kProgress && !commit.events.empty()) {
       progress_.insert_or_assign(commit.job_id, commit.events.back());
     } else if (!commit.events.empty()) {

@@ -89,10 +89,10 @@ class WatchedJobStore final : public ForwardingJobReader {
     jobs_->StopJob(std::move(request), TellingOfEnd(std::move(done)));
   }
 
-  void UpdateJob(std::string id, Labels labels, OwnerCheck check, Done<JobRecord> done) override {
-    jobs_->UpdateJob(std::move(id), std::move(labels), std::move(check),
+  void UpdateJob(JobUpdate update, Done<JobRecord> done) override {
+    jobs_->UpdateJob(std::move(update),
                      Telling(std::move(done), [listeners = listeners_](const JobRecord& job) {
-                       Tell(*listeners, job, JobChange::kLabels);
+                       Tell(*listeners, job, JobChange::kUpdated);
                      }));
   }
   void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) override {

@@ -20,7 +20,7 @@ enum class JobChange : uint8_t {
   kState,      // the job is new, or its state or what belongs to it has changed
   kProgress,   // it has events of a running attempt
   kVerifying,  // its attempt has come to state VERIFYING
-  kLabels,     // its labels have changed
+  kUpdated,    // its labels and display_name may have changed
   kDeleted,    // somebody has deleted it
 };
 

@@ -18,19 +18,26 @@ Messages OneMessage(Message message) {
   return {std::make_shared<Message>(std::move(message))};
 }
 
-// Changes the labels and, where the resource has one, the description.
+// Changes the labels and, where the resource has them, display name and description.
 template <typename Request, typename Resource>
-Messages ChangeOf(Resource* (Request::*resource)(), const std::string& name) {
-  Request request;
-  Resource& changed = *(request.*resource)();
-  changed.set_name(name);
-  (*changed.mutable_labels())["team"] = "blue";
-  request.mutable_update_mask()->add_paths("labels");
-  if constexpr (requires { changed.set_description(""); }) {
-    changed.set_description("the first");
-    request.mutable_update_mask()->add_paths("description");
-  }
-  return OneMessage(request);
+std::function<Messages(FieldWalkTest&)> Changing(Resource* (Request::*resource)(),
+                                                 const std::string& name) {
+  return [=](FieldWalkTest&) {
+    Request request;
+    Resource& changed = *(request.*resource)();
+    changed.set_name(name);
+    (*changed.mutable_labels())["team"] = "blue";
+    request.mutable_update_mask()->add_paths("labels");
+    if constexpr (requires { changed.set_display_name(""); }) {
+      changed.set_display_name("one");
+      request.mutable_update_mask()->add_paths("display_name");
+    }
+    if constexpr (requires { changed.set_description(""); }) {
+      changed.set_description("the first");
+      request.mutable_update_mask()->add_paths("description");
+    }
+    return OneMessage(request);
+  };
 }
 
 // ------------------------------------------------------------------------------------------------------------- data sets
@@ -69,10 +76,6 @@ Messages DatasetPage(FieldWalkTest& test) {
   return OneMessage(request);
 }
 
-Messages DatasetChange(FieldWalkTest&) {
-  return ChangeOf(&v1::UpdateDatasetRequest::mutable_dataset, "datasets/clouds");
-}
-
 Messages DatasetToDelete(FieldWalkTest& test) {
   test.EnsureDataset("spare");
   v1::DeleteDatasetRequest request;
@@ -90,10 +93,6 @@ Messages ModelPage(FieldWalkTest& test) {
   return OneMessage(request);
 }
 
-Messages ModelChange(FieldWalkTest&) {
-  return ChangeOf(&v1::UpdateModelRequest::mutable_model, kWholeModel);
-}
-
 Messages VersionByName(FieldWalkTest&) {
   v1::GetModelVersionRequest request;
   request.set_name(kMovedAlias);
@@ -109,10 +108,6 @@ Messages VersionPage(FieldWalkTest& test) {
   request.set_learner("lp_mkl");
   request.set_page_token(test.PageToken(&v1::ModelService::Stub::ListModelVersions, request));
   return OneMessage(request);
-}
-
-Messages VersionChange(FieldWalkTest&) {
-  return ChangeOf(&v1::UpdateModelVersionRequest::mutable_model_version, kFirstVersion);
 }
 
 Messages AliasToSet(FieldWalkTest& test) {
@@ -384,7 +379,7 @@ Messages JobToStop(FieldWalkTest& test) {
 }
 
 Messages JobChange(FieldWalkTest& test) {
-  return ChangeOf(&v1::UpdateJobRequest::mutable_job, test.finished_job());
+  return Changing(&v1::UpdateJobRequest::mutable_job, test.finished_job())(test);
 }
 
 Messages JobToDelete(FieldWalkTest& test) {
@@ -424,16 +419,21 @@ const std::map<std::string, std::vector<GoodRequest>>& GoodRequests() {
       {"DatasetService/DeleteUpload", {{.make = UploadToDelete}}},
       {"DatasetService/GetDataset", {{.make = DatasetByName}}},
       {"DatasetService/ListDatasets", {{.make = DatasetPage}}},
-      {"DatasetService/UpdateDataset", {{.make = DatasetChange, .max_depth = 2}}},
+      {"DatasetService/UpdateDataset",
+       {{.make = Changing(&v1::UpdateDatasetRequest::mutable_dataset, "datasets/clouds"),
+         .max_depth = 2}}},
       {"DatasetService/DeleteDataset", {{.make = DatasetToDelete}}},
 
       {"ModelService/GetModel", {{.make = Named<v1::GetModelRequest>(kWholeModel)}}},
       {"ModelService/ListModels", {{.make = ModelPage}}},
-      {"ModelService/UpdateModel", {{.make = ModelChange, .max_depth = 2}}},
+      {"ModelService/UpdateModel",
+       {{.make = Changing(&v1::UpdateModelRequest::mutable_model, kWholeModel), .max_depth = 2}}},
       {"ModelService/DeleteModel", {{.make = ModelToDelete}}},
       {"ModelService/GetModelVersion", {{.make = VersionByName}}},
       {"ModelService/ListModelVersions", {{.make = VersionPage}}},
-      {"ModelService/UpdateModelVersion", {{.make = VersionChange, .max_depth = 2}}},
+      {"ModelService/UpdateModelVersion",
+       {{.make = Changing(&v1::UpdateModelVersionRequest::mutable_model_version, kFirstVersion),
+         .max_depth = 2}}},
       {"ModelService/DeleteModelVersion", {{.make = VersionToDelete}}},
       {"ModelService/SetAlias", {{.make = AliasToSet}}},
       {"ModelService/GetAlias", {{.make = Named<v1::GetAliasRequest>(kMovedAlias)}}},

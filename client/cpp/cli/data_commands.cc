@@ -7,10 +7,10 @@
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/dataset_text.h"
 #include "client/cpp/cli/file_format.h"
-#include "client/cpp/cli/label_flags.h"
 #include "client/cpp/cli/list_texts.h"
 #include "client/cpp/cli/model_versions.h"
 #include "client/cpp/cli/text.h"
+#include "client/cpp/cli/update_flags.h"
 #include "client/cpp/cli/upload_parts.h"
 #include "client/cpp/field_text.h"
 #include "client/cpp/table_rows.h"
@@ -47,11 +47,6 @@ struct DropFlags {
 struct RemoveFlags {
   std::string name;
   bool when_unused = false;
-};
-
-struct DatasetUpdateFlags {
-  std::string name;
-  LabelFlags labels;
 };
 
 struct DatasetListFlags {
@@ -264,21 +259,12 @@ absl::StatusOr<ExitCode> Show(Session& session, const NameFlags& flags) {
   return ExitCode::kOk;
 }
 
-absl::StatusOr<ExitCode> Update(Session& session, const DatasetUpdateFlags& flags) {
+absl::StatusOr<ExitCode> Update(Session& session, const UpdateFlags& flags) {
   v1::UpdateDatasetRequest request;
-  request.mutable_dataset()->set_name(FullName("datasets", flags.name));
-  MERCER_RETURN_IF_ERROR(ReadLabelFlags(flags.labels, *request.mutable_dataset()->mutable_labels(),
-                                        *request.mutable_update_mask()));
-  if (request.update_mask().paths().empty()) {
-    return absl::InvalidArgumentError("nothing to change: give --label or --no-labels");
-  }
-  MERCER_ASSIGN_OR_RETURN(const v1::Dataset dataset, session.client().UpdateDataset(request));
-  if (session.json()) {
-    session.PrintJson(dataset);
-  } else {
-    session.out() << dataset.name() << "  " << LabelText(dataset.labels()) << std::endl;
-  }
-  return ExitCode::kOk;
+  MERCER_RETURN_IF_ERROR(ReadUpdateFlags(flags, FullName("datasets", flags.name),
+                                         *request.mutable_dataset(),
+                                         *request.mutable_update_mask()));
+  return PrintUpdated(session, session.client().UpdateDataset(request));
 }
 
 absl::StatusOr<ExitCode> Remove(Session& session, const RemoveFlags& flags) {
@@ -356,10 +342,11 @@ void AddDataCommands(CommandLine& line) {
   line.Add(*data, "show", "Columns, statistics and classes of a data set", shown, &Show)
       ->add_option("DATA", shown->name, "Name of the data set")
       ->required();
-  auto updated = std::make_shared<DatasetUpdateFlags>();
-  CLI::App* update = line.Add(*data, "update", "Change the labels of a data set", updated, &Update);
+  auto updated = std::make_shared<UpdateFlags>();
+  CLI::App* update =
+      line.Add(*data, "update", "Change labels or display name of a data set", updated, &Update);
   update->add_option("DATA", updated->name, "Name of the data set")->required();
-  AddLabelFlags(*update, updated->labels);
+  AddUpdateFlags(*update, *updated);
   auto removed = std::make_shared<RemoveFlags>();
   CLI::App* remove = line.Add(*data, "rm", "Delete a data set", removed, &Remove);
   remove->add_option("DATA", removed->name, "Name of the data set")->required();

@@ -6,11 +6,11 @@
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/field_words.h"
 #include "client/cpp/cli/job_board.h"
-#include "client/cpp/cli/label_flags.h"
 #include "client/cpp/cli/list_texts.h"
 #include "client/cpp/cli/model_text.h"
 #include "client/cpp/cli/progress_display.h"
 #include "client/cpp/cli/text.h"
+#include "client/cpp/cli/update_flags.h"
 #include "client/cpp/errors.h"
 #include "client/cpp/field_text.h"
 #include "core/base/status/status_macros.h"
@@ -26,11 +26,6 @@ struct JobFlags {
 
 struct JobRemovalFlags {
   std::vector<std::string> jobs;
-};
-
-struct JobUpdateFlags {
-  std::string job;
-  LabelFlags labels;
 };
 
 struct JobListFlags {
@@ -169,21 +164,11 @@ absl::StatusOr<ExitCode> Cancel(Session& session, const JobFlags& flags) {
   return ReportState(session, job);
 }
 
-absl::StatusOr<ExitCode> Update(Session& session, const JobUpdateFlags& flags) {
+absl::StatusOr<ExitCode> Update(Session& session, const UpdateFlags& flags) {
   v1::UpdateJobRequest request;
-  request.mutable_job()->set_name(FullName("jobs", flags.job));
-  MERCER_RETURN_IF_ERROR(ReadLabelFlags(flags.labels, *request.mutable_job()->mutable_labels(),
-                                        *request.mutable_update_mask()));
-  if (request.update_mask().paths().empty()) {
-    return absl::InvalidArgumentError("nothing to change: give --label or --no-labels");
-  }
-  MERCER_ASSIGN_OR_RETURN(const v1::Job job, session.client().UpdateJob(request));
-  if (session.json()) {
-    session.PrintJson(job);
-  } else {
-    session.out() << job.name() << "  " << LabelText(job.labels()) << std::endl;
-  }
-  return ExitCode::kOk;
+  MERCER_RETURN_IF_ERROR(ReadUpdateFlags(flags, FullName("jobs", flags.name),
+                                         *request.mutable_job(), *request.mutable_update_mask()));
+  return PrintUpdated(session, session.client().UpdateJob(request));
 }
 
 absl::StatusOr<ExitCode> Remove(Session& session, const JobRemovalFlags& flags) {
@@ -211,10 +196,11 @@ void RefuseListFlags(CLI::App& command, CLI::App& jobs) {
 }
 
 void AddUpdate(CommandLine& line, CLI::App& jobs) {
-  auto flags = std::make_shared<JobUpdateFlags>();
-  CLI::App* command = line.Add(jobs, "update", "Change the labels of a job", flags, &Update);
-  command->add_option("JOB", flags->job, "Name of the job")->required();
-  AddLabelFlags(*command, flags->labels);
+  auto flags = std::make_shared<UpdateFlags>();
+  CLI::App* command =
+      line.Add(jobs, "update", "Change labels or display name of a job", flags, &Update);
+  command->add_option("JOB", flags->name, "Name of the job")->required();
+  AddUpdateFlags(*command, *flags);
   RefuseListFlags(*command, jobs);
 }
 

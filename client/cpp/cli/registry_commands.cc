@@ -1,26 +1,16 @@
 #include "absl/strings/str_cat.h"
 
 #include "client/cpp/cli/commands.h"
-#include "client/cpp/cli/label_flags.h"
 #include "client/cpp/cli/model_text.h"
 #include "client/cpp/cli/model_versions.h"
 #include "client/cpp/cli/task_flags.h"
 #include "client/cpp/cli/text.h"
 #include "client/cpp/cli/time_limit.h"
+#include "client/cpp/cli/update_flags.h"
 #include "core/base/status/status_macros.h"
 
 namespace mercer::client {
 namespace {
-
-struct UpdateFlags {
-  std::string model;
-  std::string description;
-  LabelFlags labels;
-  std::string etag;
-  std::string display_name;
-  CLI::Option* has_description = nullptr;
-  CLI::Option* has_display_name = nullptr;
-};
 
 struct RetentionFlags {
   std::string model;
@@ -36,56 +26,18 @@ struct AssessFlags {
   std::string time_limit;
 };
 
-// Fills what models and versions have both.
-template <typename Resource>
-absl::Status Fill(const UpdateFlags& flags, const std::string& name, Resource& resource,
-                  google::protobuf::FieldMask& mask) {
-  resource.set_name(name);
-  resource.set_etag(flags.etag);
-  if (flags.has_description->count() > 0) {
-    resource.set_description(flags.description);
-    mask.add_paths("description");
-  }
-  MERCER_RETURN_IF_ERROR(ReadLabelFlags(flags.labels, *resource.mutable_labels(), mask));
-  return absl::OkStatus();
-}
-
-template <typename Resource>
-absl::StatusOr<ExitCode> PrintUpdated(Session& session, const absl::StatusOr<Resource>& updated) {
-  MERCER_RETURN_IF_ERROR(updated.status());
-  if (session.json()) {
-    session.PrintJson(*updated);
-  } else {
-    session.out() << updated->name() << "  etag " << updated->etag() << std::endl;
-  }
-  return ExitCode::kOk;
-}
-
 absl::StatusOr<ExitCode> Update(Session& session, const UpdateFlags& flags) {
-  const std::string name = FullName("models", flags.model);
-  const absl::Status nothing = absl::InvalidArgumentError(
-      "nothing to change: give --label, --no-labels, --description or, of a whole model, "
-      "--display-name");
+  const std::string name = FullName("models", flags.name);
   if (!IsWholeModel(name)) {
     v1::UpdateModelVersionRequest request;
-    google::protobuf::FieldMask& mask = *request.mutable_update_mask();
-    MERCER_RETURN_IF_ERROR(Fill(flags, name, *request.mutable_model_version(), mask));
-    if (flags.has_display_name->count() > 0) {
-      return absl::InvalidArgumentError("--display-name: only a whole model has one");
-    }
-    return mask.paths().empty()
-               ? nothing
-               : PrintUpdated(session, session.client().UpdateModelVersion(request));
+    MERCER_RETURN_IF_ERROR(ReadUpdateFlags(flags, name, *request.mutable_model_version(),
+                                           *request.mutable_update_mask()));
+    return PrintUpdated(session, session.client().UpdateModelVersion(request));
   }
   v1::UpdateModelRequest request;
-  google::protobuf::FieldMask& mask = *request.mutable_update_mask();
-  MERCER_RETURN_IF_ERROR(Fill(flags, name, *request.mutable_model(), mask));
-  if (flags.has_display_name->count() > 0) {
-    request.mutable_model()->set_display_name(flags.display_name);
-    mask.add_paths("display_name");
-  }
-  return mask.paths().empty() ? nothing
-                              : PrintUpdated(session, session.client().UpdateModel(request));
+  MERCER_RETURN_IF_ERROR(
+      ReadUpdateFlags(flags, name, *request.mutable_model(), *request.mutable_update_mask()));
+  return PrintUpdated(session, session.client().UpdateModel(request));
 }
 
 absl::StatusOr<ExitCode> Retain(Session& session, const RetentionFlags& flags) {
@@ -205,16 +157,13 @@ void AddUpdate(CommandLine& line) {
       line.Add(line.app, "update", "Change labels and texts of a model, or of one of its versions",
                flags, &Update);
   command
-      ->add_option("MODEL", flags->model,
+      ->add_option("MODEL", flags->name,
                    "NAME for the model itself; NAME/versions/N or NAME@ALIAS for a version")
       ->required();
-  flags->has_display_name =
-      command->add_option("--display-name", flags->display_name,
-                          "Of a whole model: what people call it, at most 200 bytes");
+  AddUpdateFlags(*command, *flags);
+  flags->has_display_name->description("Of a whole model: what people call it, at most 200 bytes");
   flags->has_description =
       command->add_option("--description", flags->description, "What it is, at most 4096 bytes");
-  AddLabelFlags(*command, flags->labels);
-  command->add_option("--etag", flags->etag, "Only if it still has this etag");
 }
 
 void AddRetention(CommandLine& line) {

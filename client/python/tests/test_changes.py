@@ -32,6 +32,18 @@ def test_labels_of_jobs_and_data_sets_change(client, rings):
     assert job.set_labels({}).labels == {}
     with pytest.raises(mercer.InvalidRequestError):
         job.set_labels({"Not a key": ""})
+    for named, found in (
+        (dataset, lambda: client.datasets(filter='display_name = "Of June"')),
+        (job, lambda: client.jobs(filter='display_name = "Of June"')),
+    ):
+        labels, etag = named.labels, named.message.etag
+        assert named.update(display_name="Of June", etag=etag).message.display_name == "Of June"
+        assert named.labels == labels, "what is not named stays"
+        assert [one.name for one in found()] == [named.name]
+        with pytest.raises(mercer.StateError, match="STALE_ETAG"):
+            named.update(display_name="Of July", etag=etag)
+        with pytest.raises(ValueError, match="nothing to change"):
+            named.update()
 
 
 def test_a_data_set_without_its_label_of_the_content_is_found_by_its_name(client, rings):

@@ -38,7 +38,8 @@ def test_a_data_set_is_predicted_into_a_new_one(client, rings, trained):
 
 def test_evaluations_and_verifications_are_jobs(client, trained):
     dataset, model = trained
-    evaluation = client.start_evaluation(model, dataset)
+    evaluation = client.start_evaluation(model, dataset, display_name="night")
+    assert evaluation.message.display_name == "night"
     assert evaluation.wait() == model.evaluate(dataset)
     verification = client.start_verification(model.name, request_id="verify-once")
     assert verification.wait(timeout=60).matches

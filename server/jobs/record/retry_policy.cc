@@ -35,6 +35,15 @@ absl::StatusOr<int> CountRetries(JobStore& jobs, const std::string& job_id) {
       }));
 }
 
+// `other` with what `end` tells but for its last `dropped` events.
+AttemptEnd InPlaceOf(const AttemptEnd& end, AttemptEnd other, int dropped) {
+  other.lease = end.lease;
+  other.now = end.now;
+  other.events.back().iteration = end.events.back().iteration;
+  other.events.insert(other.events.begin(), end.events.begin(), end.events.end() - dropped);
+  return other;
+}
+
 }  // namespace
 
 bool IsMomentary(const absl::Status& error) {
@@ -81,18 +90,18 @@ absl::StatusOr<AttemptEnd> EndOfFailedServer(JobStore& jobs, int max_attempts,
 }
 
 absl::StatusOr<EndedAttempt> EndOrCancel(JobStore& jobs, AttemptEnd& end, bool tells_verifying) {
-  absl::StatusOr<EndedAttempt> ended = jobs.EndAttempt(end);
-  if (GetReason(ended.status()) != "CANCEL_REQUESTED") {
-    return ended;
+  while (true) {
+    absl::StatusOr<EndedAttempt> ended = jobs.EndAttempt(end);
+    const std::string reason = GetReason(ended.status());
+    if (reason == "CANCEL_REQUESTED" && end.state != JobState::kCancelled) {
+      end = InPlaceOf(end, EndOf(JobState::kCancelled, AttemptReason::kCancelled),
+                      tells_verifying ? 2 : 1);
+    } else if (reason == "STORAGE_QUOTA_EXCEEDED" && end.dataset.has_value()) {
+      end = InPlaceOf(end, EndOf(JobState::kFailed, AttemptReason::kFailed, ended.status()), 1);
+    } else {
+      return ended;
+    }
   }
-  AttemptEnd cancelled = EndOf(JobState::kCancelled, AttemptReason::kCancelled);
-  cancelled.lease = end.lease;
-  cancelled.now = end.now;
-  cancelled.events.back().iteration = end.events.back().iteration;
-  cancelled.events.insert(cancelled.events.begin(), end.events.begin(),
-                          end.events.end() - (tells_verifying ? 2 : 1));
-  end = std::move(cancelled);
-  return jobs.EndAttempt(end);
 }
 
 }  // namespace mercer::server

@@ -34,8 +34,8 @@ AttemptEnd EndOf(JobState state, AttemptReason reason, const absl::Status& error
 absl::StatusOr<AttemptEnd> EndOfFailedServer(JobStore& jobs, int max_attempts,
                                              const std::string& job_id, const absl::Status& error);
 
-// Stores the end of an attempt, or CANCELLED when a cancellation came first: `end` says so then. `tells_verifying`: by its last event
-// but one, which a job that is CANCELLING never becomes.
+// Stores the end of an attempt, or CANCELLED when a cancellation came first, or FAILED when its data set is more than may be stored:
+// `end` says so then. `tells_verifying`: by its last event but one, which a job that is CANCELLING never becomes.
 absl::StatusOr<EndedAttempt> EndOrCancel(JobStore& jobs, AttemptEnd& end, bool tells_verifying);
 
 }  // namespace mercer::server

@@ -31,15 +31,15 @@ absl::StatusOr<std::optional<DatasetRecord>> FindDataset(Connection& connection,
     DatasetRecord dataset;
     row.Read(dataset.number, dataset.id, dataset.display_name, dataset.blob, dataset.size_bytes,
              dataset.rows, dataset.info, dataset.create_time, dataset.hidden, dataset.owner,
-             dataset.request_key, dataset.upload_key);
+             dataset.request_key, dataset.upload_key, dataset.revision);
     MERCER_ASSIGN_OR_RETURN(dataset.labels, ReadLabels(connection, kDatasetLabels, dataset.number));
     return dataset;
   };
   return connection.SelectFirst(
       read,
       absl::StrCat("SELECT number, id, display_name, blob, size_bytes, row_count, info, "
-                   "create_time, hidden, owner, request_key, upload_key FROM checked_datasets AS "
-                   "datasets WHERE ",
+                   "create_time, hidden, owner, request_key, upload_key, revision FROM "
+                   "checked_datasets AS datasets WHERE ",
                    std::string(where)),
       key);
 }
@@ -82,16 +82,18 @@ absl::StatusOr<DatasetRecord> InsertDataset(Connection& connection, const Datase
   return dataset;
 }
 
-absl::StatusOr<DatasetRecord> ChangeDatasetLabels(Connection& connection, const std::string& id,
-                                                  const Labels& labels, const OwnerCheck& check) {
-  MERCER_ASSIGN_OR_RETURN(DatasetRecord dataset, ReadDataset(connection, id));
+absl::StatusOr<DatasetRecord> ChangeDataset(Connection& connection, const DatasetUpdate& update) {
+  MERCER_ASSIGN_OR_RETURN(DatasetRecord dataset, ReadDataset(connection, update.id));
   if (dataset.hidden) {
-    return DatasetNotFound(id);
+    return DatasetNotFound(update.id);
   }
-  MERCER_RETURN_IF_ERROR(CheckOwner(check, dataset.owner));
-  MERCER_RETURN_IF_ERROR(ReplaceLabels(connection, kDatasetLabels, dataset.number, labels));
-  dataset.labels = labels;
-  return dataset;
+  MERCER_ASSIGN_OR_RETURN(
+      const bool changed,
+      ApplyUpdate(
+          connection, update,
+          {absl::StrCat("the data set '", update.id, "'"), DatasetEtag(dataset), "datasets",
+           kDatasetLabels, dataset.number, dataset.owner, dataset.labels, &dataset.display_name}));
+  return changed ? ReadDataset(connection, update.id) : std::move(dataset);
 }
 
 absl::StatusOr<DatasetRecord> RemoveDataset(Connection& connection, const std::string& id,
@@ -145,8 +147,14 @@ absl::StatusOr<std::optional<DatasetRecord>> FindDatasetByKey(Connection& connec
 
 absl::StatusOr<Page<DatasetRecord>> ReadDatasetPage(Connection& connection, const PageRequest& page,
                                                     const ListQuery& query) {
-  const bool by_name = query.order.key == ListOrder::Key::kName;
-  ListWalk walk{"number", {by_name ? "datasets.id" : "datasets.number", "", by_name}};
+  ListWalk walk{"number", {"datasets.number"}};
+  if (query.order.key == ListOrder::Key::kName) {
+    walk.key = {"datasets.id", "", /*is_name=*/true};
+  } else if (query.order.key == ListOrder::Key::kSizeBytes) {
+    walk.key = {"datasets.size_bytes", "datasets.number"};
+  } else if (query.order.key == ListOrder::Key::kRows) {
+    walk.key = {"datasets.row_count", "datasets.number"};
+  }
   walk.descending = query.order.key == ListOrder::Key::kDefault || query.order.descending;
   walk.shown = "hidden = 0";
   walk.parts = {{"datasets WHERE ", {}}};

@@ -14,8 +14,7 @@ namespace mercer::server {
 
 absl::StatusOr<DatasetRecord> InsertDataset(Connection& connection, const DatasetRecord& dataset,
                                             int64_t max_stored_bytes);
-absl::StatusOr<DatasetRecord> ChangeDatasetLabels(Connection& connection, const std::string& id,
-                                                  const Labels& labels, const OwnerCheck& check);
+absl::StatusOr<DatasetRecord> ChangeDataset(Connection& connection, const DatasetUpdate& update);
 absl::StatusOr<DatasetRecord> RemoveDataset(Connection& connection, const std::string& id,
                                             const OwnerCheck& check);
 absl::StatusOr<DatasetRecord> MarkHidden(Connection& connection, const std::string& id,

@@ -3,6 +3,8 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 #include "core/base/status/status_macros.h"
 #include "server/storage/refusals.h"
 #include "server/storage/sqlite/dataset_rows.h"
@@ -35,10 +37,12 @@ absl::StatusOr<int64_t> InsertJobRow(Connection& connection, const NewJob& job) 
       const int64_t inserted,
       connection.Change(
           "INSERT INTO jobs(id, state, caller, priority, request_id, request_digest, learner, "
-          "model_name, memory_bytes, create_time, trace_id, kind) "
-          "VALUES (?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING",
+          "model_name, memory_bytes, create_time, trace_id, kind, display_name, used_model, "
+          "used_version) "
+          "VALUES (?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING",
           job.id, job.caller, job.priority, TextOrNull{job.request_id}, job.request_digest,
-          job.learner, job.model_name, job.memory_bytes, job.now, job.trace_id, job.kind));
+          job.learner, job.model_name, job.memory_bytes, job.now, job.trace_id, job.kind,
+          job.display_name, job.used_model, job.used_version));
   if (inserted == 0) {
     return JobExists(job.id);
   }
@@ -123,7 +127,7 @@ absl::Status StoreResult(Connection& connection, const JobRecord& job, const Att
   if (end.dataset.has_value()) {
     DatasetRecord dataset = *end.dataset;
     dataset.owner = job.caller;
-    MERCER_RETURN_IF_ERROR(InsertDataset(connection, dataset, 0).status());
+    MERCER_RETURN_IF_ERROR(InsertDataset(connection, dataset, end.max_stored_bytes).status());
   }
   return end.result.empty() ? absl::OkStatus()
                             : connection.Run("UPDATE jobs SET result = ? WHERE number = ?",
@@ -320,13 +324,14 @@ absl::StatusOr<EndedAttempt> EndOrphan(Connection& connection, const Lease& leas
   return FinishAttempt(connection, end, clock);
 }
 
-absl::StatusOr<JobRecord> ChangeJobLabels(Connection& connection, const std::string& id,
-                                          const Labels& labels, const OwnerCheck& check) {
-  MERCER_ASSIGN_OR_RETURN(JobRecord job, ReadJob(connection, id));
-  MERCER_RETURN_IF_ERROR(CheckOwner(check, job.caller));
-  MERCER_RETURN_IF_ERROR(ReplaceLabels(connection, kJobLabels, job.number, labels));
-  job.labels = labels;
-  return job;
+absl::StatusOr<JobRecord> ChangeJob(Connection& connection, const JobUpdate& update) {
+  MERCER_ASSIGN_OR_RETURN(JobRecord job, ReadJob(connection, update.id));
+  MERCER_ASSIGN_OR_RETURN(
+      const bool changed,
+      ApplyUpdate(connection, update,
+                  {absl::StrCat("the job '", update.id, "'"), JobEtag(job), "jobs", kJobLabels,
+                   job.number, job.caller, job.labels, &job.display_name}));
+  return changed ? ReadJob(connection, update.id) : std::move(job);
 }
 
 absl::StatusOr<EndedAttempt> MarkCancelled(Connection& connection, const CancelRequest& request) {

@@ -62,6 +62,7 @@ absl::StatusOr<const Label*> RarestLabel(Connection& connection, const Condition
 // How filters find the fields of a row of `jobs`.
 constexpr FieldSql kJobFields[] = {
     {"name", FieldSql::Kind::kText, "jobs.id"},
+    {"display_name", FieldSql::Kind::kText, "jobs.display_name"},
     {"state", FieldSql::Kind::kNumber, "jobs.state"},
     {"kind", FieldSql::Kind::kNumber, "jobs.kind"},
     {"learner", FieldSql::Kind::kText, "jobs.learner"},
@@ -70,7 +71,9 @@ constexpr FieldSql kJobFields[] = {
     {"create_time", FieldSql::Kind::kNumber, "jobs.create_time"},
     {"start_time", FieldSql::Kind::kNumber, "jobs.start_time"},
     {"end_time", FieldSql::Kind::kNumber, "jobs.end_time"},
-    {"model", FieldSql::Kind::kVersion, "jobs.model_name", "jobs.model_version"},
+    // A job makes versions of a model, or uses a version: one of the two is empty.
+    {"model", FieldSql::Kind::kVersion, "(jobs.model_name || jobs.used_model)",
+     "(jobs.model_version + jobs.used_version)"},
     {"datasets", FieldSql::Kind::kNames, "job_datasets WHERE job = jobs.number", "dataset_id"},
     {"labels", FieldSql::Kind::kLabels, "job_labels AS l WHERE l.owner = jobs.number"},
 };
@@ -124,7 +127,7 @@ void AddConditions(const FilterNode& node, Conditions& conditions) {
   }
 }
 
-// Along the index of a label, or those of states, or all jobs.
+// Along the index of a label, or those of states, instead of all jobs.
 void AddParts(const Conditions& conditions, const Label* label, ListWalk& walk) {
   if (label != nullptr) {
     walk.key.first = "walk.owner";
@@ -134,11 +137,11 @@ void AddParts(const Conditions& conditions, const Label* label, ListWalk& walk) 
          {label->first, label->second}}};
     return;
   }
+  if (!conditions.states.empty()) {
+    walk.parts.clear();
+  }
   for (const int64_t state : conditions.states) {
     walk.parts.push_back({"jobs WHERE jobs.state = ? AND ", {state}});
-  }
-  if (conditions.states.empty()) {
-    walk.parts = {{"jobs WHERE ", {}}};
   }
 }
 
@@ -163,9 +166,13 @@ absl::StatusOr<FoundRows> FindJobs(Connection& connection, const JobFilter& filt
   const ListOrder& order = filter.query.order;
   ListWalk walk{"jobs.number", {"jobs.number"}};
   walk.descending = order.key == ListOrder::Key::kDefault || order.descending;
+  walk.parts = {{"jobs WHERE ", {}}};
   if (order.key == ListOrder::Key::kName) {
     walk.key = {"jobs.id", "", /*is_name=*/true};
-    walk.parts = {{"jobs WHERE ", {}}};
+  } else if (order.key == ListOrder::Key::kPriority) {
+    walk.key = {"jobs.priority", "jobs.number"};
+  } else if (order.key == ListOrder::Key::kEndTime) {
+    walk.key = {"jobs.end_order", "jobs.number"};
   } else {
     Conditions conditions;
     AddConditions(whole, conditions);

@@ -48,8 +48,7 @@ absl::StatusOr<EndedAttempt> FinishAttempt(Connection& connection, const Attempt
                                            const StorageClock& clock);
 absl::StatusOr<EndedAttempt> EndOrphan(Connection& connection, const Lease& lease, absl::Time now,
                                        const OrphanJudge& judge, const StorageClock& clock);
-absl::StatusOr<JobRecord> ChangeJobLabels(Connection& connection, const std::string& id,
-                                          const Labels& labels, const OwnerCheck& check);
+absl::StatusOr<JobRecord> ChangeJob(Connection& connection, const JobUpdate& update);
 absl::StatusOr<EndedAttempt> MarkCancelled(Connection& connection, const CancelRequest& request);
 absl::StatusOr<EndedAttempt> MarkStopping(Connection& connection, const StopRequest& request);
 absl::StatusOr<DeletedJobs> RemoveFinishedJobs(Connection& connection, const FinishedJobs& which);
@@ -65,8 +64,7 @@ absl::StatusOr<std::optional<JobRecord>> ClaimNextJob(Connection& connection,
                                                       const StorageClock& clock);
 absl::StatusOr<bool> FindDueJobs(Connection& connection, const StorageClock& clock);
 
-// Behind the key `after` (empty: from the start), at most `limit`; a key is the job's number, or its id when the order is that of
-// names.
+// Behind the key `after` (empty: from the start), at most `limit`; a key is what the order says of the job, ties by its number.
 absl::StatusOr<FoundRows> FindJobs(Connection& connection, const JobFilter& filter,
                                    std::string_view after, int limit);
 absl::StatusOr<Page<JobRecord>> ReadJobPage(Connection& connection, const JobFilter& filter,

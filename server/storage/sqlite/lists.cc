@@ -102,32 +102,41 @@ absl::Status AddNode(const FilterNode& node, absl::Span<const FieldSql> fields,
   return absl::OkStatus();
 }
 
-absl::Status AddNumberStart(std::string_view after, bool descending, SqlValues& start) {
-  int64_t number = descending ? std::numeric_limits<int64_t>::max() : 0;
-  if (!after.empty() && !absl::SimpleAtoi(absl::string_view(after.data(), after.size()), &number)) {
+// Conditions on the key that exclude one another, with their parameters.
+using Bounds = std::vector<std::pair<std::string, SqlValues>>;
+
+// The number that `text` says; empty: before all others in the order of the walk.
+absl::StatusOr<int64_t> StartNumber(std::string_view text, bool descending) {
+  int64_t number =
+      descending ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
+  if (!text.empty() && !absl::SimpleAtoi(absl::string_view(text.data(), text.size()), &number)) {
     return WithReason(absl::InvalidArgumentError("page_token: no number"), "BAD_PAGE_TOKEN");
   }
-  start.emplace_back(number);
-  return absl::OkStatus();
+  return number;
 }
 
-// What the walk begins behind: the parameters of Behind. `after` empty: with the first row.
-absl::StatusOr<SqlValues> StartOf(const ListWalk& walk, std::string_view after) {
-  SqlValues start;
-  const bool pair = !walk.key.second.empty();
+// What comes behind the key `after`; empty: all. An index seeks the rows whose first column is equal apart from the others, however
+// many these are.
+absl::StatusOr<Bounds> BoundsBehind(const ListWalk& walk, std::string_view after) {
+  const ListKey& key = walk.key;
+  const std::string column(key.first);
+  const std::string behind = walk.descending ? " < ?" : " > ?";
+  const bool pair = !key.second.empty();
   const size_t slash = pair ? std::min(after.rfind('/'), after.size()) : after.size();
-  const std::string_view first = after.substr(0, slash);
-  if (!walk.key.is_name) {
-    MERCER_RETURN_IF_ERROR(AddNumberStart(first, walk.descending, start));
-  } else {
-    start.emplace_back(std::string(first.empty() && walk.descending ? kBehindNames : first));
+  const std::string_view name = after.substr(0, slash);
+  SqlValue first = std::string(name.empty() && walk.descending ? kBehindNames : name);
+  if (!key.is_name) {
+    MERCER_ASSIGN_OR_RETURN(first, StartNumber(name, walk.descending));
   }
+  Bounds bounds = {{column + behind, {first}}};
   if (pair) {
-    start.push_back(start.front());
-    MERCER_RETURN_IF_ERROR(
-        AddNumberStart(after.substr(std::min(slash + 1, after.size())), walk.descending, start));
+    MERCER_ASSIGN_OR_RETURN(
+        const int64_t second,
+        StartNumber(after.substr(std::min(slash + 1, after.size())), walk.descending));
+    bounds.push_back(
+        {absl::StrCat(column, " = ? AND ", std::string(key.second), behind), {first, second}});
   }
-  return start;
+  return bounds;
 }
 
 std::string KeyText(const ListKey& key) {
@@ -135,20 +144,11 @@ std::string KeyText(const ListKey& key) {
   return key.second.empty() ? first : absl::StrCat(first, " || '/' || ", std::string(key.second));
 }
 
-std::string Behind(const ListWalk& walk) {
-  const std::string first(walk.key.first);
-  const std::string second(walk.key.second);
-  const char* const behind = walk.descending ? " < ?" : " > ?";
-  return second.empty() ? absl::StrCat(first, behind)
-                        : absl::StrCat(first, walk.descending ? " <= ?" : " >= ?", " AND (", first,
-                                       behind, " OR ", second, behind, ")");
-}
-
+// Of the columns of the key.
 std::string OrderOf(const ListWalk& walk) {
   const char* const order = walk.descending ? " DESC" : "";
   return walk.key.second.empty() ? absl::StrCat(" ORDER BY 2", order)
-                                 : absl::StrCat(" ORDER BY ", std::string(walk.key.first), order,
-                                                ", ", std::string(walk.key.second), order);
+                                 : absl::StrCat(" ORDER BY 4", order, ", 5", order);
 }
 
 }  // namespace
@@ -186,19 +186,28 @@ absl::StatusOr<FoundRows> FindRows(Connection& connection, const ListWalk& walk,
                                    std::string_view after, int limit, int max_rows) {
   Condition condition;
   MERCER_RETURN_IF_ERROR(AddNode(filter, fields, condition));
-  MERCER_ASSIGN_OR_RETURN(const SqlValues start, StartOf(walk, after));
+  MERCER_ASSIGN_OR_RETURN(const Bounds bounds, BoundsBehind(walk, after));
+  const std::string key =
+      walk.key.second.empty()
+          ? ""
+          : absl::StrCat(", ", std::string(walk.key.first), ", ", std::string(walk.key.second));
+  const std::string columns =
+      absl::StrCat("SELECT ", std::string(walk.number), ", ", KeyText(walk.key), ", ",
+                   std::string(walk.shown), " AND ", condition.sql, key, " FROM ");
   std::string sql;
   for (const auto& [from, values] : walk.parts) {
-    absl::StrAppend(&sql, sql.empty() ? "" : " UNION ALL ", "SELECT ", std::string(walk.number),
-                    ", ", KeyText(walk.key), ", ", std::string(walk.shown), " AND ", condition.sql,
-                    " FROM ", from, Behind(walk));
+    for (const auto& [bound, start] : bounds) {
+      absl::StrAppend(&sql, sql.empty() ? "" : " UNION ALL ", columns, from, bound);
+    }
   }
   absl::StrAppend(&sql, OrderOf(walk));
   const bool plain = filter.kind == FilterNode::Kind::kAll && filter.children.empty();
   MERCER_ASSIGN_OR_RETURN(Statement select,
                           plain ? connection.Prepare(sql) : connection.PrepareOnce(sql));
   for (const auto& [from, values] : walk.parts) {
-    select.Bind(condition.values).Bind(values).Bind(start);
+    for (const auto& [bound, start] : bounds) {
+      select.Bind(condition.values).Bind(values).Bind(start);
+    }
   }
   FoundRows found;
   std::string last;

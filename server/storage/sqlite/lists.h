@@ -57,7 +57,7 @@ struct ListWalk {
   ListKey key;
   bool descending = false;
   std::string_view shown = "1";  // what holds for the rows that lists have
-  // "table WHERE condition AND ", or without a condition, and its parameters. Walks of two columns have one.
+  // "table WHERE condition AND ", or without a condition, and its parameters.
   std::vector<std::pair<std::string, SqlValues>> parts = {};
 };
 

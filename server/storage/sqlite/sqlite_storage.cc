@@ -110,10 +110,8 @@ class SqliteStorage final : public Storage,
                      Done<DatasetRecord> done) override {
     database_.Change(std::move(done), InsertDataset, std::move(dataset), max_stored_bytes);
   }
-  void UpdateDataset(std::string id, Labels labels, OwnerCheck check,
-                     Done<DatasetRecord> done) override {
-    database_.Change(std::move(done), ChangeDatasetLabels, std::move(id), std::move(labels),
-                     std::move(check));
+  void UpdateDataset(DatasetUpdate update, Done<DatasetRecord> done) override {
+    database_.Change(std::move(done), ChangeDataset, std::move(update));
   }
   void DeleteDataset(std::string id, OwnerCheck check, Done<DatasetRecord> done) override {
     database_.Change(std::move(done), RemoveDataset, std::move(id), std::move(check));
@@ -184,9 +182,8 @@ class SqliteStorage final : public Storage,
   void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) override {
     database_.Change(std::move(done), RemoveFinishedJobs, which);
   }
-  void UpdateJob(std::string id, Labels labels, OwnerCheck check, Done<JobRecord> done) override {
-    database_.Change(std::move(done), ChangeJobLabels, std::move(id), std::move(labels),
-                     std::move(check));
+  void UpdateJob(JobUpdate update, Done<JobRecord> done) override {
+    database_.Change(std::move(done), ChangeJob, std::move(update));
   }
   void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) override {
     database_.Change(std::move(done), RemoveJob, std::move(id), std::move(check));

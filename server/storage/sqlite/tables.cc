@@ -17,7 +17,7 @@ constexpr char kJobColumns[] =
     "model_name, model_version, memory_bytes, error_code, error_message, error_details, "
     "create_time, start_time, end_time, "
     "last_sequence, last_attempt, last_iteration, last_time, last_payload, caller, stop_requested, "
-    "not_before, trace_id, kind, result, ";
+    "not_before, trace_id, kind, result, display_name, revision, ";
 constexpr char kWholeJob[] =
     "request FROM checked_jobs AS jobs JOIN checked_job_requests AS job_requests ON "
     "job_requests.job = jobs.number ";
@@ -35,7 +35,7 @@ JobRecord JobOfRow(const Statement& row) {
            job.memory_bytes, error, why.message, why.details, job.create_time, job.start_time,
            job.end_time, last.sequence, last.attempt, last.iteration, last.time, last.payload,
            job.caller, job.stop_requested, not_before, job.trace_id, job.kind, job.result,
-           job.request);
+           job.display_name, job.revision, job.request);
   if (error.has_value()) {
     why.code = *error;
     job.error = std::move(why);
@@ -66,6 +66,10 @@ absl::StatusOr<std::optional<JobRecord>> FindWholeJob(Connection& connection, co
   return connection.SelectFirst(read, absl::StrCat(kJobColumns, kWholeJob, where), key);
 }
 
+bool Changes(const std::optional<std::string>& update, const std::string* current) {
+  return update.has_value() && current != nullptr && *update != *current;
+}
+
 }  // namespace
 
 absl::Status InsertLabels(Connection& connection, const char* table, int64_t owner,
@@ -78,13 +82,6 @@ absl::Status InsertLabels(Connection& connection, const char* table, int64_t own
   return absl::OkStatus();
 }
 
-absl::Status ReplaceLabels(Connection& connection, const char* table, int64_t owner,
-                           const Labels& labels) {
-  MERCER_RETURN_IF_ERROR(
-      connection.Run(absl::StrCat("DELETE FROM ", table, " WHERE owner = ?"), owner));
-  return InsertLabels(connection, table, owner, labels);
-}
-
 absl::StatusOr<Labels> ReadLabels(Connection& connection, const char* table, int64_t owner) {
   using Label = std::pair<std::string, std::string>;
   MERCER_ASSIGN_OR_RETURN(
@@ -92,6 +89,37 @@ absl::StatusOr<Labels> ReadLabels(Connection& connection, const char* table, int
       connection.SelectAll<Label>(
           absl::StrCat("SELECT key, value FROM checked_", table, " WHERE owner = ?"), owner));
   return Labels(labels.begin(), labels.end());
+}
+
+absl::StatusOr<bool> ApplyUpdate(Connection& connection, const ResourceUpdate& update,
+                                 const UpdatableRow& row) {
+  MERCER_RETURN_IF_ERROR(CheckOwner(update.check, row.owner));
+  const bool relabels = update.labels.has_value() && *update.labels != row.labels;
+  const bool renames = Changes(update.display_name, row.display_name);
+  const bool describes = Changes(update.description, row.description);
+  if (!relabels && !renames && !describes) {
+    return false;
+  }
+  if (!update.etag.empty() && update.etag != row.etag) {
+    return StaleEtag(row.what, update.etag, row.etag);
+  }
+  if (relabels) {
+    MERCER_RETURN_IF_ERROR(connection.Run(
+        absl::StrCat("DELETE FROM ", row.label_table, " WHERE owner = ?"), row.number));
+    MERCER_RETURN_IF_ERROR(InsertLabels(connection, row.label_table, row.number, *update.labels));
+  }
+  const std::string change = absl::StrCat("UPDATE ", row.table, " SET ");
+  if (renames) {
+    MERCER_RETURN_IF_ERROR(connection.Run(absl::StrCat(change, "display_name = ? WHERE number = ?"),
+                                          *update.display_name, row.number));
+  }
+  if (describes) {
+    MERCER_RETURN_IF_ERROR(connection.Run(absl::StrCat(change, "description = ? WHERE number = ?"),
+                                          *update.description, row.number));
+  }
+  MERCER_RETURN_IF_ERROR(
+      connection.Run(absl::StrCat(change, "revision = revision + 1 WHERE number = ?"), row.number));
+  return true;
 }
 
 absl::Status AppendEvents(Connection& connection, int64_t job_number,

@@ -1,4 +1,4 @@
-// Reading and writing of what several stores share: labels, events, jobs.
+// Reading and writing of what several stores share: labels, updates, events, jobs.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 
 #include "server/storage/records.h"
+#include "server/storage/resource_update.h"
 #include "server/storage/sqlite/database/connection.h"
 
 namespace mercer::server {
@@ -23,10 +24,25 @@ inline constexpr char kVersionLabels[] = "version_labels";
 
 absl::Status InsertLabels(Connection& connection, const char* table, int64_t owner,
                           const Labels& labels);
-// In the place of those that are there.
-absl::Status ReplaceLabels(Connection& connection, const char* table, int64_t owner,
-                           const Labels& labels);
 absl::StatusOr<Labels> ReadLabels(Connection& connection, const char* table, int64_t owner);
+
+// A row that updates may change, as it was read.
+struct UpdatableRow {
+  std::string what;  // "the model 'm'"
+  std::string etag;
+  const char* table;
+  const char* label_table;
+  int64_t number;
+  const std::string& owner;
+  const Labels& labels;
+  // Null: it has none.
+  const std::string* display_name = nullptr;
+  const std::string* description = nullptr;
+};
+// Writes what the update changes, and counts it in the row's revision; false: nothing. An update that was made already changes
+// nothing, whatever its etag. Errors: those of its check, kAborted (STALE_ETAG).
+absl::StatusOr<bool> ApplyUpdate(Connection& connection, const ResourceUpdate& update,
+                                 const UpdatableRow& row);
 
 // As the methods of JobStore and EventLog.
 absl::StatusOr<std::vector<AttemptRecord>> ReadAttempts(Connection& connection,

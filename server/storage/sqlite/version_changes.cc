@@ -80,26 +80,6 @@ absl::StatusOr<int64_t> OldestKept(Connection& connection, int64_t model, int64_
       keep_newest - 1);
 }
 
-// What an update finds.
-struct Described {
-  std::string what;  // "the model 'm'"
-  std::string etag;
-  const Labels& labels;
-  std::string display_name;
-  std::string description;
-};
-
-// Whether the update changes anything. One that was made already does not, whatever its etag. Errors: kAborted (STALE_ETAG).
-absl::StatusOr<bool> Changes(const ModelUpdate& update, const Described& current) {
-  const bool changes = update.labels.value_or(current.labels) != current.labels ||
-                       update.display_name.value_or(current.display_name) != current.display_name ||
-                       update.description.value_or(current.description) != current.description;
-  if (changes && !update.etag.empty() && update.etag != current.etag) {
-    return StaleEtag(current.what, update.etag, current.etag);
-  }
-  return changes;
-}
-
 }  // namespace
 
 absl::StatusOr<int64_t> InsertVersion(Connection& connection, const OwnedModel& model,
@@ -180,41 +160,32 @@ absl::StatusOr<DeletedVersions> ChangeRetention(Connection& connection,
 
 absl::StatusOr<ModelRecord> ChangeModel(Connection& connection, const ModelUpdate& update) {
   MERCER_ASSIGN_OR_RETURN(const ModelRecord model, FindModel(connection, update.model));
-  MERCER_RETURN_IF_ERROR(CheckOwner(update.check, model.owner));
   MERCER_ASSIGN_OR_RETURN(
-      const bool changes,
-      Changes(update, {absl::StrCat("the model '", update.model, "'"), ModelEtag(model),
-                       model.labels, model.display_name, model.description}));
-  if (!changes) {
+      const bool changed,
+      ApplyUpdate(
+          connection, update,
+          {absl::StrCat("the model '", update.model, "'"), ModelEtag(model), "models", kModelLabels,
+           model.number, model.owner, model.labels, &model.display_name, &model.description}));
+  if (!changed) {
     return model;
   }
-  MERCER_RETURN_IF_ERROR(
-      ReplaceLabels(connection, kModelLabels, model.number, update.labels.value_or(model.labels)));
-  MERCER_RETURN_IF_ERROR(
-      connection.Run("UPDATE models SET display_name = ?, description = ?, revision = revision + "
-                     "1, update_time = ? WHERE number = ?",
-                     update.display_name.value_or(model.display_name),
-                     update.description.value_or(model.description), update.now, model.number));
+  MERCER_RETURN_IF_ERROR(connection.Run("UPDATE models SET update_time = ? WHERE number = ?",
+                                        update.now, model.number));
   return FindModel(connection, update.model);
 }
 
 absl::StatusOr<VersionRecord> ChangeVersion(Connection& connection, const VersionUpdate& update) {
   MERCER_ASSIGN_OR_RETURN(const VersionRecord version,
                           FindVersion(connection, update.model, update.version));
-  MERCER_RETURN_IF_ERROR(CheckOwner(update.check, version.owner));
   MERCER_ASSIGN_OR_RETURN(
-      const bool changes,
-      Changes(update,
-              {absl::StrCat("version ", update.version, " of the model '", update.model, "'"),
-               VersionEtag(version), version.labels, "", version.description}));
-  if (!changes) {
+      const bool changed,
+      ApplyUpdate(connection, update,
+                  {absl::StrCat("version ", update.version, " of the model '", update.model, "'"),
+                   VersionEtag(version), "versions", kVersionLabels, version.number, version.owner,
+                   version.labels, nullptr, &version.description}));
+  if (!changed) {
     return version;
   }
-  MERCER_RETURN_IF_ERROR(ReplaceLabels(connection, kVersionLabels, version.number,
-                                       update.labels.value_or(version.labels)));
-  MERCER_RETURN_IF_ERROR(connection.Run(
-      "UPDATE versions SET description = ?, revision = revision + 1 WHERE number = ?",
-      update.description.value_or(version.description), version.number));
   MERCER_RETURN_IF_ERROR(
       connection.Run("UPDATE models SET update_time = ? WHERE name = ?", update.now, update.model));
   return FindVersion(connection, update.model, update.version);

@@ -113,6 +113,9 @@ ListWalk WalkVersions(const std::string& model, const ListOrder& order) {
     walk.key = {"versions.number", "versions.version"};
     walk.parts = {{"versions CROSS JOIN models ON models.number = versions.model WHERE ", {}}};
   }
+  if (order.key == ListOrder::Key::kSizeBytes) {  // those of one model are sorted
+    walk.key = {"versions.model_bytes", "versions.number"};
+  }
   return walk;
 }
 
@@ -175,6 +178,8 @@ absl::StatusOr<Page<ModelRecord>> ReadModelPage(Connection& connection, const Pa
   ListWalk walk{"models.number", {"models.name", "models.number", /*is_name=*/true}};
   if (query.order.key == ListOrder::Key::kCreateTime) {
     walk.key = {"models.create_time", "models.number"};
+  } else if (query.order.key == ListOrder::Key::kUpdateTime) {
+    walk.key = {"models.update_time", "models.number"};
   }
   walk.descending = query.order.descending;
   walk.shown = "EXISTS (SELECT 1 FROM versions AS v WHERE v.model = models.number)";

@@ -58,8 +58,9 @@ TEST_F(LabelUpdateTest, OfAJobThatHasEndedWhateverItsModelHas) {
   v1::ListJobsRequest list;
   (*list.mutable_labels())["team"] = "blue";
   EXPECT_EQ(TrainingHandlers(context_).ListJobs(list)->jobs_size(), 1);
-  ASSERT_TRUE(Update(NewLabels(name, {})).ok()) << "without a mask";
+  ASSERT_TRUE(Update(NewLabels(name, {})).ok()) << "without a mask: all";
   EXPECT_THAT(job_.labels(), IsEmpty());
+  EXPECT_EQ(job_.display_name(), "");
 }
 
 TEST_F(LabelUpdateTest, ModelOfAQueuedJobHasItsLabelsOfTheBeginning) {
@@ -103,8 +104,8 @@ TEST_F(LabelUpdateTest, RefusesWhatUpdateModelDoes) {
 
   v1::UpdateDatasetRequest dataset;
   dataset.mutable_dataset()->set_name("datasets/clouds");
-  dataset.mutable_update_mask()->add_paths("display_name");
-  EXPECT_THAT(Update(dataset).error_message(), HasSubstr("there is no path 'display_name'"));
+  dataset.mutable_update_mask()->add_paths("description");
+  EXPECT_THAT(Update(dataset).error_message(), HasSubstr("there is no path 'description'"));
   dataset.clear_update_mask();
   (*dataset.mutable_dataset()->mutable_labels())["k"] = std::string(201, 'x');
   EXPECT_THAT(Update(dataset).error_message(), HasSubstr("dataset.labels"));
@@ -146,6 +147,68 @@ TEST_F(LabelUpdateTest, OfADataSet) {
   v1::Dataset stored;
   ASSERT_TRUE(datasets_->GetDataset(&context, get, &stored).ok());
   EXPECT_THAT(stored.labels(), ElementsAre(Pair("of", "June")));
+}
+
+TEST_F(LabelUpdateTest, NamesOfAJobChangeAndItsRequestKeepsItsOwn) {
+  StoreClouds(40);
+  v1::TrainRequest training = CloudsRequest();
+  training.set_display_name("first");
+  (*training.mutable_labels())["team"] = "red";
+  const std::string name = TrainingHandlers(context_).Train(training)->name();
+  jobs_->WaitUntilIdle();
+  Serve();
+  grpc::ClientContext context;
+  const auto reader = training_->WatchJobs(&context, v1::WatchJobsRequest());
+  v1::WatchJobsResponse response;
+  while (reader->Read(&response) && !response.existing_sent()) {
+    EXPECT_EQ(response.job().display_name(), "first");
+    job_ = response.job();
+  }
+  v1::UpdateJobRequest request;
+  *request.mutable_job() = job_;
+  request.mutable_job()->set_display_name("second");
+  request.mutable_job()->clear_labels();  // not read
+  request.mutable_update_mask()->add_paths("display_name");
+  ASSERT_TRUE(Update(request).ok());
+  EXPECT_EQ(job_.display_name(), "second");
+  EXPECT_EQ(job_.request().display_name(), "first") << "as it was accepted";
+  EXPECT_THAT(job_.labels(), ElementsAre(Pair("team", "red")));
+  EXPECT_NE(job_.etag(), request.job().etag());
+  ASSERT_TRUE(reader->Read(&response));
+  EXPECT_EQ(response.job().display_name(), "second");
+  EXPECT_EQ(response.job().etag(), job_.etag());
+  context.TryCancel();
+
+  v1::ListJobsRequest list;
+  list.set_filter("display_name = second");
+  EXPECT_EQ(TrainingHandlers(context_).ListJobs(list)->jobs_size(), 1);
+  request.mutable_job()->set_display_name("third");
+  const grpc::Status stale = Update(request);
+  EXPECT_EQ(stale.error_code(), StatusCode::ABORTED);
+  EXPECT_EQ(ReasonOf(stale), "STALE_ETAG");
+  request.mutable_job()->set_display_name(std::string(201, 'x'));
+  EXPECT_THAT(Update(request).error_message(), HasSubstr("job.display_name"));
+}
+
+TEST_F(LabelUpdateTest, NamesOfADataSetChange) {
+  StoreClouds(40);
+  Serve();
+  v1::UpdateDatasetRequest request;
+  request.mutable_dataset()->set_name("datasets/clouds");
+  request.mutable_dataset()->set_display_name("of June");
+  request.mutable_update_mask()->add_paths("display_name");
+  ASSERT_TRUE(Update(request).ok());
+  EXPECT_EQ(dataset_.display_name(), "of June");
+  const std::string etag = dataset_.etag();
+  request.mutable_dataset()->set_etag(etag);
+  request.mutable_dataset()->set_display_name("of July");
+  ASSERT_TRUE(Update(request).ok());
+  EXPECT_NE(dataset_.etag(), etag);
+  request.mutable_dataset()->set_display_name("of August");
+  const grpc::Status stale = Update(request);
+  EXPECT_EQ(stale.error_code(), StatusCode::ABORTED);
+  EXPECT_EQ(ReasonOf(stale), "STALE_ETAG");
+  EXPECT_EQ(real_storage_->datasets().GetDataset("clouds")->display_name, "of July");
 }
 
 TEST_F(LabelUpdateTest, WatchersHearWhetherTheJobIsTheirsNow) {

@@ -214,6 +214,8 @@ TEST_F(ListsTest, JobsAreFilteredByEachOfTheirFields) {
   EXPECT_THAT(names(" "), ElementsAre(b, a));
   EXPECT_THAT(names("", "create_time"), ElementsAre(a, b));
   EXPECT_THAT(names("", "name"), ElementsAre(std::min(a, b), std::max(a, b)));
+  EXPECT_THAT(names("", "priority desc"), ElementsAre(b, a));
+  EXPECT_THAT(names("", "end_time"), ElementsAre(a, b));
   EXPECT_THAT(names("name = " + a), ElementsAre(a));
   EXPECT_THAT(names("state = QUEUED OR state = JOB_STATE_SUCCEEDED"), ElementsAre(b, a));
   EXPECT_THAT(names("state != SUCCEEDED"), IsEmpty());
@@ -285,7 +287,9 @@ TEST_F(ListsTest, DataSetsAreFilteredByEachOfTheirFields) {
   bad.set_filter("columns = 3");
   EXPECT_EQ(GetReason(handlers.ListDatasets(bad).status()), "BAD_FILTER");
   bad.set_filter("");
-  bad.set_order_by("rows");
+  bad.set_order_by("rows desc");
+  EXPECT_TRUE(handlers.ListDatasets(bad).ok());
+  bad.set_order_by("priority");
   EXPECT_EQ(GetReason(handlers.ListDatasets(bad).status()), "BAD_ORDER_BY");
 }
 
@@ -308,8 +312,9 @@ TEST_F(ListsTest, BadFilterTextsAreNamed) {
   EXPECT_THAT(refusal("datasets:x", ""), HasSubstr("must be of the form datasets/{id}"));
   EXPECT_THAT(refusal("model = models/m/aliases/live", ""),
               HasSubstr("or models/{model}/versions/{n}"));
-  EXPECT_THAT(refusal("display_name = x", ""), HasSubstr("there is no field 'display_name'"));
-  EXPECT_THAT(refusal("", "priority"), HasSubstr("BAD_ORDER_BY order_by: must be"));
+  EXPECT_THAT(refusal("description = x", ""), HasSubstr("there is no field 'description'"));
+  EXPECT_THAT(refusal("", "rows"), HasSubstr("BAD_ORDER_BY order_by: must be one of create_time, "
+                                             "name, end_time, priority"));
 }
 
 TEST_F(ListsTest, FiltersKnowTheKindsOfJobs) {

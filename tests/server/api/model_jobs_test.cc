@@ -244,6 +244,7 @@ TEST_F(ModelJobsTest, EvaluationsAndVerificationsAreThoseOfTheCalls) {
   evaluate.set_name("models/clouds");
   evaluate.set_dataset("datasets/clouds");
   evaluate.set_request_id("e-1");
+  evaluate.set_display_name("night");
   ASSERT_TRUE(Call(&v1::ModelService::Stub::StartEvaluation, evaluate, &job_).ok());
   const std::string name = job_.name();
   Finish();
@@ -251,6 +252,7 @@ TEST_F(ModelJobsTest, EvaluationsAndVerificationsAreThoseOfTheCalls) {
   EXPECT_EQ(job_.state(), v1::JOB_STATE_SUCCEEDED) << job_.error().message();
   EXPECT_EQ(job_.evaluation().SerializeAsString(), evaluation_.SerializeAsString());
   EXPECT_EQ(job_.evaluation_request().request_id(), "e-1");
+  EXPECT_EQ(job_.display_name(), "night");
   ASSERT_TRUE(Call(&v1::ModelService::Stub::StartEvaluation, evaluate, &job_).ok());
   EXPECT_EQ(job_.name(), name);
   EXPECT_EQ(Call(&v1::ModelService::Stub::EvaluateModel, evaluate, &evaluation_).error_code(),
@@ -259,11 +261,16 @@ TEST_F(ModelJobsTest, EvaluationsAndVerificationsAreThoseOfTheCalls) {
   ASSERT_TRUE(Verify("models/clouds").ok());
   v1::VerifyModelRequest verify;
   verify.set_name("models/clouds");
+  verify.set_display_name(std::string(201, 'x'));
+  EXPECT_THAT(Call(&v1::ModelService::Stub::StartVerification, verify, &job_).error_message(),
+              HasSubstr("display_name"));
+  verify.set_display_name("proof");
   ASSERT_TRUE(Call(&v1::ModelService::Stub::StartVerification, verify, &job_).ok());
   Finish();
   EXPECT_EQ(job_.kind(), v1::JOB_KIND_VERIFICATION);
   EXPECT_EQ(job_.state(), v1::JOB_STATE_SUCCEEDED) << job_.error().message();
   EXPECT_TRUE(job_.verification().matches());
+  EXPECT_EQ(job_.display_name(), "proof");
   EXPECT_EQ(job_.verification().SerializeAsString(), verification_.SerializeAsString());
   const auto events =
       storage_.events().Read(job_.name().substr(std::string("jobs/").size()), 0, 100);
@@ -279,6 +286,11 @@ TEST_F(ModelJobsTest, EvaluationsAndVerificationsAreThoseOfTheCalls) {
   ASSERT_TRUE(training_->ListJobs(&context, list, &jobs).ok());
   ASSERT_EQ(jobs.jobs_size(), 1);
   EXPECT_EQ(jobs.jobs(0).name(), job_.name());
+  list.clear_kinds();
+  list.set_filter("model = models/clouds/versions/1 AND -kind = TRAINING AND -labels:mercer_call");
+  EXPECT_EQ(TrainingHandlers(context_).ListJobs(list)->jobs_size(), 2);
+  list.set_filter("model = models/clouds/versions/2");
+  EXPECT_EQ(TrainingHandlers(context_).ListJobs(list)->jobs_size(), 0);
 }
 
 TEST_F(ModelJobsTest, AStopEndsAVerificationInTheMidstOfItsWork) {

@@ -288,6 +288,43 @@ TEST_F(PredictionBatchTest, ConcurrentClientsGetTheirOwnAnswers) {
   EXPECT_EQ(response.statistics(0).failed(), 0);
 }
 
+TEST_F(PredictionBatchTest, StatisticsComeInPagesByName) {
+  TrainClouds();
+  for (int version = 2; version <= 3; ++version) {
+    ASSERT_TRUE(TrainingHandlers(context_).Train(CloudsRequest()).ok());
+    jobs_->WaitUntilIdle();
+  }
+  Serve();
+  for (const int version : {3, 1, 2}) {
+    grpc::ClientContext context;
+    v1::PredictResponse response;
+    const std::string name = absl::StrCat("models/clouds/versions/", version);
+    ASSERT_TRUE(prediction_->Predict(&context, CloudsRows(name, 1), &response).ok());
+  }
+  PredictionHandlers handlers(context_, *cache_);
+  v1::ListPredictionStatisticsRequest request;
+  request.set_page_size(2);
+  const auto first = handlers.ListStatistics(request);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_EQ(first->statistics_size(), 2);
+  EXPECT_EQ(first->statistics(0).model(), "models/clouds/versions/1");
+  EXPECT_EQ(first->statistics(1).model(), "models/clouds/versions/2");
+  request.set_page_token(first->next_page_token());
+  const auto last = handlers.ListStatistics(request);
+  ASSERT_TRUE(last.ok()) << last.status();
+  ASSERT_EQ(last->statistics_size(), 1);
+  EXPECT_EQ(last->statistics(0).model(), "models/clouds/versions/3");
+  EXPECT_EQ(last->next_page_token(), "");
+  request.set_model("models/clouds");
+  EXPECT_EQ(GetReason(handlers.ListStatistics(request).status()), "BAD_PAGE_TOKEN");
+  request.clear_page_token();
+  request.set_page_size(-1);
+  EXPECT_EQ(GetReason(handlers.ListStatistics(request).status()), "BAD_PAGE_SIZE");
+  cache_->Remove("clouds", 2);  // as its deletion does
+  request.set_page_size(0);
+  EXPECT_EQ(handlers.ListStatistics(request)->statistics_size(), 2);
+}
+
 TEST_F(PredictionBatchTest, StatisticsAreOfAModelAndNotOfAVersion) {
   Serve();
   grpc::ClientContext context;

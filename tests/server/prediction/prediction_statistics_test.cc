@@ -3,6 +3,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
 
 namespace mercer::server {
@@ -69,36 +70,24 @@ TEST(PredictionStatisticsTest, NoCallIsLostAmongThreads) {
   EXPECT_EQ(statistics.latency().count(), 4000);
 }
 
-TEST(PredictionStatisticsTableTest, VersionThatWasCalledLongestAgoLeaves) {
-  PredictionStatisticsTable table(/*capacity=*/2);
-  table.Of("b")->RecordCall(absl::StatusCode::kOk, 1, absl::Seconds(1), kNow);
-  table.Of("a")->RecordCall(absl::StatusCode::kOk, 1, absl::Seconds(1), kNow + absl::Seconds(1));
-  table.Of("b")->RecordCall(absl::StatusCode::kOk, 1, absl::Seconds(1), kNow + absl::Seconds(2));
-  table.Of("c")->RecordCall(absl::StatusCode::kOk, 1, absl::Seconds(1), kNow + absl::Seconds(3));
-  const auto all = table.All();
-  ASSERT_EQ(all.size(), 2u);
-  EXPECT_EQ(all[0]->model(), "b");
-  EXPECT_EQ(all[0]->succeeded(), 2);
-  EXPECT_EQ(all[1]->model(), "c");
-}
-
-TEST(PredictionStatisticsTableTest, VersionInUseStaysHoweverLongAgoItsLastCallIs) {
-  PredictionStatisticsTable table(/*capacity=*/2);
-  const auto held = table.Of("held");
-  table.Of("a")->RecordCall(absl::StatusCode::kOk, 1, absl::Seconds(1), kNow);
-  auto other = table.Of("b");  // in the place of "a", which nobody holds
-  EXPECT_EQ(table.All().size(), 2u);
-  const auto third = table.Of("c");  // all are held: beyond the capacity
-  EXPECT_EQ(table.All().size(), 3u);
-  held->RecordCall(absl::StatusCode::kOk, 1, absl::Seconds(1), kNow);
-  EXPECT_EQ(table.Of("held")->succeeded(), 1) << "what is recorded later is not lost";
-  other.reset();
-  const auto fourth = table.Of("d");
-  std::vector<std::string> models;
-  for (const auto& statistics : table.All()) {
-    models.push_back(statistics->model());
+TEST(PredictionStatisticsTableTest, AllStayUntilTheyAreRemoved) {
+  PredictionStatisticsTable table;
+  constexpr int kVersions = 3000;
+  for (int i = 1; i <= kVersions; ++i) {
+    table.Of(absl::StrCat("models/m/versions/", i))
+        ->RecordCall(absl::StatusCode::kOk, 1, absl::Seconds(1), kNow + absl::Seconds(i));
   }
-  EXPECT_EQ(models, (std::vector<std::string>{"c", "d", "held"}));
+  table.Of("models/m2/versions/1");
+  EXPECT_EQ(table.All().size(), kVersions + 1U);
+  EXPECT_EQ(table.Of("models/m/versions/1")->succeeded(), 1);
+  const auto held = table.Of("models/m/versions/1");
+  table.Remove("models/m/versions/1");
+  EXPECT_EQ(table.All().size(), kVersions + 0U) << "not versions/10";
+  held->RecordCall(absl::StatusCode::kOk, 1, absl::Seconds(1), kNow);
+  EXPECT_EQ(table.Of("models/m/versions/1")->succeeded(), 0) << "another one";
+  table.Remove("models/m");
+  ASSERT_EQ(table.All().size(), 1U);
+  EXPECT_EQ(table.All().front()->model(), "models/m2/versions/1");
 }
 
 }  // namespace

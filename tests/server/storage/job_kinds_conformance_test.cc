@@ -1,5 +1,7 @@
 // Jobs of other kinds than trainings: what they keep, who takes them, what they leave.
+#include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -108,6 +110,41 @@ TEST_F(JobKinds, AnEndWhoseDataSetCannotBeStoredChangesNothing) {
   EXPECT_TRUE(absl::IsAlreadyExists(ended.status())) << ended.status();
   EXPECT_EQ(storage_->jobs().GetJob("job")->state, JobState::kRunning);
   EXPECT_THAT(storage_->jobs().GetJob("job")->result, IsEmpty());
+}
+
+TEST_F(JobKinds, EndsAndUploadsAtTheSameTimeStoreAsMuchAsTheLimitAllows) {
+  constexpr int kJobs = 4;
+  const int64_t bytes = MakeDataset("data").size_bytes;
+  std::vector<AttemptEnd> ends;
+  for (int i = 0; i < kJobs; ++i) {
+    AddJob(MakeOther(absl::StrCat("job", i)));
+    ends.push_back(MakePredicted(*ClaimOther()));
+    ends.back().dataset = MakeDataset(absl::StrCat("predicted", i));
+    ends.back().max_stored_bytes = 4 * bytes;
+  }
+  std::atomic<int> stored{0};
+  const auto count = [&](const absl::Status& status) {
+    stored += status.ok() ? 1 : 0;
+    EXPECT_EQ(GetReason(status), status.ok() ? "" : "STORAGE_QUOTA_EXCEEDED");
+  };
+  std::vector<std::thread> creators;
+  for (int i = 0; i < kJobs; ++i) {
+    creators.emplace_back([&, i] { count(storage_->jobs().EndAttempt(ends[i]).status()); });
+    creators.emplace_back([&, i] {
+      const DatasetRecord dataset = MakeDataset(absl::StrCat("uploaded", i));
+      count(storage_->datasets().CreateDataset(dataset, 4 * bytes).status());
+    });
+  }
+  for (std::thread& creator : creators) {
+    creator.join();
+  }
+  EXPECT_EQ(stored, 3) << "beside the one of the jobs";
+  EXPECT_EQ(*storage_->datasets().StoredBytes(""), 4 * bytes);
+  for (int i = 0; i < kJobs; ++i) {
+    const bool made = storage_->datasets().GetDataset(absl::StrCat("predicted", i)).ok();
+    EXPECT_EQ(storage_->jobs().GetJob(absl::StrCat("job", i))->state,
+              made ? JobState::kSucceeded : JobState::kRunning);
+  }
 }
 
 TEST_F(JobKinds, ModelsOfOthersAreNoReasonToRefuse) {

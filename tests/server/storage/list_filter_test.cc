@@ -263,21 +263,24 @@ TEST(ListFilterTest, PrintingMakesNoTextDeeper) {
 
 TEST(ListFilterTest, ReadsOrders) {
   using Key = ListOrder::Key;
-  const auto order = [](std::string_view text) { return ParseListOrder(text); };
+  const auto order = [](std::string_view text) {
+    return ParseListOrder(text, {{Key::kCreateTime, Key::kName, Key::kSizeBytes}});
+  };
   EXPECT_EQ(*order(""), (ListOrder{Key::kDefault, false}));
   EXPECT_EQ(*order("create_time"), (ListOrder{Key::kCreateTime, false}));
   EXPECT_EQ(*order("create_time asc"), (ListOrder{Key::kCreateTime, false}));
   EXPECT_EQ(*order(" create_time   desc "), (ListOrder{Key::kCreateTime, true}));
   EXPECT_EQ(*order("name desc"), (ListOrder{Key::kName, true}));
-  for (const char* bad : {"size", "desc", "name down", "name desc desc", "name,create_time",
-                          "create_time DESC", "-name"}) {
+  EXPECT_EQ(*order("size_bytes desc"), (ListOrder{Key::kSizeBytes, true}));
+  for (const char* bad : {"size", "rows", "priority desc", "desc", "name down", "name desc desc",
+                          "name,create_time", "create_time DESC", "-name"}) {
     const absl::Status status = order(bad).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad;
     EXPECT_EQ(GetReason(status), "BAD_ORDER_BY") << bad;
     ASSERT_EQ(GetFieldViolations(status).size(), 1U) << bad;
     EXPECT_EQ(GetFieldViolations(status)[0].field, "order_by");
     EXPECT_THAT(GetFieldViolations(status)[0].description,
-                HasSubstr("must be 'create_time' or 'name'"));
+                HasSubstr("must be one of create_time, name, size_bytes, with ' desc'"));
   }
 }
 
@@ -287,7 +290,8 @@ TEST(ListFilterTest, DescribesWhatTellsQueriesApart) {
     if (!filter.empty()) {
       query.filter = *ParseFilter(filter, Fields());
     }
-    query.order = *ParseListOrder(order);
+    query.order = *ParseListOrder(
+        order, {{ListOrder::Key::kCreateTime, ListOrder::Key::kName, ListOrder::Key::kRows}});
     return DescribeListQuery(query);
   };
   EXPECT_EQ(describe("", ""), "");
@@ -295,6 +299,7 @@ TEST(ListFilterTest, DescribesWhatTellsQueriesApart) {
   EXPECT_NE(describe("size=1", ""), describe("size=2", ""));
   EXPECT_NE(describe("", "name"), describe("", "name desc"));
   EXPECT_NE(describe("", "name"), describe("", "create_time"));
+  EXPECT_NE(describe("", "name"), describe("", "rows"));
 }
 
 }  // namespace

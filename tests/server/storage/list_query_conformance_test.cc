@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include <gmock/gmock.h>
 
 #include "tests/server/storage/storage_conformance.h"
@@ -86,13 +87,82 @@ TEST_F(ListQueryConformance, JobsComeInTheOrderThatIsAskedFor) {
   EXPECT_THAT(ids({}, Equal("learner", "none")), IsEmpty());
 }
 
+// Keys that several jobs have: what pages divide are the numbers behind them.
+TEST_F(ListQueryConformance, JobsWithEqualKeysComeOnceOnEveryPage) {
+  AddDataset("data");
+  const std::vector<std::pair<std::string, int32_t>> jobs = {
+      {"a", 1}, {"b", -7}, {"c", 0}, {"d", 0}, {"e", 1}, {"f", 0}, {"g", 100}, {"h", -100}};
+  for (const auto& [id, priority] : jobs) {
+    NewJob job = MakeJob(id);
+    job.priority = priority;
+    AddJob(job);
+  }
+  for (const int64_t end : {40, 40, 30}) {  // of g, a, e
+    AttemptEnd ended = MakeEnd(*Claim("w"), JobState::kFailed, AttemptReason::kFailed);
+    ended.error = StoredError{2, "failed", ""};
+    ended.now = At(end);
+    ASSERT_TRUE(storage_->jobs().EndAttempt(ended).ok());
+  }
+  using Key = ListOrder::Key;
+  const auto ids = [this](ListOrder order, std::optional<FilterNode> filter = std::nullopt) {
+    JobFilter filtered;
+    filtered.query.order = order;
+    filtered.query.filter = std::move(filter);
+    filtered.query.rows_at_once = 3;
+    const std::vector<std::string> one_by_one = JobIds(filtered, 1);
+    EXPECT_EQ(JobIds(filtered, 2), one_by_one);
+    EXPECT_EQ(JobIds(filtered, 100), one_by_one);
+    return absl::StrJoin(one_by_one, "");
+  };
+  EXPECT_EQ(ids({Key::kPriority, false}), "hbcdfaeg");
+  EXPECT_EQ(ids({Key::kPriority, true}), "geafdcbh");
+  EXPECT_EQ(ids({Key::kEndTime, false}), "eagbcdfh");
+  EXPECT_EQ(ids({Key::kEndTime, true}), "hfdcbgae");
+  FilterNode ended = Equal("end_time", "");
+  ended.comparison = Comparison::kPresent;
+  EXPECT_EQ(ids({Key::kEndTime, true}, ended), "gae");
+}
+
+TEST_F(ListQueryConformance, JobsAreFoundByTheirNamesAndByTheModelsThatTheyMakeOrUse) {
+  AddDataset("data");
+  NewJob training = MakeJob("training");
+  training.display_name = "the night's";
+  AddJob(training);
+  for (const int64_t version : {1, 2}) {
+    NewJob job = MakeJob(absl::StrCat("evaluation", version));
+    job.kind = JobKind::kEvaluation;
+    job.model_name.clear();
+    job.used_model = "model";
+    job.used_version = version;
+    AddJob(job);
+  }
+  NewJob other = MakeJob("other");
+  other.model_name = "another";
+  AddJob(other);
+  const auto ids = [this](FilterNode node) {
+    JobFilter filter;
+    filter.query.filter = std::move(node);
+    return JobIds(filter, 10);
+  };
+  FilterNode model = Equal("model", "model");
+  EXPECT_THAT(ids(model), ElementsAre("evaluation2", "evaluation1", "training"));
+  EXPECT_THAT(ids(Not(model)), ElementsAre("other"));
+  model.value.number = 2;
+  EXPECT_THAT(ids(model), ElementsAre("evaluation2"));
+  model.comparison = Comparison::kPresent;
+  EXPECT_THAT(ids(model), ElementsAre("evaluation2", "evaluation1")) << "the others have none yet";
+  EXPECT_THAT(ids(Equal("display_name", "the night's")), ElementsAre("training"));
+}
+
 TEST_F(ListQueryConformance, ATokenIsOneOfItsFilterAndOrderAlone) {
   AddJobs();
-  std::vector<JobFilter> filters(5);
+  std::vector<JobFilter> filters(7);
   filters[1].query.filter = Equal("learner", "lp_mkl");
   filters[2].query.filter = Not(Equal("learner", "none"));
   filters[3].query.order = {ListOrder::Key::kCreateTime, true};
   filters[4].query.order = {ListOrder::Key::kName, true};
+  filters[5].query.order = {ListOrder::Key::kPriority, true};
+  filters[6].query.order = {ListOrder::Key::kEndTime, true};
   for (size_t made = 0; made < filters.size(); ++made) {
     const auto page = List(filters[made], {1, ""});
     ASSERT_TRUE(page.ok()) << page.status();
@@ -269,6 +339,8 @@ TEST_F(ListOfVersions, ModelsAreListedByWhatTheyHaveThemselves) {
   EXPECT_EQ(Models({Key::kName, true}, std::nullopt), "dcba");
   EXPECT_EQ(Models({Key::kCreateTime, false}, std::nullopt), "cadb");
   EXPECT_EQ(Models({Key::kCreateTime, true}, std::nullopt), "bdac");
+  EXPECT_EQ(Models({Key::kUpdateTime, false}, std::nullopt), "cadb") << "all at the same time";
+  EXPECT_EQ(Models({Key::kUpdateTime, true}, Odd()), "bd");
   EXPECT_EQ(Models({}, Odd()), "bd");
   EXPECT_EQ(Models({}, Not(Odd())), "ac");
   EXPECT_EQ(Models({Key::kCreateTime, true}, Odd()), "bd");
@@ -292,6 +364,9 @@ TEST_F(ListOfVersions, ThoseOfAllModelsComeByCreationOrName) {
   EXPECT_EQ(Versions("", {Key::kName, false}, std::nullopt), "a1a2b1c1c2c3d1");
   EXPECT_EQ(Versions("", {Key::kName, true}, Odd()), "d1c3c1b1a1");
   EXPECT_EQ(Versions("", {}, Not(Equal("job", "j2"))), "b1d1a2a1c3c1");
+  EXPECT_EQ(Versions("", {Key::kSizeBytes, true}, std::nullopt), "b1d1a2a1c3c2c1")
+      << "all have the same size";
+  EXPECT_EQ(Versions("c", {Key::kSizeBytes, false}, Odd()), "13");
 }
 
 TEST_F(ListOfVersions, VersionsComeByTheirNumbers) {
@@ -313,6 +388,7 @@ TEST_F(ListOfVersions, DataSetsComeInTheOrderThatIsAskedFor) {
   for (const char* id : {"c", "a", "hidden", "b", "d"}) {
     DatasetRecord dataset = MakeDataset(id);
     dataset.rows = id[0];
+    dataset.size_bytes = id[0] < 'c' ? 2000 : 1000;
     dataset.labels = {{"odd", id[0] % 2 == 1 ? "yes" : "no"}};
     ASSERT_TRUE(storage_->datasets().CreateDataset(dataset).ok());
   }
@@ -332,6 +408,10 @@ TEST_F(ListOfVersions, DataSetsComeInTheOrderThatIsAskedFor) {
   EXPECT_EQ(ids({Key::kName, false}, std::nullopt), "abcd");
   EXPECT_EQ(ids({Key::kName, true}, Odd()), "ca");
   EXPECT_EQ(ids({}, Not(Odd())), "db");
+  EXPECT_EQ(ids({Key::kRows, false}, std::nullopt), "abcd");
+  EXPECT_EQ(ids({Key::kRows, true}, Odd()), "ca");
+  EXPECT_EQ(ids({Key::kSizeBytes, false}, std::nullopt), "cdab");
+  EXPECT_EQ(ids({Key::kSizeBytes, true}, std::nullopt), "badc");
   FilterNode rows = Equal("rows", "");
   rows.comparison = Comparison::kGreater;
   rows.value.number = 'b';

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <sys/wait.h>
+#include <tuple>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -368,6 +369,37 @@ TEST_F(UploadIdsTest, KilledOnTheWayTheyAreMovedByTheNextStart) {
     EXPECT_EQ(IdsByKey(), expected_);
     ExpectSound(*Connect());
   }
+}
+
+// The schema before jobs had names and versions of their own: requests said them.
+constexpr int64_t kSchemaWithoutNames = 11;
+
+TEST_F(MigrationsTest, NamesAndUsedModelsOfJobsAreReadFromTheirRequests) {
+  Load(StoredSchemas()[1]);
+  const std::unique_ptr<Connection> connection = Connect();
+  ASSERT_TRUE(MigrateDatabaseTo(*connection, kSchemaWithoutNames, kTime).ok());
+  const std::string request =
+      "\x0a\x14"
+      "models/m/versions/12"
+      "\x42\x04"
+      "name";
+  const absl::Status changed = connection->Run(
+      "UPDATE job_requests SET request = ? WHERE job = (SELECT MIN(number) FROM jobs)",
+      Blob{request});
+  ASSERT_TRUE(changed.ok()) << changed;
+  ASSERT_TRUE(connection
+                  ->Execute("UPDATE jobs SET kind = 2, learner = '' WHERE number = (SELECT "
+                            "MIN(number) FROM jobs)")
+                  .ok());
+  ASSERT_TRUE(RefreshChecksums(*connection).ok());
+  ASSERT_TRUE(MigrateDatabase(*connection, kTime).ok());
+  using Row = std::tuple<std::string, std::string, int64_t>;
+  const auto rows = connection->SelectAll<Row>(
+      "SELECT display_name, used_model, used_version FROM jobs ORDER BY number");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(rows->front(), Row("name", "m", 12));
+  EXPECT_EQ(std::get<1>(rows->back()), "") << "a training uses no model";
+  ExpectSound(*connection);
 }
 
 TEST_F(MigrationsTest, RowsThatWereDamagedStayDamaged) {

@@ -9,7 +9,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class JobFeedChangesTest : public JobFeedTest {};
+class JobFeedChangesTest : public JobFeedTest {
+ protected:
+  absl::StatusOr<JobRecord> Label(const std::string& job, const Labels& labels) {
+    ResourceUpdate update;
+    update.labels = labels;
+    return storage_->jobs().UpdateJob({update, job});
+  }
+};
 
 TEST_F(JobFeedChangesTest, TellsThoseWhomAJobMatchedOfItsDeletion) {
   Submit("a", {{"team", "red"}});
@@ -46,15 +53,15 @@ TEST_F(JobFeedChangesTest, OtherLabelsMakeAJobComeAndLeave) {
   Submit("b");
   Watch({.states = {}, .labels = {{"team", "red"}}});
   EXPECT_THAT(Take(), ElementsAre("+a QUEUED", "|"));
-  ASSERT_TRUE(storage_->jobs().UpdateJob("b", {{"team", "red"}}).ok());
+  ASSERT_TRUE(Label("b", {{"team", "red"}}).ok());
   EXPECT_THAT(Take(), ElementsAre("b QUEUED"));
-  ASSERT_TRUE(storage_->jobs().UpdateJob("b", {{"team", "red"}, {"year", "26"}}).ok());
+  ASSERT_TRUE(Label("b", {{"team", "red"}, {"year", "26"}}).ok());
   EXPECT_THAT(Take(), ElementsAre("b QUEUED"));
-  ASSERT_TRUE(storage_->jobs().UpdateJob("a", {}).ok());
+  ASSERT_TRUE(Label("a", {}).ok());
   EXPECT_THAT(Take(), ElementsAre("-a QUEUED"));
   // A change of labels that comes before another change was taken.
   Cancel("b");
-  ASSERT_TRUE(storage_->jobs().UpdateJob("b", {{"team", "blue"}}).ok());
+  ASSERT_TRUE(Label("b", {{"team", "blue"}}).ok());
   EXPECT_THAT(Take(), ElementsAre("-b CANCELLED"));
 }
 

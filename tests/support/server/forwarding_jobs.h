@@ -46,8 +46,8 @@ class ForwardingJobStore : public ForwardingJobReader {
   void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) override {
     jobs_->DeleteFinishedJobs(which, std::move(done));
   }
-  void UpdateJob(std::string id, Labels labels, OwnerCheck check, Done<JobRecord> done) override {
-    jobs_->UpdateJob(std::move(id), std::move(labels), std::move(check), std::move(done));
+  void UpdateJob(JobUpdate update, Done<JobRecord> done) override {
+    jobs_->UpdateJob(std::move(update), std::move(done));
   }
   void DeleteJob(std::string id, OwnerCheck check, Done<DeletedJob> done) override {
     jobs_->DeleteJob(std::move(id), std::move(check), std::move(done));

@@ -6,6 +6,7 @@ from typing import Any, Iterator, Mapping, Optional
 
 from mercer._channel import Connection
 from mercer._proto import v1
+from mercer._words import changes
 
 
 class RegistryCalls:
@@ -62,11 +63,7 @@ class RegistryCalls:
         ValueError
             Nothing is to be changed, or the display_name of a single version.
         """
-        words = {"labels": labels, "description": description, "display_name": display_name}
-        changed: dict[str, Any] = {field: value for field, value in words.items() if value is not None}
-        if not changed:
-            raise ValueError("nothing to change: give labels, description or, of a model as a whole, display_name")
-        mask = {"paths": list(changed)}
+        changed, mask = changes(labels=labels, description=description, display_name=display_name)
         if self.name == self.model:
             model = v1.Model(name=self.name, etag=etag, **changed)
             return self.connection.call("UpdateModel", v1.UpdateModelRequest(model=model, update_mask=mask))

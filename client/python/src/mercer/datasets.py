@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping, Optional
 
 from mercer import _html, _proto
 from mercer._proto import v1
 from mercer._upload import CONTENT_LABEL
+from mercer._words import changes
 
 if TYPE_CHECKING:
     from mercer.client import Client
@@ -15,7 +16,7 @@ _ROLES = _proto.enum("ColumnRole")
 
 
 class Dataset:
-    """A handle of a stored data set, of which only the labels ever change."""
+    """A handle of a stored data set, of which only labels and display name ever change."""
 
     def __init__(self, client: "Client", message: Any) -> None:
         self._client = client
@@ -46,6 +47,40 @@ class Dataset:
         request = v1.GetDatasetRequest(name=self.name, view=v1.DATASET_VIEW_FULL)
         return self._client.connection.call("GetDataset", request)
 
+    def update(
+        self,
+        *,
+        labels: Optional[Mapping[str, str]] = None,
+        display_name: Optional[str] = None,
+        etag: str = "",
+    ) -> "Dataset":
+        """Changes what is said of the data set.
+
+        Parameters
+        ----------
+        labels : mapping of str to str, optional
+            None of those that are there stay; an empty one removes all. None: they stay as they are.
+        display_name : str, optional
+            For people, at most 200 bytes. None: it stays as it is.
+        etag : str
+            That of the message of which the caller has made the new words (``message.etag``). Empty: they replace those
+            that are there, whoever has changed them since.
+
+        Raises
+        ------
+        StateError
+            With the reason ``STALE_ETAG``: somebody has changed it since it had that `etag`.
+        AccessError
+            With the reason ``NOT_OWNER``: it is somebody else's.
+        ValueError
+            Nothing is to be changed.
+        """
+        changed, mask = changes(labels=labels, display_name=display_name)
+        dataset = v1.Dataset(name=self.name, etag=etag, **changed)
+        request = v1.UpdateDatasetRequest(dataset=dataset, update_mask=mask)
+        self.message = self._client.connection.call("UpdateDataset", request)
+        return self
+
     def set_labels(self, labels: Mapping[str, str]) -> "Dataset":
         """Replaces the labels of the data set.
 
@@ -55,10 +90,7 @@ class Dataset:
             Of those that are there only ``content`` stays, by which an upload of the same data finds the data set.
         """
         kept = {key: value for key, value in self.labels.items() if key == CONTENT_LABEL}
-        dataset = v1.Dataset(name=self.name, labels={**labels, **kept})
-        request = v1.UpdateDatasetRequest(dataset=dataset, update_mask={"paths": ["labels"]})
-        self.message = self._client.connection.call("UpdateDataset", request)
-        return self
+        return self.update(labels={**labels, **kept})
 
     def delete(self, when_unused: bool = False) -> None:
         """Deletes it.

@@ -12,6 +12,7 @@ from mercer import _html, _proto, errors
 from mercer._bars import open_bar
 from mercer._proto import v1
 from mercer._retry import WATCHES, Backoff
+from mercer._words import changes
 
 if TYPE_CHECKING:
     from mercer.client import Client
@@ -197,6 +198,40 @@ class Job:
         """As last seen."""
         return dict(self.message.labels)
 
+    def update(
+        self,
+        *,
+        labels: Optional[Mapping[str, str]] = None,
+        display_name: Optional[str] = None,
+        etag: str = "",
+    ) -> "Job":
+        """Changes what is said of the job.
+
+        Parameters
+        ----------
+        labels : mapping of str to str, optional
+            None of those that are there stay; an empty one removes all. None: they stay as they are.
+        display_name : str, optional
+            For people, at most 200 bytes. None: it stays as it is.
+        etag : str
+            That of the message of which the caller has made the new words (``message.etag``). Empty: they replace those
+            that are there, whoever has changed them since.
+
+        Raises
+        ------
+        StateError
+            With the reason ``STALE_ETAG``: somebody has changed it since it had that `etag`.
+        AccessError
+            With the reason ``NOT_OWNER``: it is somebody else's.
+        ValueError
+            Nothing is to be changed.
+        """
+        changed, mask = changes(labels=labels, display_name=display_name)
+        job = v1.Job(name=self.name, etag=etag, **changed)
+        request = v1.UpdateJobRequest(job=job, update_mask=mask)
+        self.message = self._client.connection.call("UpdateJob", request)
+        return self
+
     def set_labels(self, labels: Mapping[str, str]) -> "Job":
         """Replaces all labels of the job.
 
@@ -205,10 +240,7 @@ class Job:
         labels : mapping
             None of those that are there stay; an empty one removes all.
         """
-        job = v1.Job(name=self.name, labels=labels)
-        request = v1.UpdateJobRequest(job=job, update_mask={"paths": ["labels"]})
-        self.message = self._client.connection.call("UpdateJob", request)
-        return self
+        return self.update(labels=labels)
 
     def delete(self) -> None:
         """Deletes the job, which must have ended, with its events. Its model stays."""

@@ -10,6 +10,7 @@
 #include "core/base/encoding/bytes.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "server/storage/sqlite/database/request_fields.h"
 #include "server/storage/sqlite/database/row_checksums.h"
 
 namespace mercer::server {
@@ -282,6 +283,23 @@ ALTER TABLE models ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
 CREATE INDEX models_by_time ON models(create_time, number);
 )sql";
 
+// What updates change of jobs and data sets; the version that a job uses; orders of lists.
+constexpr char kSchemaUpdates[] = R"sql(
+ALTER TABLE jobs ADD COLUMN display_name TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE jobs ADD COLUMN used_model TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN used_version INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE datasets ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
+CREATE INDEX jobs_by_priority ON jobs(priority, number);
+-- Jobs that have not ended are later than all others.
+ALTER TABLE jobs ADD COLUMN end_order INTEGER AS (IFNULL(end_time, 9223372036854775807));
+CREATE INDEX jobs_by_end ON jobs(end_order, number);
+CREATE INDEX datasets_by_size ON datasets(size_bytes, number);
+CREATE INDEX datasets_by_rows ON datasets(row_count, number);
+CREATE INDEX models_by_update ON models(update_time, number);
+CREATE INDEX versions_by_size ON versions(model_bytes, number);
+)sql";
+
 // The ids of uploads that have made data sets before there were keys stand in `info` alone, behind the description and around a
 // digest; the earliest had no upload_id. Of several data sets with one id the newest has its key.
 absl::Status MoveUploadIds(Connection& connection) {
@@ -314,16 +332,36 @@ absl::Status MoveUploadIds(Connection& connection) {
   return absl::OkStatus();
 }
 
+// Names of jobs, and the versions that they use, stood in their requests alone: messages in the encoding of protobuf.
+absl::Status MoveRequestFields(Connection& connection) {
+  MERCER_ASSIGN_OR_RETURN(const std::vector<int64_t> jobs,
+                          connection.SelectAll<int64_t>("SELECT job FROM job_requests"));
+  for (const int64_t job : jobs) {
+    using KindAndRequest = std::pair<int64_t, std::string>;
+    MERCER_ASSIGN_OR_RETURN(
+        const KindAndRequest row,
+        connection.SelectValue<KindAndRequest>(
+            "SELECT kind, request FROM job_requests JOIN jobs ON number = job WHERE job = ?", job));
+    const RequestFields fields = ReadRequestFields(row.first, row.second);
+    MERCER_RETURN_IF_ERROR(connection.Run(
+        "UPDATE jobs SET display_name = ?, used_model = ?, used_version = ? WHERE number = ?",
+        fields.display_name, fields.model, fields.version, job));
+  }
+  return absl::OkStatus();
+}
+
 struct Step {
   const char* sql;
   absl::Status (*move)(Connection& connection) = nullptr;  // what SQL cannot say, behind it
 };
 
 // Step i leads from version i to version i + 1.
-constexpr Step kSteps[] = {
-    {kSchema1},          {kSchemaRegistry},  {kSchemaFairQueue}, {kSchemaHiddenDatasets},
-    {kSchemaJobTraces},  {kSchemaChecksums}, {kSchemaOwners},    {kSchemaJobKinds},
-    {kSchemaUploadKeys}, {kSchemaModels},    {"", MoveUploadIds}};
+constexpr Step kSteps[] = {{kSchema1},          {kSchemaRegistry},
+                           {kSchemaFairQueue},  {kSchemaHiddenDatasets},
+                           {kSchemaJobTraces},  {kSchemaChecksums},
+                           {kSchemaOwners},     {kSchemaJobKinds},
+                           {kSchemaUploadKeys}, {kSchemaModels},
+                           {"", MoveUploadIds}, {kSchemaUpdates, MoveRequestFields}};
 
 absl::Status RunStep(Connection& connection, int64_t version, absl::Time now) {
   std::vector<RowName> damaged;

@@ -309,16 +309,24 @@ TEST_F(CommandLineTest, DeletesJobsAndTheirListNarrowsNothing) {
   EXPECT_EQ(server_.state.deleted_jobs, (std::vector<std::string>{"jobs/a", "jobs/b", "jobs/c"}));
 }
 
-TEST_F(CommandLineTest, ChangesLabelsOfJobsAndDataSets) {
-  EXPECT_EQ(Run({"jobs", "update", "a", "--label", "team=blue", "--label", "stage=test"}), 0)
+TEST_F(CommandLineTest, ChangesLabelsAndNamesOfJobsAndDataSets) {
+  EXPECT_EQ(
+      Run({"jobs", "update", "a", "--label", "team=blue", "--label", "stage=test", "--etag", "7"}),
+      0)
       << err_.str();
-  EXPECT_EQ(out_.str(), "jobs/a  stage=test, team=blue\n");
-  EXPECT_EQ(Run({"data", "update", "d", "--no-labels"}), 0) << err_.str();
-  EXPECT_EQ(out_.str(), "datasets/d  no labels\n");
+  EXPECT_EQ(out_.str(), "jobs/a  etag 7\n");
+  EXPECT_EQ(Run({"data", "update", "d", "--no-labels", "--display-name", "D", "--etag", "1-2"}), 0)
+      << err_.str();
+  EXPECT_EQ(out_.str(), "datasets/d  etag 1-2\n");
   ASSERT_EQ(server_.state.job_updates.size(), 1u);
   ASSERT_EQ(server_.state.dataset_updates.size(), 1u);
-  EXPECT_EQ(server_.state.job_updates[0].update_mask().paths(0), "labels");
-  EXPECT_EQ(server_.state.dataset_updates[0].update_mask().paths(0), "labels");
+  const v1::UpdateJobRequest& job = server_.state.job_updates[0];
+  EXPECT_EQ(job.job().labels().at("team"), "blue");
+  EXPECT_EQ(job.job().labels().at("stage"), "test");
+  EXPECT_THAT(job.update_mask().paths(), testing::ElementsAre("labels"));
+  const v1::UpdateDatasetRequest& dataset = server_.state.dataset_updates[0];
+  EXPECT_EQ(dataset.dataset().display_name(), "D");
+  EXPECT_THAT(dataset.update_mask().paths(), testing::ElementsAre("labels", "display_name"));
   EXPECT_EQ(Run({"jobs", "update", "a"}), 3);
   EXPECT_EQ(Run({"data", "update", "d", "--no-labels", "--label", "a=b"}), 2);
   EXPECT_EQ(Run({"jobs", "--label", "a=b", "update", "a", "--no-labels"}), 2);

@@ -1,24 +1,22 @@
-#include "client/cpp/cli/label_flags.h"
-
-#include <map>
-
-#include "absl/strings/str_join.h"
+#include "client/cpp/cli/update_flags.h"
 
 #include "client/cpp/cli/text.h"
-#include "core/base/status/status_macros.h"
 
 namespace mercer::client {
 
-void AddLabelFlags(CLI::App& command, LabelFlags& flags) {
+void AddUpdateFlags(CLI::App& command, UpdateFlags& flags) {
   CLI::Option* labels =
       command
           .add_option("--label", flags.labels,
                       "NAME=VALUE (repeatable); these replace all that were there")
           ->allow_extra_args(false);
   command.add_flag("--no-labels", flags.no_labels, "Remove all labels")->excludes(labels);
+  flags.has_display_name = command.add_option("--display-name", flags.display_name,
+                                              "What people call it, at most 200 bytes");
+  command.add_option("--etag", flags.etag, "Only if it still has this etag");
 }
 
-absl::Status ReadLabelFlags(const LabelFlags& flags,
+absl::Status ReadLabelFlags(const UpdateFlags& flags,
                             google::protobuf::Map<std::string, std::string>& labels,
                             google::protobuf::FieldMask& mask) {
   for (const std::string& text : flags.labels) {
@@ -29,11 +27,6 @@ absl::Status ReadLabelFlags(const LabelFlags& flags,
     mask.add_paths("labels");
   }
   return absl::OkStatus();
-}
-
-std::string LabelText(const google::protobuf::Map<std::string, std::string>& labels) {
-  const std::map<std::string, std::string> sorted(labels.begin(), labels.end());
-  return sorted.empty() ? "no labels" : absl::StrJoin(sorted, ", ", absl::PairFormatter("="));
 }
 
 }  // namespace mercer::client
