@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import time
 import unittest
@@ -98,6 +99,31 @@ class ModelJobsTest(unittest.TestCase):
         # Neither the temporary file of the killed attempt nor a second copy is left.
         blobs = [f for _, _, files in os.walk(pathlib.Path(self.server.folder, "data/blobs")) for f in files]
         self.assertEqual(len(blobs), 5, blobs)  # two data sets, the new one, model and witness
+
+    def test_a_drain_in_the_middle_goes_on_behind_the_rows_that_are_done(self):
+        job = self.predict()
+        running = wait(self.server, job, is_under_way)
+        self.assertEqual(running["state"], "JOB_STATE_RUNNING", "it has ended before the drain: take more rows")
+        self.assertEqual(self.server.stop(), 0)
+        self.server.start()
+        drained = self.dataset_of(job)
+        ended = call(self.server, "GET", f"/v1/{job}")
+        self.assertEqual([a["endReason"] for a in ended["attempts"]], ["DRAINED", "SUCCEEDED"])
+        port = pathlib.Path(self.server.folder, "data/http_port").read_text().strip()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/{job}/events", timeout=COMMAND_SECONDS) as answer:
+            resumed = re.findall(r'"fromIteration":"(\d+)"', answer.read().decode())
+        self.assertEqual(len(resumed), 1)
+        self.assertGreater(int(resumed[0]), 0)
+        untouched = self.dataset_of(self.predict())
+        self.assertEqual(drained["digest"], untouched["digest"])
+
+    def test_a_limit_of_time_fails_it(self):
+        job = self.predict(timeLimit="0.2s")
+        begin = time.monotonic()
+        ended = wait(self.server, job, is_final)
+        self.assertLess(time.monotonic() - begin, 3)  # 0.5 on a machine that does nothing else
+        self.assertEqual((ended["state"], ended["reason"]), ("JOB_STATE_FAILED", "TIME_LIMIT_EXCEEDED"), ended)
+        self.assertEqual(len(call(self.server, "GET", "/v1/datasets")["datasets"]), 2)
 
     def test_a_cancellation_ends_it_at_once(self):
         job = self.predict()

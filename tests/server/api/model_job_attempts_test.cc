@@ -19,6 +19,39 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+// Interrupts the first attempt when it writes that block of rows, or else when it ends the file.
+class InterruptingWriter final : public BlobWriter {
+ public:
+  InterruptingWriter(std::unique_ptr<BlobWriter> inner, AttemptFrame& frame,
+                     AttemptInterruptionKind kind, int block)
+      : inner_(std::move(inner)), frame_(frame), kind_(kind), block_(block) {}
+
+  absl::Status Append(std::string_view bytes) override {
+    blocks_ += bytes.size() > size_t{4096} ? 1 : 0;
+    Interrupt(blocks_ == block_);
+    return inner_->Append(bytes);
+  }
+  int64_t size() const override { return inner_->size(); }
+  absl::StatusOr<std::unique_ptr<MappedFile>> Map() const override { return inner_->Map(); }
+  absl::StatusOr<PinnedBlob> Commit() override {
+    Interrupt(true);
+    return inner_->Commit();
+  }
+
+ private:
+  void Interrupt(bool now) {
+    if (now && frame_.job().attempt == 1) {
+      frame_.interruption()->Request(kind_);
+    }
+  }
+
+  const std::unique_ptr<BlobWriter> inner_;
+  AttemptFrame& frame_;
+  const AttemptInterruptionKind kind_;
+  const int block_;
+  int blocks_ = 0;
+};
+
 // Its jobs write a checkpoint after their first block of rows; "datasets/large" has several blocks.
 class ModelJobAttemptsTest : public RegistryTest {
  protected:
@@ -39,8 +72,6 @@ class ModelJobAttemptsTest : public RegistryTest {
     };
     StartJobs();
   }
-  void TearDown() override { jobs_.reset(); }  // which looks at what the tests have
-
   void StartPrediction() {
     v1::PredictDatasetRequest request;
     request.set_model("models/clouds");
@@ -83,13 +114,17 @@ class ModelJobAttemptsTest : public RegistryTest {
     }
     return ends;
   }
-  // Interrupts the first attempt while it writes its file number `file`.
-  void InterruptAtFile(int file, AttemptInterruptionKind kind) {
-    before_file_ = [this, file, kind](int now) {
-      if (now == file && frame_->job().attempt == 1) {
-        frame_->interruption()->Request(kind);
-      }
+  // Interrupts the first attempt when it ends its file number `file`, or before at that block of rows.
+  void InterruptAtFile(int file, AttemptInterruptionKind kind, int block = -1) {
+    blobs_->hook_writer = [this, file, kind, block](
+                              std::unique_ptr<BlobWriter> writer) -> std::unique_ptr<BlobWriter> {
+      return files_ != file
+                 ? std::move(writer)
+                 : std::make_unique<InterruptingWriter>(std::move(writer), *frame_, kind, block);
     };
+  }
+  void InterruptNothing() {
+    blobs_->hook_writer = [](std::unique_ptr<BlobWriter> writer) { return writer; };
   }
   // What the finished job has come to.
   std::string Result() {
@@ -120,10 +155,9 @@ class ModelJobAttemptsTest : public RegistryTest {
     EXPECT_GT(least, 4096.0 / 20'000);
     EXPECT_LT(least, 1);  // each block is told
   }
-  // The first attempt at a job that `start` makes is interrupted while it writes its file number `file`, a checkpoint.
+  // The first attempt at a job that `start` makes is interrupted when it ends its file number `file`, a checkpoint.
   template <typename Start>
   void ExpectSameResult(const Start& start, int file) {
-    before_file_ = [](int) {};
     start();
     Finish();
     const std::string expected = Result();
@@ -155,49 +189,28 @@ TEST_F(ModelJobAttemptsTest, PredictionGoesOnBehindItsRows) {
   ExpectSameResult([this] { StartPrediction(); }, 2);  // the first is the new data set
 }
 
-// Drains the first attempt when it writes its second block of rows.
-class Draining final : public BlobWriter {
- public:
-  Draining(std::unique_ptr<BlobWriter> inner, AttemptFrame& frame)
-      : inner_(std::move(inner)), frame_(frame) {}
-  absl::Status Append(std::string_view bytes) override {
-    if (bytes.size() > size_t{4096} && ++blocks_ == 2 && frame_.job().attempt == 1) {
-      frame_.interruption()->Request(AttemptInterruptionKind::kDrain);
-    }
-    return inner_->Append(bytes);
-  }
-  int64_t size() const override { return inner_->size(); }
-  absl::StatusOr<std::unique_ptr<MappedFile>> Map() const override { return inner_->Map(); }
-  absl::StatusOr<PinnedBlob> Commit() override { return inner_->Commit(); }
-
- private:
-  const std::unique_ptr<BlobWriter> inner_;
-  AttemptFrame& frame_;
-  int blocks_ = 0;
-};
-
-// What was written before it is cut is kept, however long the interval is.
+// However long the interval is: in the midst of the rows, and when the whole file is there and looked through.
 TEST_F(ModelJobAttemptsTest, DrainKeepsTheRowsThatAreDone) {
   jobs_.reset();
   job_options_.checkpoint_interval = absl::Hours(1);
   StartJobs();
-  blobs_->hook_writer = [&](std::unique_ptr<BlobWriter> writer) {
-    return std::make_unique<Draining>(std::move(writer), *frame_);
-  };
   StartPrediction();
   Finish();
-  const std::string interrupted = Result();
-  EXPECT_THAT(AttemptEnds(), ElementsAre("DRAINED", "SUCCEEDED"));
-  const std::vector<JobEvent> told = Events();
-  const auto resumed = std::find_if(told.begin(), told.end(), [](const JobEvent& event) {
-    return event.kind == JobEventKind::kResumed;
-  });
-  ASSERT_NE(resumed, told.end());
-  EXPECT_EQ(resumed->iteration, 2);
-  blobs_->hook_writer = [](std::unique_ptr<BlobWriter> writer) { return writer; };
-  StartPrediction();
-  Finish();
-  EXPECT_EQ(Result(), interrupted);
+  const std::string expected = Result();
+  for (const int block : {2, 6}) {
+    SCOPED_TRACE(block);
+    InterruptAtFile(1, AttemptInterruptionKind::kDrain, block);
+    StartPrediction();
+    Finish();
+    EXPECT_EQ(Result(), expected);
+    EXPECT_THAT(AttemptEnds(), ElementsAre("DRAINED", "SUCCEEDED"));
+    const std::vector<JobEvent> told = Events();
+    const auto resumed = std::find_if(told.begin(), told.end(), [](const JobEvent& event) {
+      return event.kind == JobEventKind::kResumed;
+    });
+    ASSERT_NE(resumed, told.end());
+    EXPECT_EQ(resumed->iteration, std::min(block, 5));  // of five blocks
+  }
 }
 
 TEST_F(ModelJobAttemptsTest, CheckpointOfSomethingElseIsNotUsed) {
@@ -219,7 +232,7 @@ TEST_F(ModelJobAttemptsTest, CheckpointOfSomethingElseIsNotUsed) {
     EXPECT_TRUE(std::any_of(told.begin(), told.end(), [](const JobEvent& event) {
       return event.kind == JobEventKind::kResumed && event.iteration == 0;
     }));
-    before_file_ = [](int) {};
+    InterruptNothing();
     predicts ? StartPrediction() : StartEvaluation();
     Finish();
     EXPECT_EQ(Result(), result);

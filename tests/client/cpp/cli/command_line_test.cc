@@ -47,6 +47,16 @@ TEST_F(CommandLineTest, AnEvaluationNamesTheTaskOfAllRows) {
   EXPECT_EQ(server_.state.evaluations[1].task(), "ann");
 }
 
+TEST_F(CommandLineTest, AnEvaluationIsLimitedInTime) {
+  EXPECT_EQ(Run({"evaluate", "m", "d0", "--time-limit", "1m30s"}), 0) << err_.str();
+  EXPECT_EQ(Run({"evaluate", "m", "d0", "--time-limit", "soon"}), 3);
+  EXPECT_THAT(err_.str(), ::testing::HasSubstr("--time-limit: must be seconds"));
+  EXPECT_EQ(Run({"predict", "m", "file.csv", "--time-limit", "5"}), 3);
+  EXPECT_THAT(err_.str(), ::testing::HasSubstr("--time-limit is for --into"));
+  ASSERT_EQ(server_.state.evaluations.size(), 1U);
+  EXPECT_EQ(server_.state.evaluations[0].time_limit().seconds(), 90);
+}
+
 TEST_F(CommandLineTest, MistakesInOptionsAreAllNamed) {
   EXPECT_EQ(Run({"train", "d", "lp_mkl", "--kernel", "linear", "--gamma", "1", "--p", "x"}), 3);
   EXPECT_EQ(err_.str(),

@@ -11,6 +11,7 @@ TEST(FieldWordsTest, FieldsAreCalledAsTheirFlags) {
   for (const auto& [path, flag] : std::vector<std::pair<std::string, std::string>>{
            {"stopping.relative_gap", "--gap"},
            {"training.stopping.time_limit", "--time-limit"},
+           {"time_limit", "--time-limit"},
            {"validation.hold_out.fraction", "--hold-out"},
            {"validation.folds.count", "--folds"},
            {"preprocessing.unseen_category", "--unseen-zeros"},
