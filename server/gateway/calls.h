@@ -46,14 +46,13 @@ void AnswerUpload(GatewayContext& context, std::shared_ptr<Exchange> exchange,
 void AnswerExport(GatewayContext& context, std::shared_ptr<Exchange> exchange,
                   const RouteMatch& match);
 
-// GET /v1/jobs/{job}/events: the progress of one job; begins behind the header Last-Event-ID, else behind the parameter
-// afterSequence. Null, as below: it has been answered with an error.
-std::shared_ptr<EventStream> StreamJob(GatewayContext& context, std::shared_ptr<Exchange> exchange,
-                                       const RouteMatch& match);
-
-// GET /v1/events?jobs=1&job=jobs/a:12: all that a page shows, in one stream: changes of jobs, and the progress of the jobs that are
-// named, each behind its number; the changes behind the parameter afterSequence, and all behind the header Last-Event-ID.
-std::shared_ptr<EventStream> StreamPage(GatewayContext& context,
-                                        std::shared_ptr<Exchange> exchange);
+// Answers of streams of the server as events. Null: it has been answered with an error. All begins behind the header Last-Event-ID where
+// there is one.
+//   GET /v1/jobs/{job}/events: the progress of one job behind the parameter afterSequence.
+//   GET /v1/events?jobs=1&job=jobs/a:12: all that a page shows, in one stream: changes of jobs behind the parameter afterSequence, and
+//   the progress of the jobs that are named, each behind its number (see WatchJobsQuery).
+std::shared_ptr<EventStream> StreamEvents(GatewayContext& context,
+                                          std::shared_ptr<Exchange> exchange,
+                                          const RouteMatch& match);
 
 }  // namespace mercer::gateway

@@ -9,6 +9,7 @@
 
 #include "core/base/process/run_safely.h"
 #include "core/base/status/status_macros.h"
+#include "mercer/v1/http_query.pb.h"
 #include "mercer/v1/training_service.pb.h"
 #include "server/gateway/calls.h"
 #include "server/gateway/http/error_answer.h"
@@ -127,10 +128,12 @@ class JobsSource final : public EventSource {
   }
 };
 
-// What a page asks for.
-struct PageRequest {
-  bool jobs = false;
-  v1::WatchJobsRequest watch;
+constexpr std::string_view kWatchJobs = "TrainingService/WatchJobs";
+constexpr std::string_view kStreamProgress = "TrainingService/StreamProgress";
+
+// What a stream is asked to tell of.
+struct EventsRequest {
+  std::optional<v1::WatchJobsRequest> watch;
   std::vector<v1::StreamProgressRequest> progress;
   bool named = true;  // events say which job they are about
 };
@@ -160,29 +163,40 @@ void FollowOnce(v1::StreamProgressRequest request,
   }
 }
 
-absl::StatusOr<PageRequest> ParsePageRequest(const RequestHead& head) {
+// The progress of the job that the path names.
+absl::StatusOr<EventsRequest> ParseJob(const RouteMatch& match, const RequestHead& head) {
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<google::protobuf::Message> message,
+                          MakeRequestMessage(match, head, ""));
+  EventsRequest events;
+  events.named = false;
+  events.progress.emplace_back().CopyFrom(*message);
+  return events;
+}
+
+// All that a page shows.
+absl::StatusOr<EventsRequest> ParsePage(const RequestHead& head) {
   MERCER_ASSIGN_OR_RETURN(const Parameters parameters, ParseQuery(QueryOf(head.target)));
-  PageRequest page;
+  EventsRequest events;
   FieldViolations violations;
-  Parameters filter;
-  for (const auto& [name, value] : parameters) {
-    if (name == "jobs") {
-      page.jobs = value == "1" || value == "true";
-      violations.Check(page.jobs, "jobs", "must be 1, or left out");
-    } else if (name == "job") {
-      FollowOnce(ParseFollowedJob(value, violations), page.progress);
-    } else {
-      filter.emplace_back(name, value);
-    }
+  v1::WatchJobsQuery query;
+  v1::WatchJobsRequest watch;
+  const Parameters filter = BindKnown(parameters, query, violations);
+  BindParameters(filter, watch, violations);
+  for (const std::string& job : query.job()) {
+    FollowOnce(ParseFollowedJob(job, violations), events.progress);
   }
-  BindParameters(filter, page.watch, violations);
-  violations.Check(filter.empty() || page.jobs, "jobs", "must be 1 for filters of jobs to count");
-  violations.Check(page.jobs || !page.progress.empty(), "jobs",
+  const bool watches = query.jobs() == "1" || query.jobs() == "true";
+  violations.Check(watches || query.jobs().empty(), "jobs", "must be 1, or left out");
+  violations.Check(watches || filter.empty(), "jobs", "must be 1 for filters of jobs to count");
+  violations.Check(watches || !events.progress.empty(), "jobs",
                    "must be 1, or a job must be named");
-  violations.Check(page.progress.size() <= kMaxJobsOfPage, "job",
+  violations.Check(events.progress.size() <= kMaxJobsOfPage, "job",
                    absl::StrCat("must come at most ", kMaxJobsOfPage, " times"));
+  if (watches) {
+    events.watch = std::move(watch);
+  }
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  return page;
+  return events;
 }
 
 // A client that connects again asks for the same target, and says in the header Last-Event-ID how far each source got.
@@ -202,28 +216,21 @@ absl::Status ReadLastEventId(const RequestHead& head, std::vector<int64_t>& posi
   return violations.ToStatus();
 }
 
-// What the target of a job's stream asks for, which has one source.
-absl::StatusOr<PageRequest> ParseJobRequest(const RouteMatch& match, const RequestHead& head) {
-  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<google::protobuf::Message> message,
-                          MakeRequestMessage(match, head, ""));
-  PageRequest page;
-  page.named = false;
-  page.progress.emplace_back().CopyFrom(*message);
-  return page;
-}
-
 absl::StatusOr<std::shared_ptr<EventStream>> Stream(GatewayContext& context,
                                                     const std::shared_ptr<Exchange>& exchange,
-                                                    absl::StatusOr<PageRequest> page) {
-  MERCER_RETURN_IF_ERROR(page.status());
+                                                    const RouteMatch& match) {
+  const RequestHead& head = exchange->head();
+  MERCER_ASSIGN_OR_RETURN(EventsRequest events, match.route->method == kWatchJobs
+                                                    ? ParsePage(head)
+                                                    : ParseJob(match, head));
   std::vector<int64_t> positions;
-  if (page->jobs) {
-    positions.push_back(page->watch.after_sequence());
+  if (events.watch.has_value()) {
+    positions.push_back(events.watch->after_sequence());
   }
-  for (const v1::StreamProgressRequest& request : page->progress) {
+  for (const v1::StreamProgressRequest& request : events.progress) {
     positions.push_back(request.after_sequence());
   }
-  MERCER_RETURN_IF_ERROR(ReadLastEventId(exchange->head(), positions));
+  MERCER_RETURN_IF_ERROR(ReadLastEventId(head, positions));
   std::optional<server::Budget::Share> place =
       context.event_streams.TryToTake(1, context.options.max_event_streams);
   if (!place.has_value()) {
@@ -232,44 +239,34 @@ absl::StatusOr<std::shared_ptr<EventStream>> Stream(GatewayContext& context,
   }
   auto stream = std::make_shared<EventStream>(exchange, *std::move(place), positions);
   size_t source = 0;
-  if (page->jobs) {
-    page->watch.set_after_sequence(positions[source]);
+  if (events.watch.has_value()) {
+    events.watch->set_after_sequence(positions[source]);
     std::make_shared<JobsSource>(context, exchange, stream, source++)
-        ->Start("TrainingService/WatchJobs", page->watch);
+        ->Start(kWatchJobs, *events.watch);
   }
-  for (v1::StreamProgressRequest& request : page->progress) {
+  for (v1::StreamProgressRequest& request : events.progress) {
     request.set_after_sequence(positions[source]);
     const auto progress = std::make_shared<ProgressSource>(context, exchange, stream, source++);
-    if (page->named) {
+    if (events.named) {
       progress->Name(request.job());
     }
-    progress->Start("TrainingService/StreamProgress", request);
+    progress->Start(kStreamProgress, request);
   }
   stream->WatchClient();
   return stream;
 }
 
-std::shared_ptr<EventStream> StreamOrAnswer(GatewayContext& context,
-                                            const std::shared_ptr<Exchange>& exchange,
-                                            absl::StatusOr<PageRequest> page) {
-  absl::StatusOr<std::shared_ptr<EventStream>> stream = Stream(context, exchange, std::move(page));
+}  // namespace
+
+std::shared_ptr<EventStream> StreamEvents(GatewayContext& context,
+                                          std::shared_ptr<Exchange> exchange,
+                                          const RouteMatch& match) {
+  absl::StatusOr<std::shared_ptr<EventStream>> stream = Stream(context, exchange, match);
   if (!stream.ok()) {
     exchange->Send(ErrorAnswer(stream.status(), 0, absl::IsUnavailable(stream.status())));
     return nullptr;
   }
   return *std::move(stream);
-}
-
-}  // namespace
-
-std::shared_ptr<EventStream> StreamJob(GatewayContext& context, std::shared_ptr<Exchange> exchange,
-                                       const RouteMatch& match) {
-  return StreamOrAnswer(context, exchange, ParseJobRequest(match, exchange->head()));
-}
-
-std::shared_ptr<EventStream> StreamPage(GatewayContext& context,
-                                        std::shared_ptr<Exchange> exchange) {
-  return StreamOrAnswer(context, exchange, ParsePageRequest(exchange->head()));
 }
 
 }  // namespace mercer::gateway

@@ -169,14 +169,6 @@ class Gateway::Impl {
 
   void DispatchApi(const std::shared_ptr<Exchange>& exchange, std::string_view path) {
     const RequestHead& head = exchange->head();
-    if (path == "/v1/events") {
-      if (head.method != "GET") {
-        exchange->Send(OnlyReads());
-      } else {
-        Remember(StreamPage(context_, exchange));
-      }
-      return;
-    }
     absl::StatusOr<RouteMatch> match = FindRoute(head.method, path);
     if (!match.ok()) {
       exchange->Send(RefusalOfVerb(match.status()));
@@ -200,8 +192,8 @@ class Gateway::Impl {
       case CallKind::kExport:
         AnswerExport(context_, exchange, *match);
         return;
-      case CallKind::kProgress:
-        Remember(StreamJob(context_, exchange, *match));
+      case CallKind::kEvents:
+        Remember(StreamEvents(context_, exchange, *match));
         return;
     }
   }

@@ -45,7 +45,7 @@ CallKind KindOf(const MethodDescriptor& method) {
     return CallKind::kUnary;
   }
   const bool is_file = method.output_type()->FindFieldByName("chunk") != nullptr;
-  return is_file ? CallKind::kExport : CallKind::kProgress;
+  return is_file ? CallKind::kExport : CallKind::kEvents;
 }
 
 // "job" of "jobs", "alias" of "aliases".

@@ -1,5 +1,4 @@
-// The paths of the API, and which RPC each stands for, as the options google.api.http of the protos say. What the gateway itself
-// answers, such as /v1/events, has no such option.
+// The paths of the API, and which RPC each stands for, as the options google.api.http of the protos say.
 #pragma once
 
 #include <string>
@@ -13,9 +12,9 @@ namespace mercer::gateway {
 
 enum class CallKind : uint8_t {
   kUnary,
-  kUpload,    // of a client's stream: the body is the file
-  kExport,    // of a server's stream of chunks: the answer is the file
-  kProgress,  // of another stream of a server: the answer is a stream of events
+  kUpload,  // of a client's stream: the body is the file
+  kExport,  // of a server's stream of chunks: the answer is the file
+  kEvents,  // of another stream of a server: the answer is a stream of events
 };
 
 struct Route {

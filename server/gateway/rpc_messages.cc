@@ -14,6 +14,7 @@
 #include "core/base/memory/memory_reserve.h"
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
+#include "mercer/v1/http_query.pb.h"
 #include "server/gateway/http/error_answer.h"
 
 namespace mercer::gateway {
@@ -151,7 +152,8 @@ std::string BindOne(Message& message, absl::string_view path, const std::string&
 void PrepareMessages() {
   std::vector<const google::protobuf::FileDescriptor*> waiting = {
       google::protobuf::DescriptorPool::generated_pool()->FindFileByName(
-          "google/rpc/error_details.proto")};
+          "google/rpc/error_details.proto"),
+      v1::WatchJobsQuery::descriptor()->file()};
   for (const Route& route : AllRoutes()) {
     waiting.push_back(route.descriptor->file());
   }
@@ -185,6 +187,19 @@ void BindParameters(const Parameters& parameters, Message& message, FieldViolati
       violations.Add(name, wrong);
     }
   }
+}
+
+Parameters BindKnown(const Parameters& parameters, Message& message, FieldViolations& violations) {
+  Parameters others;
+  for (const auto& parameter : parameters) {
+    const absl::string_view path = parameter.first;
+    if (FindField(*message.GetDescriptor(), path.substr(0, path.find('.'))) == nullptr) {
+      others.push_back(parameter);
+    } else {
+      BindParameters({parameter}, message, violations);
+    }
+  }
+  return others;
 }
 
 void BindText(std::string_view path, const std::string& value, Message& message,

@@ -29,6 +29,10 @@ std::unique_ptr<google::protobuf::Message> NewMessage(const google::protobuf::De
 void BindParameters(const Parameters& parameters, google::protobuf::Message& message,
                     FieldViolations& violations);
 
+// Does so of the parameters that name fields of `message`. Answers the others.
+Parameters BindKnown(const Parameters& parameters, google::protobuf::Message& message,
+                     FieldViolations& violations);
+
 // Sets the field `path`, "name" or "model.name", of type text; a violation when it has another value already.
 void BindText(std::string_view path, const std::string& value, google::protobuf::Message& message,
               FieldViolations& violations);

@@ -8,6 +8,7 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/status_macros.h"
 #include "mercer/v1/dataset_service.pb.h"
+#include "mercer/v1/http_query.pb.h"
 #include "server/gateway/calls.h"
 #include "server/gateway/http/error_answer.h"
 #include "server/gateway/http/url.h"
@@ -17,25 +18,20 @@
 namespace mercer::gateway {
 namespace {
 
-// What the query says beyond the fields of the header, by its name; empty: nothing.
-using Words = std::map<std::string, std::string>;
-
-absl::Status SetTable(const Words& words, v1::UploadHeader& header) {
-  const std::string& format = words.at("format");
-  const std::string& target = words.at("target");
-  const std::string& delimiter = words.at("delimiter");
+absl::Status SetTable(const v1::UploadDatasetQuery& query, v1::UploadHeader& header) {
   FieldViolations violations;
-  if (format.empty() || format == "csv") {
+  if (query.format().empty() || query.format() == "csv") {
     v1::CsvFormat& csv = server::Choose(*header.add_parts(), &v1::UploadPart::mutable_csv);
-    csv.set_delimiter(delimiter);
-    if (!target.empty()) {
-      server::PutAll(std::map<std::string, v1::ColumnRole>{{target, v1::COLUMN_ROLE_TARGET}},
-                     *csv.mutable_roles());
+    csv.set_delimiter(query.delimiter());
+    if (!query.target().empty()) {
+      server::PutAll(
+          std::map<std::string, v1::ColumnRole>{{query.target(), v1::COLUMN_ROLE_TARGET}},
+          *csv.mutable_roles());
     }
-  } else if (format == "svmlight") {
+  } else if (query.format() == "svmlight") {
     server::Choose(*header.add_parts(), &v1::UploadPart::mutable_svmlight);
-    violations.Check(target.empty(), "target", "is for csv: svmlight knows its target");
-    violations.Check(delimiter.empty(), "delimiter", "is for csv");
+    violations.Check(query.target().empty(), "target", "is for csv: svmlight knows its target");
+    violations.Check(query.delimiter().empty(), "delimiter", "is for csv");
   } else {
     violations.Add("format", "must be csv or svmlight; other formats take `header`");
   }
@@ -43,39 +39,28 @@ absl::Status SetTable(const Words& words, v1::UploadHeader& header) {
 }
 
 // For a header that says itself what comes.
-absl::Status RefuseWords(const Words& words) {
+absl::Status RefuseTable(const v1::UploadDatasetQuery& query) {
+  constexpr char kSaidThere[] = "is for uploads without a part in `header`: say it there";
   FieldViolations violations;
-  for (const char* name : {"format", "target", "delimiter"}) {
-    violations.Check(words.at(name).empty(), name,
-                     "is for uploads without a part in `header`: say it there");
-  }
+  violations.Check(query.format().empty(), "format", kSaidThere);
+  violations.Check(query.target().empty(), "target", kSaidThere);
+  violations.Check(query.delimiter().empty(), "delimiter", kSaidThere);
   return violations.ToStatus();
 }
 
 absl::StatusOr<v1::UploadHeader> ParseHeader(const RequestHead& head) {
   MERCER_ASSIGN_OR_RETURN(const Parameters parameters, ParseQuery(QueryOf(head.target)));
-  Words words = {{"format", ""}, {"target", ""}, {"delimiter", ""}, {"header", ""}};
-  Parameters fields;
-  for (const auto& [name, value] : parameters) {
-    if (const auto word = words.find(name); word != words.end()) {
-      word->second = value;
-    } else {
-      fields.emplace_back(name, value);
-    }
-  }
-  v1::UploadHeader header;
-  MERCER_RETURN_IF_ERROR(ReadJson(words["header"], header));
   FieldViolations violations;
+  v1::UploadDatasetQuery query;
+  const Parameters fields = BindKnown(parameters, query, violations);
+  v1::UploadHeader header;
+  MERCER_RETURN_IF_ERROR(ReadJson(query.header(), header));
   BindParameters(fields, header, violations);
   violations.Check(header.upload_id().empty(), "uploadId",
                    "is for gRPC: an upload over HTTP cannot be resumed");
   violations.Check(header.parts_size() <= 1, "header", "must have one part");
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  if (header.parts_size() == 0) {
-    MERCER_RETURN_IF_ERROR(SetTable(words, header));
-  } else {
-    MERCER_RETURN_IF_ERROR(RefuseWords(words));
-  }
+  MERCER_RETURN_IF_ERROR(header.parts_size() == 0 ? SetTable(query, header) : RefuseTable(query));
   if (head.content_length.has_value() && header.total_bytes() == 0) {
     header.set_total_bytes(static_cast<int64_t>(*head.content_length));
   }

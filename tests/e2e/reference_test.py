@@ -5,6 +5,7 @@ import difflib
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,15 +34,15 @@ def anchors(text):
 
 
 class ReferenceTest(unittest.TestCase):
-    def test_the_pages_the_comments_of_the_protos_the_types_and_the_fixture_of_the_dashboard_are_current(self):
+    def test_the_pages_the_comments_of_the_protos_the_types_routes_and_the_fixture_of_the_dashboard_are_current(self):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             subprocess.run([sys.executable, GENERATOR, folder], check=True)
             made = {path.relative_to(folder): path.read_text(encoding="utf-8") for path in folder.rglob("*.*")}
         pages = {str(path) for path in made if path.suffix == ".md"}
-        self.assertEqual(pages, {path.name for path in REFERENCE.glob("*.md")})
+        self.assertEqual(pages, {path.name for path in REFERENCE.glob("*.md")} | {"docs/http.md"})
         self.assertEqual({path.name for path in made if path.suffix == ".proto"}, {"kernel.proto", "learner.proto", "mixed_norm_mkl.proto", "sparse_multitask_svm.proto", "svm_rfe.proto", "coordinate_gradients.proto"})
-        self.assertEqual({path.name for path in made if path.suffix == ".ts"}, {"schema.ts"})
+        self.assertEqual({path.name for path in made if path.suffix == ".ts"}, {"routes.ts", "schema.ts"})
         self.assertEqual({path.name for path in made if path.suffix == ".json"}, {"learners.json", "openapi.json"})
         for path, text in made.items():
             committed = (REFERENCE if len(path.parts) == 1 else server_lib.ROOT) / path
@@ -58,6 +59,28 @@ class ReferenceTest(unittest.TestCase):
         made = proto_comments.with_options(text, [{"name": "tide", "options": [height]}])
         self.assertIn("{\n  // How high. Unit: metres. In (0, 9]. Absent: 2.\n  optional double height = 1;\n}", made)
         self.assertNotIn("Old", made)
+
+    def test_the_table_of_paths_and_the_routes_of_the_dashboard_follow_the_protos(self):
+        sys.path.insert(0, str(GENERATOR))
+        import http_page  # pylint: disable=import-outside-toplevel
+        import protos  # pylint: disable=import-outside-toplevel
+        import tables  # pylint: disable=import-outside-toplevel
+        import typescript  # pylint: disable=import-outside-toplevel
+
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            shutil.copytree(server_lib.ROOT / "proto", root / "proto")
+            path = root / "proto/mercer/v1/training_service.proto"
+            path.write_text(path.read_text(encoding="utf-8").replace("/v1/events", "/v1/news").replace(":cancel", ":end"), encoding="utf-8")
+            files = protos.read_files(root)
+        page = http_page.updated((server_lib.ROOT / "docs/http.md").read_text(encoding="utf-8"), files, tables.read_routes(files))
+        self.assertIn("\n| `/v1/news` | GET: WatchJobs, as events |\n", page)
+        self.assertIn("\n| *version* `:predict` | POST: Predict |\n", page)
+        self.assertNotIn("| `/v1/events`", page)
+        routes = typescript.routes(files)
+        self.assertIn("\nexport const cancelJob = (name: string): Route => ({ verb: 'POST', path: `/v1/${name}:end` });\n", routes)
+        self.assertIn("\nexport const watchJobs = (): Route => ({ verb: 'GET', path: '/v1/news' });\n", routes)
+        self.assertIn("\nexport const getModelVersionModel = (name: string): Route => ({ verb: 'GET', path: `/v1/${name}:version` });\n", routes)
 
     def test_every_link_leads_somewhere(self):
         for name in ("api.md", "learners.md"):

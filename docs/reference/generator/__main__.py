@@ -1,5 +1,5 @@
-"""Writes api.md, learners.md and openapi.json beside this folder, and what else follows from other sources: comments of the protos, the types
-of the dashboard, and the learners that its tests take for a server's.
+"""Writes api.md, learners.md and openapi.json beside this folder, and what else follows from other sources: the table of paths in
+docs/http.md, comments of the protos, the types and routes of the dashboard, and the learners that its tests take for a server's.
 
 The pages are made of the protos' comments and of what a server says of its learners.
 
@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 import api_page
+import http_page
 import learners_page
 import learners
 import markdown
@@ -26,6 +27,7 @@ import typescript
 
 REFERENCE = pathlib.Path(__file__).resolve().parents[1]
 ROOT = REFERENCE.parents[1]
+HTTP = pathlib.Path("docs/http.md")
 API = pathlib.Path("proto/mercer/v1")
 FIXTURES = pathlib.Path("client/web/tests/fixtures")
 TYPES = pathlib.Path("client/web/src/api")
@@ -43,7 +45,7 @@ def read_protos(changed):
 
 def document_of(files):
     """That of OpenAPI."""
-    return openapi.Document(files, tables.read_routes(files), tables.read_scopes(ROOT)).document()
+    return openapi.Document(files, protos.read_details(ROOT), tables.read_routes(files), tables.read_scopes(ROOT)).document()
 
 
 def pages(described, files):
@@ -70,7 +72,9 @@ if __name__ == "__main__":
     document = document_of(read)
     write(elsewhere or REFERENCE, pages(learners_described, read))
     write(elsewhere or REFERENCE, {"openapi.json": json.dumps(document, indent=1, ensure_ascii=False) + "\n"})
-    write((elsewhere or ROOT) / TYPES, {"schema.ts": typescript.text(document)})
+    page = http_page.updated((ROOT / HTTP).read_text(encoding="utf-8"), read, tables.read_routes(read))
+    write((elsewhere or ROOT) / HTTP.parent, {HTTP.name: page})
+    write((elsewhere or ROOT) / TYPES, {"schema.ts": typescript.types(document), "routes.ts": typescript.routes(read)})
     write((elsewhere or ROOT) / API, comments)
     answer = json.dumps({"learners": learners_described}, indent=1, ensure_ascii=False) + "\n"
     write((elsewhere or ROOT) / FIXTURES, {"learners.json": answer})

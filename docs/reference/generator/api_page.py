@@ -16,7 +16,7 @@ KINDS = {
     "": "",
     "Upload": ", [the body is the file](../http.md#requests)",
     "Export": ", the answer is the file",
-    "Progress": ", [events](../http.md#events)",
+    "Events": ", [events](../http.md#events)",
 }
 ERRORS = re.compile(r"(.*?)\s*(?:(?:^|(?<=\s))((?:Further e|E)rrors):?\s(.*))?$")
 INTRODUCTION = """# The API: services, calls, messages

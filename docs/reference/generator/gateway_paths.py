@@ -34,13 +34,6 @@ SCHEMAS = {
             }
         },
     },
-    "Any": {
-        "type": "object",
-        "description": "A message with its type, such as google.rpc.ErrorInfo or google.rpc.BadRequest.",
-        "required": ["@type"],
-        "properties": {"@type": TEXT},
-        "additionalProperties": True,
-    },
     "Status": {
         "type": "object",
         "description": "An error within an answer.",
@@ -114,25 +107,9 @@ FORMS = {
 
 BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 FILE = {"description": "The file, which may be compressed with gzip.", "required": True, "content": {"text/csv": {"schema": TEXT}, **BYTES}}
-UPLOAD = [
-    {
-        "name": "format",
-        "in": "query",
-        "description": "What the file is.",
-        "schema": {"type": "string", "enum": ["csv", "svmlight"], "default": "csv"},
-    },
-    {"name": "target", "in": "query", "description": "Name of the column that is to be predicted.", "schema": TEXT},
-    {"name": "delimiter", "in": "query", "description": "What stands between the cells; by default a comma.", "schema": TEXT},
-    {
-        "name": "header",
-        "in": "query",
-        "description": "In place of the others: the whole UploadHeader, with one part.",
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/UploadHeader"}}},
-    },
-]
-# By kind of call: further parameters, and the answer where that is no message.
+# By kind of call, or by its name: further parameters, and the answer where that is no message.
 HEADERS = {
-    "Progress": [
+    "Events": [
         {"name": "Last-Event-ID", "in": "header", "description": "Goes on behind this event: the id that it had.", "schema": TEXT}
     ]
 }
@@ -142,7 +119,12 @@ ANSWERS = {
         "headers": {"ETag": {"description": "SHA-256 of the file, in quotes.", "schema": TEXT}},
         "content": BYTES,
     },
-    "Progress": {"description": "Events `progress`, whose data are ProgressEvents, then `end` or `error`.", "content": EVENTS},
+    "StreamProgress": {"description": "Events `progress`, whose data are ProgressEvents, then `end` or `error`.", "content": EVENTS},
+    "WatchJobs": {
+        "description": "Events `job` and `existing`, whose data are WatchJobsResponses, and for each `job` that is named `progress`, whose "
+        "data are its name and a ProgressEvent, then `end` or `error`.",
+        "content": EVENTS,
+    },
 }
 
 
@@ -159,28 +141,7 @@ def plain(summary, content, **more):
     }
 
 
-EVENTS_PARAMETERS = [
-    {"name": "jobs", "in": "query", "description": "1: WatchJobs, whose fields the other parameters are.", "schema": TEXT},
-    {
-        "name": "job",
-        "in": "query",
-        "description": "NAME:AFTER_SEQUENCE, at most 100 times: the progress of that job.",
-        "schema": {"type": "array", "items": TEXT},
-    },
-]
 PATHS = {
-    "/v1/events": {
-        "get": {
-            "tags": ["Gateway"],
-            "operationId": "StreamEvents",
-            "summary": "The changes of all jobs and the progress of any, in one stream",
-            "description": "Scope: read.",
-            "responses": {
-                "200": {"description": "Events `job`, `existing`, `progress`, `end` and `error`.", "content": EVENTS},
-                "default": {"$ref": "#/components/responses/Error"},
-            },
-        }
-    },
     "/v1/openapi.json": plain("This document", {"application/json": {"schema": {"type": "object"}}}, operationId="GetOpenApi"),
     "/healthz": plain("Whether the server runs", {"text/plain": {"schema": TEXT}}, operationId="CheckLife"),
     "/readyz": plain("Whether the server takes calls; else 503", {"text/plain": {"schema": TEXT}}, operationId="CheckReadiness"),

@@ -38,6 +38,9 @@ HTTP_STATUS = {
     "UNAVAILABLE": "503",
     "DEADLINE_EXCEEDED": "504",
 }
+RPC = "google.rpc."
+# The details of an error that programs read.
+DETAILS = ("ErrorInfo", "BadRequest", "RetryInfo")
 VARIABLE = re.compile(r"\{(\w+)\}")
 # What stands for a variable of a path.
 PLACES = {
@@ -51,11 +54,12 @@ PLACES = {
 
 
 class Document:
-    """Made of the files of the API, the kind of each call, and the scope that it needs."""
+    """Made of the files of the API and that of the details of errors, the kind of each call, and the scope that it needs."""
 
-    def __init__(self, files, routes, scopes):
+    def __init__(self, files, details, routes, scopes):
         self.rpcs = [(service, rpc) for file in files for service in file.services for rpc in service.rpcs if rpc.ways]
         self.messages = {PACKAGE + message.name: message for file in files for message in file.messages}
+        self.messages.update({RPC + message.name: message for message in details.messages})
         self.kinds = {call: ways[0][2] for call, ways in routes.items() if ways}
         self.scopes = scopes
         # What the path says may be left out of the body.
@@ -69,9 +73,8 @@ class Document:
                 paths.setdefault(way.path, {})[way.verb.lower()] = self._operation(service, rpc, way)
         for path, operations in gateway_paths.PATHS.items():
             paths.setdefault(path, {}).update(operations)
-        watch = self._query(self.messages[PACKAGE + "WatchJobsRequest"], "", set())
-        paths["/v1/events"]["get"]["parameters"] = gateway_paths.EVENTS_PARAMETERS + watch + gateway_paths.HEADERS["Progress"]
         services = {service.name: service for service, _ in self.rpcs}
+        schemas = {**gateway_paths.SCHEMAS, "Any": self._detail(), "Real": REAL}
         tags = [{"name": name, "description": text_of(service.comment)} for name, service in services.items()]
         return {
             "openapi": "3.0.3",
@@ -83,7 +86,7 @@ class Document:
             "components": {
                 "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
                 "responses": gateway_paths.RESPONSES,
-                "schemas": dict(sorted({**gateway_paths.SCHEMAS, "Real": REAL, **self.used}.items())),
+                "schemas": dict(sorted({**schemas, **self.used}.items())),
             },
         }
 
@@ -91,7 +94,7 @@ class Document:
         kind = self.kinds[rpc.name]
         operation = {
             "tags": [service.name],
-            "operationId": rpc.name + self._apart(rpc.ways[0], way),
+            "operationId": rpc.name + apart(rpc.ways[0], way),
             "summary": first_sentence(rpc.comment),
             "description": f"{without_errors(rpc.comment)}\n\nScope: {self.scopes[rpc.name]}.",
             "parameters": self._parameters(rpc, way, kind),
@@ -106,21 +109,18 @@ class Document:
         operation["responses"] = self._responses(rpc, kind)
         return operation
 
-    @staticmethod
-    def _apart(first, way):
-        """What tells a way of calling from the first one: the verb, or else of what it is."""
-        return "" if way is first else way.verb.title() if way.verb != first.verb else VARIABLE.findall(way.path)[-1].title()
-
     def _parameters(self, rpc, way, kind):
         request = self.messages[rpc.request]
         places = [
             {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, "description": PLACES[name]}
             for name in VARIABLE.findall(way.path)
         ]
+        own = self.messages.get(PACKAGE + rpc.name + "Query")
+        places += self._query(own, "", set()) if own else []
         if kind == "Upload":
             header = self.messages[PACKAGE + "UploadHeader"]
             self._schema(PACKAGE + "UploadHeader")  # of the parameter `header`
-            return places + gateway_paths.UPLOAD + self._query(header, "", {"parts", "upload_id", "total_bytes"})
+            return places + self._query(header, "", {"parts", "upload_id", "total_bytes"})
         if way.body:
             rows = gateway_paths.FORMS.get(rpc.name, {}).get("rows")
             query = self._query(request, "", {way.field, *rows}) if rows else []
@@ -146,7 +146,10 @@ class Document:
         return parameters
 
     def _responses(self, rpc, kind):
-        responses = {"200": gateway_paths.ANSWERS.get(kind) or self._answer(rpc)}
+        answer = gateway_paths.ANSWERS.get(kind) or gateway_paths.ANSWERS.get(rpc.name)
+        if kind == "Events":
+            self._schema(rpc.response)  # of the data of events
+        responses = {"200": answer or self._answer(rpc)}
         errors = [ERRORS.match(paragraph)[3] for paragraph in paragraphs_of(rpc.comment)]
         for entry in [entry for text in errors if text for entry in split_errors(text)]:
             code = entry.split(" ")[0].strip(",.;:")
@@ -192,8 +195,19 @@ class Document:
         for oneof, comment in message.oneofs.items():
             choices = [field.json_name for field in message.fields if field.oneof == oneof]
             if choices:
-                schema["description"] += f" At most one of {', '.join(choices)}. {text_of(comment)}".rstrip()
+                schema["description"] = f"{schema['description']} At most one of {', '.join(choices)}. {text_of(comment)}".strip()
         return without_empty(schema)
+
+    def _detail(self):
+        """What any of the details has."""
+        fields = [field for name in DETAILS for field in self.messages[RPC + name].fields]
+        return {
+            "type": "object",
+            "description": f"A message with its type, such as {' or '.join(RPC + name for name in DETAILS)}.",
+            "required": ["@type"],
+            "properties": {"@type": gateway_paths.TEXT, **{field.json_name: without_empty(self._property(field)) for field in fields}},
+            "additionalProperties": True,
+        }
 
     def _property(self, field):
         schema = dict(self._type_of(field))
@@ -208,6 +222,11 @@ class Document:
         values = "\n".join(f"- `{value.name}`: {text_of(value.comment)}" for value in enum.fields if value.comment)
         names = [value.name for value in enum.fields]
         return {"type": "string", "description": f"{text_of(enum.comment)}\n\n{values}".strip(), "enum": names}
+
+
+def apart(first, way):
+    """What tells a way of calling from the first one: the verb, or else of what it is."""
+    return "" if way is first else way.verb.title() if way.verb != first.verb else VARIABLE.findall(way.path)[-1].title()
 
 
 def without_empty(schema):

@@ -10,6 +10,7 @@ from google.protobuf import descriptor_pb2
 import options
 
 FOLDER = "mercer/v1"
+DETAILS = "google/rpc/error_details.proto"
 # Numbers of the fields of descriptor.proto, of which the paths of comments are made.
 SYNTAX, MESSAGE, ENUM, SERVICE = 12, 4, 5, 6
 FIELD, NESTED, NESTED_ENUM, ONEOF = 2, 3, 4, 8
@@ -144,10 +145,8 @@ def type_of(field):
     return descriptor_pb2.FieldDescriptorProto.Type.Name(field.type).removeprefix("TYPE_").lower()
 
 
-def read_files(root):
-    """All files of the API below `root`/proto, by name. Whoever adds a field says what it is: raises for those without comments."""
-    protos = root / "proto"
-    sources = sorted(path.relative_to(protos) for path in (protos / FOLDER).glob("*.proto"))
+def read(protos, sources):
+    """Those files of the folder `protos` and what they import."""
     with tempfile.NamedTemporaryFile(suffix=".descriptors") as out:
         subprocess.run(
             ["protoc", "-I", protos, "--include_source_info", "--include_imports", f"--descriptor_set_out={out.name}", *sources],
@@ -155,7 +154,19 @@ def read_files(root):
         )
         descriptors = descriptor_pb2.FileDescriptorSet.FromString(pathlib.Path(out.name).read_bytes())
     known = options.Options(descriptors)
-    files = [Reader(file, known).read() for file in descriptors.file if file.name.startswith(FOLDER)]
+    return {file.name: Reader(file, known).read() for file in descriptors.file}
+
+
+def read_details(root):
+    """The file of the details of errors."""
+    return read(root / "proto", [DETAILS])[DETAILS]
+
+
+def read_files(root):
+    """All files of the API below `root`/proto, by name. Whoever adds a field says what it is: raises for those without comments."""
+    protos = root / "proto"
+    sources = sorted(path.relative_to(protos) for path in (protos / FOLDER).glob("*.proto"))
+    files = [file for name, file in read(protos, sources).items() if name.startswith(FOLDER)]
     unreachable = [rpc.name for file in files for s in file.services for rpc in s.rpcs if not (rpc.ways or rpc.streams)]
     if unreachable:
         raise SystemExit("calls without google.api.http: " + ", ".join(unreachable))

@@ -3,16 +3,13 @@
 import re
 
 RULE = re.compile(r'MethodRule\{"\w+/(\w+)", Scope::k(\w+), k\w+(?:, k\w+)*\}')
-EVENTS = ("WatchJobs", "StreamProgress")  # what /v1/events, which is no call of its own, is made of
 
 
 def read_routes(files):
-    """Lists of (verb, path, kind) by call; the kind is "", "Upload", "Export" or "Progress"."""
+    """Lists of (verb, path, kind) by call; the kind is "", "Upload", "Export" or "Events"."""
     routes = {}
     for rpc in [rpc for file in files for service in file.services for rpc in service.rpcs]:
         routes[rpc.name] = [(way.verb, way.path, kind_of(rpc, files)) for way in rpc.ways]
-    for call in EVENTS:
-        routes[call].append(("GET", "/v1/events", "Progress"))
     return routes
 
 
@@ -23,7 +20,7 @@ def kind_of(rpc, files):
     if not rpc.streams_responses:
         return ""
     response = next(message for file in files for message in file.messages if rpc.response.endswith("." + message.name))
-    return "Export" if any(field.name == "chunk" for field in response.fields) else "Progress"
+    return "Export" if any(field.name == "chunk" for field in response.fields) else "Events"
 
 
 def read_scopes(root):

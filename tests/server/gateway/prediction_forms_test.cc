@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -12,6 +14,7 @@
 
 #include "core/base/status/errors.h"
 #include "server/gateway/rows/row_texts.h"
+#include "tests/support/source_folder.h"
 
 namespace mercer::gateway {
 namespace {
@@ -301,6 +304,43 @@ TEST(RowAnswersTest, ErrorsStandBesideTheirRows) {
             ",nan,nan,\"column 'a': \"\"b\"\", unknown\"\n");
   error.set_row(3);
   EXPECT_TRUE(absl::IsInternal(WriteJsonRows(response, NoLimit).status()));
+}
+
+std::set<std::string> NamesOf(const Json& object) {
+  std::set<std::string> names;
+  for (const auto& [name, value] : object.items()) {
+    names.insert(name);
+  }
+  return names;
+}
+
+// No proto says what rows as objects look like.
+TEST(RowAnswersTest, OpenApiHasTheirMembers) {
+  std::ifstream file(SourceFolder() / "docs/reference/openapi.json");
+  const Json schemas = Json::parse(file)["components"]["schemas"];
+  v1::PredictResponse numbers = Classes();
+  numbers.clear_labels();
+  v1::PredictResponse classes = Classes();
+  classes.add_classes("a");
+  *classes.mutable_probabilities() = classes.decision_values();
+  v1::LearnedGradient& gradient = *classes.add_gradients();
+  gradient.set_output(classes.outputs(0));
+  gradient.add_columns("size");
+  *gradient.mutable_values() = classes.decision_values();
+  *gradient.mutable_projections() = classes.decision_values();
+  classes.add_row_errors()->set_row(2);
+  classes.mutable_row_errors(0)->set_message("no");
+  std::set<std::string> names;
+  for (const v1::PredictResponse& response : {numbers, classes}) {
+    const Json read = Json::parse(*WriteJsonRows(response, NoLimit));
+    EXPECT_EQ(NamesOf(read), NamesOf(schemas["RowPredictions"]["properties"]));
+    for (const Json& row : read["predictions"]) {
+      names.merge(NamesOf(row));
+    }
+  }
+  EXPECT_EQ(names, NamesOf(schemas["RowPrediction"]["properties"]));
+  EXPECT_TRUE(FindListedRows(R"({"rows": []})").has_value());
+  EXPECT_THAT(NamesOf(schemas["RowObjects"]["properties"]), ElementsAre("rows"));
 }
 
 // Rows with labels and one output of such names.

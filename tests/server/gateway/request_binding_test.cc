@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "mercer/v1/dataset_service.pb.h"
+#include "mercer/v1/http_query.pb.h"
 #include "mercer/v1/model_service.pb.h"
 #include "mercer/v1/training_service.pb.h"
 #include "server/gateway/message_json.h"
@@ -98,6 +99,23 @@ TEST(RequestBindingTest, NamesEveryBadParameter) {
               ElementsAre("asOfTime", "asOfTime"));
   v1::DeleteDatasetRequest remove;
   EXPECT_THAT(Bind({{"when_unused", "1"}}, remove), ElementsAre("when_unused"));
+}
+
+TEST(RequestBindingTest, WhatAMessageHasNoFieldForIsLeft) {
+  v1::WatchJobsQuery query;
+  FieldViolations violations;
+  EXPECT_THAT(BindKnown({{"job", "jobs/a"},
+                         {"kinds", "1"},
+                         {"job", "jobs/b:3"},
+                         {"labels.job", "x"},
+                         {"job.x", "y"},
+                         {"jobs", "1"}},
+                        query, violations),
+              ElementsAre(testing::Pair("kinds", "1"), testing::Pair("labels.job", "x")));
+  EXPECT_THAT(query.job(), ElementsAre("jobs/a", "jobs/b:3"));
+  EXPECT_EQ(query.jobs(), "1");
+  ASSERT_EQ(violations.violations().size(), 1u);
+  EXPECT_EQ(violations.violations()[0].field, "job.x");
 }
 
 TEST(RequestBindingTest, PathAndBodyMustAgree) {

@@ -68,9 +68,8 @@ TEST(RoutesTest, EveryStreamHasOneOrIsKnownToHaveNone) {
     missing.erase(std::string(route.method));
   }
   EXPECT_THAT(missing, testing::UnorderedElementsAre(
-                           "AdminService/Backup",              // for operators, over gRPC
-                           "PredictionService/PredictStream",  // Predict, call by call
-                           "TrainingService/WatchJobs"));      // part of /v1/events
+                           "AdminService/Backup",                // for operators, over gRPC
+                           "PredictionService/PredictStream"));  // Predict, call by call
 }
 
 TEST(RoutesTest, EachLeadsToAnRpcOfItsKindAndAFieldOfItsRequest) {
@@ -143,6 +142,7 @@ TEST(RoutesTest, VariablesBecomeTheNameOfTheResource) {
       {"PATCH", "/v1/datasets/d", "DatasetService/UpdateDataset", "datasets/d"},
       {"POST", "/v1/jobs/j-1:stop", "TrainingService/StopJob", "jobs/j-1"},
       {"GET", "/v1/jobs/j-1/events", "TrainingService/StreamProgress", "jobs/j-1"},
+      {"GET", "/v1/events", "TrainingService/WatchJobs", ""},
       {"GET", "/v1/models/spam", "ModelService/GetModel", "models/spam"},
       {"PATCH", "/v1/models/spam", "ModelService/UpdateModel", "models/spam"},
       {"DELETE", "/v1/models/spam", "ModelService/DeleteModel", "models/spam"},
@@ -190,6 +190,8 @@ TEST(RoutesTest, AnotherVerbIsToldWhichThereAre) {
   const absl::StatusOr<RouteMatch> match = FindRoute("DELETE", "/v1/jobs");
   EXPECT_EQ(GetReason(match.status()), "METHOD_NOT_ALLOWED");
   EXPECT_EQ(GetErrorMetadata(match.status()), (ErrorMetadata{{"allow", "POST, GET"}}));
+  EXPECT_EQ(GetErrorMetadata(FindRoute("POST", "/v1/events").status()),
+            (ErrorMetadata{{"allow", "GET"}}));
 }
 
 }  // namespace

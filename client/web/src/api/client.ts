@@ -1,5 +1,6 @@
 // One call of the gateway: JSON out, JSON in, ApiError for everything that is refused.
 import { ApiError, errorOfResponse, errorOfText } from './error.ts';
+import type { Route } from './routes.ts';
 import type { Token } from './token.ts';
 
 export type Query = Record<string, string | number | boolean | undefined>;
@@ -20,19 +21,13 @@ export class Client {
     private readonly onUnauthorized: () => void = () => {},
   ) {}
 
-  async get<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> {
-    return this.call<T>('GET', withQuery(path, query), undefined, signal);
-  }
-
-  async send<T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body: unknown = {}, signal?: AbortSignal): Promise<T> {
-    return this.call<T>(method, path, body, signal);
-  }
-
-  private async call<T>(method: string, path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+  /** `request`: without messages in it where the verb has no body. */
+  async call<T>({ verb, path }: Route, request: object = {}, signal?: AbortSignal): Promise<T> {
     const headers: Record<string, string> = { ...this.token.headers(), 'X-Mercer': '1' };
-    const sendsBody = method !== 'GET' && method !== 'DELETE';
-    if (sendsBody) headers['Content-Type'] = 'application/json';
-    const response = await fetch(path, { method, headers, body: sendsBody ? JSON.stringify(body) : null, signal: signal ?? null });
+    const inQuery = verb === 'GET' || verb === 'DELETE';
+    if (!inQuery) headers['Content-Type'] = 'application/json';
+    const target = inQuery ? withQuery(path, request as Query) : path;
+    const response = await fetch(target, { method: verb, headers, body: inQuery ? null : JSON.stringify(request), signal: signal ?? null });
     if (!response.ok) throw this.noticed(await errorOfResponse(response));
     const text = await response.text();
     return (text ? JSON.parse(text) : {}) as T;
@@ -44,17 +39,17 @@ export class Client {
   }
 
   /** The bytes of an answer that is a file. A link could not carry the token. */
-  async download(path: string): Promise<Blob> {
-    const response = await fetch(path, { headers: this.token.headers() });
+  async download(route: Route): Promise<Blob> {
+    const response = await fetch(route.path, { headers: this.token.headers() });
     if (!response.ok) throw this.noticed(await errorOfResponse(response));
     return response.blob();
   }
 
   /** Sends a file as it is. fetch cannot tell how much it has sent, XMLHttpRequest can. */
-  upload<T>(path: string, file: Blob, onProgress: (sentBytes: number) => void, signal: AbortSignal): Promise<T> {
+  upload<T>(route: Route, query: Query, file: Blob, onProgress: (sentBytes: number) => void, signal: AbortSignal): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const request = new XMLHttpRequest();
-      request.open('POST', path);
+      request.open(route.verb, withQuery(route.path, query));
       for (const [name, value] of Object.entries(this.token.headers())) request.setRequestHeader(name, value);
       request.setRequestHeader('X-Mercer', '1');
       request.setRequestHeader('Content-Type', 'application/octet-stream');

@@ -6,8 +6,9 @@ export type Int64 = string | number; // numbers are read, too
 export type Real = number | string;
 export interface Alias { name?: string; version?: string; etag?: string; updateTime?: string }
 export interface AliasChange { sequence?: Int64; time?: string; caller?: string; from?: string; to?: string; rollback?: boolean }
-export interface Any { '@type': string; [name: string]: unknown }
+export interface Any { '@type': string; reason?: string; domain?: string; metadata?: Record<string, string>; fieldViolations?: BadRequestFieldViolation[]; retryDelay?: string; [name: string]: unknown }
 export interface Attempt { number?: number; worker?: string; startTime?: string; endTime?: string; endReason?: string; endReasonCode?: Reason }
+export interface BadRequestFieldViolation { field?: string; description?: string }
 export type BandwidthRule = 'BANDWIDTH_RULE_UNSPECIFIED' | 'BANDWIDTH_RULE_LIST' | 'BANDWIDTH_RULE_LOG_SPACED' | 'BANDWIDTH_RULE_MEDIAN_MULTIPLES';
 export interface Basis { rows?: Int64; blocks?: BasisBlock[]; trainingRows?: Int64[] }
 export interface BasisBlock { name?: string; sources?: string[]; values?: Matrix }
@@ -59,6 +60,7 @@ export interface FeatureWeights { features?: string[]; weights?: Matrix }
 export interface Folds { count?: number }
 export interface FourierFeatures { frequencies?: Matrix; bandwidths?: Real[] }
 export interface GaborFeatures { patchSize?: Int64; positionRows?: Int64[]; positionColumns?: Int64[]; subtractPatchMean?: boolean; filters?: Matrix }
+export interface Heartbeat { time?: string; lastSequence?: Int64 }
 export interface HeldOut { rows?: Int64; folds?: Int64; sampledRows?: Int64; confusion?: ConfusionMatrix; curves?: ClassCurve[]; residuals?: Residuals; spreads?: MetricSpread[] }
 export interface HoldOut { fraction?: Real }
 export interface Ikl { C?: Real; minBandwidth?: Real; maxBandwidth?: Real; violation?: Real; maxKernels?: Int64 }
@@ -179,6 +181,7 @@ export interface Status { code?: number; message?: string; details?: Any[] }
 export interface StopJobRequest { name?: string }
 export type StopReason = 'STOP_REASON_UNSPECIFIED' | 'STOP_REASON_CONVERGED' | 'STOP_REASON_ITERATION_LIMIT' | 'STOP_REASON_TIME_LIMIT' | 'STOP_REASON_STOP_REQUESTED' | 'STOP_REASON_NUMERICAL_LIMIT' | 'STOP_REASON_OBJECTIVE_ZERO';
 export interface Stopping { relativeGap?: Real; maxIterations?: Int64; timeLimit?: string }
+export interface StreamProgressResponse { event?: ProgressEvent; heartbeat?: Heartbeat }
 export interface Svm { kernels?: KernelGrid[]; C?: Real; epsilon?: Real }
 export interface SvmRfe { C?: Real; columns?: Int64; schedule?: SvmRfeSchedule; counts?: Real[] }
 export type SvmRfeSchedule = 'SCHEDULE_UNSPECIFIED' | 'SCHEDULE_POWER_OF_TWO' | 'SCHEDULE_HALF_UP' | 'SCHEDULE_ONE';
@@ -209,3 +212,4 @@ export interface VerifyModelRequest { name?: string; requestId?: string; priorit
 export interface VerifyModelResponse { model?: string; certificate?: Certificate; matches?: boolean; storedCertificate?: Certificate }
 export interface Warning { code?: WarningCode; message?: string; values?: Record<string, string> }
 export type WarningCode = 'WARNING_CODE_UNSPECIFIED' | 'WARNING_CODE_BELOW_BASELINE' | 'WARNING_CODE_LIMIT_REACHED' | 'WARNING_CODE_GAP_NOT_REACHED' | 'WARNING_CODE_IDENTIFIER_COLUMN' | 'WARNING_CODE_NUMERIC_TARGET' | 'WARNING_CODE_OPTION_CHOSEN' | 'WARNING_CODE_VALIDATION_ENDED' | 'WARNING_CODE_CONSTANT_COLUMN' | 'WARNING_CODE_TEXT_COLUMN' | 'WARNING_CODE_RARE_CLASSES' | 'WARNING_CODE_UNBALANCED_CLASSES' | 'WARNING_CODE_SIMILAR_CATEGORIES' | 'WARNING_CODE_CONSTANT_FUNCTION' | 'WARNING_CODE_EXACT_IS_CHEAPER';
+export interface WatchJobsResponse { job?: Job; existing?: boolean; left?: boolean; existingSent?: boolean; heartbeat?: string; deleted?: boolean; sequence?: Int64 }

@@ -23,21 +23,8 @@ export type Words = Pick<schema.Model, 'displayName' | 'description' | 'labels' 
 export type OptionDescription = Named<schema.OptionDescription>;
 export type LearnerDescription = Named<Omit<schema.LearnerDescription, 'options'>> & { options?: OptionDescription[] };
 
-export interface FieldViolation {
-  field?: string;
-  description?: string;
-}
-
-/** A detail of google.rpc: an ErrorInfo, a BadRequest, a RetryInfo. */
-export interface StatusDetail {
-  '@type': string;
-  reason?: string;
-  metadata?: Record<string, string>;
-  fieldViolations?: FieldViolation[];
-  retryDelay?: string;
-}
-
-export type Status = Omit<schema.Status, 'details'> & { details?: StatusDetail[] };
+export type FieldViolation = schema.BadRequestFieldViolation;
+export type Status = schema.Status;
 
 export interface ApiErrorBody {
   error?: Status & { status?: string };
@@ -48,4 +35,5 @@ export type KernelGrid = schema.KernelGrid;
 export type LearnerOptions = { kernels?: KernelGrid[] } & Record<string, unknown>;
 export type Learner = Record<string, LearnerOptions>;
 export type TrainRequest = Omit<Partial<schema.TrainRequest>, 'learner'> & { learner?: Learner };
-export type Job = Named<Omit<schema.Job, 'request' | 'error'>> & { request?: TrainRequest; error?: Status };
+export type Job = Named<Omit<schema.Job, 'request'>> & { request?: TrainRequest };
+export type JobMessage = Omit<schema.WatchJobsResponse, 'job'> & { job?: Job };

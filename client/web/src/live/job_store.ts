@@ -1,12 +1,5 @@
 // The jobs that the event stream has told of, newest first.
-import type { Job, JobState } from '../api/types.ts';
-
-export interface JobMessage {
-  job?: Job;
-  existing?: boolean;
-  left?: boolean;
-  sequence?: string;
-}
+import type { Int64, Job, JobMessage, JobState } from '../api/types.ts';
 
 export const FINAL_STATES: ReadonlySet<JobState> = new Set<JobState>([
   'JOB_STATE_SUCCEEDED',
@@ -38,7 +31,7 @@ export class JobStore {
     // A new list: whatever it does not name again is gone. After one that was broken off comes another.
     if (message.existing && this.sequence !== '0') this.unseen = undefined;
     if (message.existing) this.unseen ??= new Set(this.jobs.keys());
-    this.sequence = message.sequence ?? '0';
+    this.sequence = String(message.sequence ?? '0');
     this.apply(message);
   }
 
@@ -62,12 +55,12 @@ export class JobStore {
   }
 
   /** The list has been sent. */
-  endList(sequence = '0'): void {
+  endList(sequence: Int64 = '0'): void {
     for (const name of this.unseen ?? [...this.jobs.keys()]) this.jobs.delete(name);
     this.sorted = undefined;
     this.unseen = undefined;
     this.complete = true;
-    this.sequence = sequence;
+    this.sequence = String(sequence);
   }
 
   get(name: string): Job | undefined {

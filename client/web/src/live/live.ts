@@ -1,11 +1,12 @@
 // What a page shows, kept up to date by its event stream. Events change the stores at once; whoever shows them is told before a
 // frame, however many events came.
 import { errorOfStatus } from '../api/error.ts';
+import { watchJobs } from '../api/routes.ts';
 import type { Token } from '../api/token.ts';
-import type { Job, ProgressEvent, Status as RpcStatus } from '../api/types.ts';
+import type { Job, JobMessage, ProgressEvent, Status as RpcStatus } from '../api/types.ts';
 import { Connection, type Status } from './connection.ts';
 import { JobProgress } from './job_progress.ts';
-import { type JobMessage, JobStore } from './job_store.ts';
+import { JobStore } from './job_store.ts';
 import { Listeners } from './listeners.ts';
 import type { ServerSentEvent } from './sse_parser.ts';
 
@@ -102,7 +103,7 @@ export class Live extends Listeners {
     const { progress } = this;
     if (this.jobs.sequence !== '0') query.append('afterSequence', this.jobs.sequence);
     if (progress && !progress.ended && !this.progressError) query.append('job', `${progress.job}:${progress.lastSequence}`);
-    return `/v1/events?${query.toString().replaceAll('%3A', ':').replaceAll('%2F', '/')}`;
+    return `${watchJobs().path}?${query.toString().replaceAll('%3A', ':').replaceAll('%2F', '/')}`;
   }
 
   receive(event: ServerSentEvent): void {
