@@ -14,6 +14,7 @@
 #include "google/rpc/status.pb.h"
 #include "mercer/v1/admin_service.pb.h"
 #include "mercer/v1/dataset_service.pb.h"
+#include "mercer/v1/http_query.pb.h"
 #include "mercer/v1/model_service.pb.h"
 #include "mercer/v1/prediction_service.pb.h"
 #include "mercer/v1/server_service.pb.h"
@@ -94,8 +95,9 @@ std::set<std::string> Today() {
        {v1::TrainRequest::descriptor()->file(), v1::UploadHeader::descriptor()->file(),
         v1::GetModelVersionRequest::descriptor()->file(), v1::PredictRequest::descriptor()->file(),
         v1::BackupRequest::descriptor()->file(), v1::GetServerInfoRequest::descriptor()->file(),
-        v1::GetJobRequest::descriptor()->file(), google::rpc::Status::descriptor()->file(),
-        google::rpc::ErrorInfo::descriptor()->file(), google::rpc::Code_descriptor()->file()}) {
+        v1::GetJobRequest::descriptor()->file(), v1::WatchJobsQuery::descriptor()->file(),
+        google::rpc::Status::descriptor()->file(), google::rpc::ErrorInfo::descriptor()->file(),
+        google::rpc::Code_descriptor()->file()}) {
     AddFile(*file, seen, lines);
   }
   return lines;
