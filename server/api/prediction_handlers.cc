@@ -194,7 +194,7 @@ absl::StatusOr<v1::ListPredictionStatisticsResponse> PredictionHandlers::ListSta
   const std::string query = absl::StrCat("statistics|", versions);
   const auto list = [&](const PageRequest& page) -> absl::StatusOr<Page<Statistics>> {
     MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
-    MERCER_ASSIGN_OR_RETURN(const std::string after, ReadListToken(query, page.token));
+    MERCER_ASSIGN_OR_RETURN(const std::string after, ReadPageToken(query, page.token));
     Page<Statistics> found;
     for (const Statistics& statistics : all) {
       const bool was_called = statistics->succeeded() + statistics->failed() > 0;

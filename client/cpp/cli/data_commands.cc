@@ -259,7 +259,7 @@ absl::StatusOr<ExitCode> Show(Session& session, const NameFlags& flags) {
   return ExitCode::kOk;
 }
 
-absl::StatusOr<ExitCode> Update(Session& session, const UpdateFlags& flags) {
+absl::StatusOr<ExitCode> UpdateDataset(Session& session, const UpdateFlags& flags) {
   v1::UpdateDatasetRequest request;
   MERCER_RETURN_IF_ERROR(ReadUpdateFlags(flags, FullName("datasets", flags.name),
                                          *request.mutable_dataset(),
@@ -343,8 +343,8 @@ void AddDataCommands(CommandLine& line) {
       ->add_option("DATA", shown->name, "Name of the data set")
       ->required();
   auto updated = std::make_shared<UpdateFlags>();
-  CLI::App* update =
-      line.Add(*data, "update", "Change labels or display name of a data set", updated, &Update);
+  CLI::App* update = line.Add(*data, "update", "Change labels or display name of a data set",
+                              updated, &UpdateDataset);
   update->add_option("DATA", updated->name, "Name of the data set")->required();
   AddUpdateFlags(*update, *updated);
   auto removed = std::make_shared<RemoveFlags>();

@@ -164,7 +164,7 @@ absl::StatusOr<ExitCode> Cancel(Session& session, const JobFlags& flags) {
   return ReportState(session, job);
 }
 
-absl::StatusOr<ExitCode> Update(Session& session, const UpdateFlags& flags) {
+absl::StatusOr<ExitCode> UpdateJob(Session& session, const UpdateFlags& flags) {
   v1::UpdateJobRequest request;
   MERCER_RETURN_IF_ERROR(ReadUpdateFlags(flags, FullName("jobs", flags.name),
                                          *request.mutable_job(), *request.mutable_update_mask()));
@@ -198,7 +198,7 @@ void RefuseListFlags(CLI::App& command, CLI::App& jobs) {
 void AddUpdate(CommandLine& line, CLI::App& jobs) {
   auto flags = std::make_shared<UpdateFlags>();
   CLI::App* command =
-      line.Add(jobs, "update", "Change labels or display name of a job", flags, &Update);
+      line.Add(jobs, "update", "Change labels or display name of a job", flags, &UpdateJob);
   command->add_option("JOB", flags->name, "Name of the job")->required();
   AddUpdateFlags(*command, *flags);
   RefuseListFlags(*command, jobs);

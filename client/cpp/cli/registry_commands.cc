@@ -26,7 +26,7 @@ struct AssessFlags {
   std::string time_limit;
 };
 
-absl::StatusOr<ExitCode> Update(Session& session, const UpdateFlags& flags) {
+absl::StatusOr<ExitCode> UpdateModel(Session& session, const UpdateFlags& flags) {
   const std::string name = FullName("models", flags.name);
   if (!IsWholeModel(name)) {
     v1::UpdateModelVersionRequest request;
@@ -155,7 +155,7 @@ void AddUpdate(CommandLine& line) {
   auto flags = std::make_shared<UpdateFlags>();
   CLI::App* command =
       line.Add(line.app, "update", "Change labels and texts of a model, or of one of its versions",
-               flags, &Update);
+               flags, &UpdateModel);
   command
       ->add_option("MODEL", flags->name,
                    "NAME for the model itself; NAME/versions/N or NAME@ALIAS for a version")

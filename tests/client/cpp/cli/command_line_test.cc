@@ -52,7 +52,7 @@ TEST_F(CommandLineTest, AnEvaluationIsLimitedInTime) {
   EXPECT_EQ(Run({"evaluate", "m", "d0", "--time-limit", "soon"}), 3);
   EXPECT_THAT(err_.str(), ::testing::HasSubstr("--time-limit: must be seconds"));
   EXPECT_EQ(Run({"predict", "m", "file.csv", "--time-limit", "5"}), 3);
-  EXPECT_THAT(err_.str(), ::testing::HasSubstr("--time-limit is for --into"));
+  EXPECT_THAT(err_.str(), ::testing::HasSubstr("--time-limit: is for --into"));
   ASSERT_EQ(server_.state.evaluations.size(), 1U);
   EXPECT_EQ(server_.state.evaluations[0].time_limit().seconds(), 90);
 }
