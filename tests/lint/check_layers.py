@@ -106,7 +106,7 @@ OTHERS = {
 ARROWS = {**CORE, **OTHERS}
 
 # Libraries from outside. In the core everything else is refused; elsewhere these are confined to the folders that own them.
-CORE_LIBRARIES = re.compile(r"^(Eigen/|absl/|hwy/|tbb/|oneapi/|coin/|sys/|(cblas|lapacke|zlib|png|unistd|fcntl|dlfcn)\.h$)")
+CORE_LIBRARIES = re.compile(r"^(Eigen/|absl/|hwy/|tbb/|oneapi/|coin/|sys/|(cblas|lapacke|zlib|png|unistd|sched|fcntl|dlfcn)\.h$)")
 STANDARD_HEADER = re.compile(r"^[a-z_0-9]+$|^(c?(assert|errno|fenv|float|inttypes|limits|math|signal|std\w+|string|time)|stdlib|immintrin)\.h$")
 NOT_IN_CORE = {"iostream": "the core writes no log"}
 MESSAGES = ("server/api", "server/prediction", "server/uploads", "server/rpc", "server/translation", "server/gateway", "server/app", "client", "tests")
