@@ -179,7 +179,7 @@ class CliTest(command_line_lib.CommandLineTest):
         self.assertIn(job["name"], [each["name"] for each in self.run_json("jobs", "--kind", "training", "--kind", "evaluation")])
         self.assertEqual(self.run_json("jobs", "--filter", f"name = {job['name']} AND NOT end_time < 2026-01-01T00:00:00Z"), [job])
         self.expect(3, "--filter: at character 1, 'stat = FAILED': there is no field 'stat'", "jobs", "--filter", "stat = FAILED")
-        self.expect(3, "--order-by: must be 'create_time' or 'name'", "jobs", "--order-by", "priority")
+        self.expect(3, "--order-by: must be one of create_time, name, end_time, priority", "jobs", "--order-by", "learner")
 
     def test_same_request_id_gives_the_same_job(self):
         train = (*self.train_arguments("again"), "--request-id", "r1")
