@@ -237,9 +237,11 @@ absl::StatusOr<v1::Job> TrainingHandlers::UpdateJob(const v1::UpdateJobRequest& 
     MERCER_RETURN_IF_ERROR(CheckLabelsOf(id, given));
   }
   fields.check = info.CheckOfChange("job", JobName(id));
-  MERCER_RETURN_IF_ERROR(
-      AboutJob(context_.storage->jobs().UpdateJob({std::move(fields), id}).status(), id));
-  return ReadJob(id);
+  JobStore& jobs = context_.storage->jobs();
+  MERCER_ASSIGN_OR_RETURN(const JobRecord updated,
+                          AboutJob(jobs.UpdateJob({std::move(fields), id}), id));
+  MERCER_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, jobs.ListAttempts(id));
+  return WriteJob(updated, attempts);
 }
 
 absl::StatusOr<google::protobuf::Empty> TrainingHandlers::DeleteJob(

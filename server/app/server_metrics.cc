@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <sstream>
 #include <tuple>
 #include <unistd.h>
@@ -158,13 +160,17 @@ void AddPredictions(const PredictionStatisticsTable& table, Families& families) 
   std::vector<Families::Value> rows;
   MetricFamily latency{
       "mercer_prediction_seconds", "Latency of each model's version.", MetricType::Summary, {}};
-  auto models = table.All();
+  // Times that stay as they are while they are compared: calls go on.
+  std::vector<std::pair<absl::Time, std::shared_ptr<const PredictionStatistics>>> models;
+  for (auto& model : table.All()) {
+    const absl::Time last_call = model->last_call();
+    models.emplace_back(last_call, std::move(model));
+  }
   if (models.size() > kMostModels) {
-    std::nth_element(models.begin(), models.begin() + kMostModels, models.end(),
-                     [](const auto& a, const auto& b) { return a->last_call() > b->last_call(); });
+    std::nth_element(models.begin(), models.begin() + kMostModels, models.end(), std::greater<>());
     models.resize(kMostModels);
   }
-  for (const auto& model : models) {
+  for (const auto& [last_call, model] : models) {
     const prometheus::ClientMetric::Label name = {"model", model->model()};
     calls.push_back({static_cast<double>(model->succeeded()), {name, {"result", "ok"}}});
     calls.push_back({static_cast<double>(model->failed()), {name, {"result", "error"}}});

@@ -124,10 +124,11 @@ class DiskBlobStore final : public BlobStore {
 
   absl::StatusOr<std::unique_ptr<BlobWriter>> NewBlob() override;
 
-  absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) override {
+  absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest,
+                                                   const CancellationToken& cancellation) override {
     MERCER_RETURN_IF_ERROR(CheckDigest(digest));
     MERCER_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> file, files_->Map(BlobPath(digest)));
-    MERCER_RETURN_IF_ERROR(CheckContent(digest, file->contents(), CancellationToken()));
+    MERCER_RETURN_IF_ERROR(CheckContent(digest, file->contents(), cancellation));
     return file;
   }
 

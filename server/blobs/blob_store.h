@@ -68,8 +68,12 @@ class BlobStore {
   absl::StatusOr<PinnedBlob> Put(std::string_view bytes);
 
   // The bytes, mapped; they stay valid after deletion. Their digest is computed anew by every call: what was right once
-  // may have rotted since. Errors: kNotFound, kDataLoss (reason BLOB_DAMAGED).
-  virtual absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) = 0;
+  // may have rotted since. Errors: kNotFound, kDataLoss (reason BLOB_DAMAGED), kCancelled.
+  virtual absl::StatusOr<std::unique_ptr<MappedFile>> Read(
+      const std::string& digest, const CancellationToken& cancellation) = 0;
+  absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) {
+    return Read(digest, CancellationToken());
+  }
   // The path of the file, for readers that map it themselves. Verified on the first access of a process to a blob that it
   // has not written itself, and again when the file shows a change: enough to look at its shape; whoever uses its values
   // calls Verify besides. Errors as of Read.

@@ -25,7 +25,7 @@ std::unique_ptr<google::protobuf::Message> NewMessage(const google::protobuf::De
 
 // Sets the fields that the parameters name, in either spelling: "pageSize=3", "states=JOB_STATE_RUNNING" (again for a
 // further one), "labels.team=a", "asOfTime=2026-01-31T00:00:00Z", "model.description=x". Adds a violation for each
-// parameter that names no field, has no value of its type, or comes twice.
+// parameter that names no field, or has no value of its type; of one that comes twice, and is not repeated, the last counts.
 void BindParameters(const Parameters& parameters, google::protobuf::Message& message,
                     FieldViolations& violations);
 

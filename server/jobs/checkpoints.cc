@@ -84,7 +84,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> Checkpoints::Load() {
   }
   absl::StatusOr<std::unique_ptr<MappedFile>> blob =
       frame_.KeepTrying("cannot read the checkpoint yet", kReadTries,
-                        [&] { return dependencies.blobs->Read(found.blob); });
+                        [&] { return dependencies.blobs->Read(found.blob, frame_.token()); });
   if (!blob.ok()) {
     return StartOverAfter(blob.status(), "cannot read the checkpoint",
                           "the checkpoint cannot be read");

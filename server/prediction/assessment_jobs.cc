@@ -1,4 +1,5 @@
 // Evaluations and verifications of models as jobs.
+#include <atomic>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -268,11 +269,14 @@ class VerificationWork final : public ModelWork {
     event.phase = kVerifying;
     event.report.stage = stage;
     event.report.stage_fraction = done;
-    if (stage == kOutputsStage) {
-      event.report.fraction = done.value_or(0);
+    if (stage == kOutputsStage && done.has_value()) {
+      verified_outputs_ = *done;
     }
+    event.report.fraction = verified_outputs_;
     frame_.recorder().Record(event);
   }
+
+  std::atomic<double> verified_outputs_{0};  // their share
 };
 
 }  // namespace

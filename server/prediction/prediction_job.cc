@@ -1,4 +1,5 @@
 // Predictions of a whole data set into a new one.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -74,6 +75,7 @@ class PredictionWork final : public RowWork {
     const int64_t bytes = PredictedBytes(model.predictor->model(), rows, asked);
     MERCER_RETURN_IF_ERROR(CheckRoom(bytes));
     MERCER_RETURN_IF_ERROR(CheckQuota(bytes));
+    whole_bytes_ = bytes;
     MERCER_ASSIGN_OR_RETURN(
         writer_, KeepTrying("cannot begin a file", [&] { return context_.blobs->NewBlob(); }));
     CheckedSink sink(
@@ -98,10 +100,11 @@ class PredictionWork final : public RowWork {
     return blob;
   }
 
-  // The bytes of the new file as far as the rows go: all are there, and none is in memory.
+  // The bytes of the new file as far as the rows go: all are there, and none is in memory. Not where the disk would have no room for the
+  // whole file beside them, which a later attempt needs.
   absl::Status SaveRows(BlobWriter& writer) override {
     if (context_.disk != nullptr) {
-      MERCER_RETURN_IF_ERROR(context_.disk->CheckRoom(saved_bytes_));
+      MERCER_RETURN_IF_ERROR(context_.disk->CheckRoom(std::max(saved_bytes_, whole_bytes_)));
     }
     MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file,
                             writer_ != nullptr ? writer_->Map() : context_.blobs->Read(written_));
@@ -162,6 +165,7 @@ class PredictionWork final : public RowWork {
   std::unique_ptr<BlobWriter> writer_;  // of the new file, until it is written
   BlobDigest written_;                  // from then on
   int64_t saved_bytes_ = 0;             // of it, for the rows that are done
+  int64_t whole_bytes_ = 0;             // of it, as estimated
 };
 
 // As far as it is known before it is written. Errors: kResourceExhausted (reasons DISK_NEARLY_FULL, STORAGE_QUOTA_EXCEEDED).

@@ -109,7 +109,6 @@ absl::Status WriteOther(const JobRecord& record, Request* (v1::Job::*mutable_req
                       "STORED_REQUEST_DAMAGED");
   }
   request.set_request_id(record.request_id);
-  job.set_display_name(request.display_name());
   if (!record.result.empty() && !ParseWhole(record.result, Choose(job, mutable_result))) {
     return WithReason(absl::DataLossError("a stored result cannot be read"),
                       "STORED_RESULT_DAMAGED");

@@ -177,7 +177,7 @@ void JobFeed::Change(absl::FunctionRef<void()> change) {
   BeginWaking();
 }
 
-void JobFeed::Put(ItemPointer job, bool relabelled) {
+void JobFeed::Put(ItemPointer job, bool updated) {
   const JobRecord& record = job->record;
   progress_.erase(record.id);
   if (IsHeld(record.state)) {
@@ -186,8 +186,10 @@ void JobFeed::Put(ItemPointer job, bool relabelled) {
     held_.erase(record.id);
   }
   Entry& entry = entries_[record.id];
-  entry.relabelled = entry.relabelled || relabelled;
-  const bool same_state = !job->deleted && !relabelled && entry.job != nullptr &&
+  entry.relabelled =
+      entry.relabelled ||
+      (updated && (entry.job == nullptr || entry.job->record.labels != record.labels));
+  const bool same_state = !job->deleted && !updated && entry.job != nullptr &&
                           entry.job->record.state == record.state &&
                           entry.job->record.attempt == record.attempt;
   bytes_ -= entry.job != nullptr ? BytesOf(entry.job->record) : 0;

@@ -76,7 +76,7 @@ class JobFeed final : public Watchers<WatchedJob>, private JobListener {
   // Runs `change` under the mutex and wakes those who wait for it. Where there is no memory for it nothing is kept, and all
   // watches begin anew.
   void Change(absl::FunctionRef<void()> change) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Put(std::shared_ptr<const WatchedJob> job, bool relabelled)
+  void Put(std::shared_ptr<const WatchedJob> job, bool updated)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The same job with what an attempt has written since.
   void PutEvent(const std::string& job_id, JobChange change, EventRecord event)

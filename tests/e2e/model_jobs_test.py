@@ -119,9 +119,7 @@ class ModelJobsTest(unittest.TestCase):
 
     def test_a_limit_of_time_fails_it(self):
         job = self.predict(timeLimit="0.2s")
-        begin = time.monotonic()
         ended = wait(self.server, job, is_final)
-        self.assertLess(time.monotonic() - begin, 3)  # 0.5 on a machine that does nothing else
         self.assertEqual((ended["state"], ended["reason"]), ("JOB_STATE_FAILED", "TIME_LIMIT_EXCEEDED"), ended)
         self.assertEqual(len(call(self.server, "GET", "/v1/datasets")["datasets"]), 2)
 

@@ -48,9 +48,13 @@ def run(tmp_path):
         )
         command = [sys.executable, "-c", head + textwrap.dedent(script)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        return subprocess.Popen(command, env=environment, text=True, **pipes), log
+        started.append(subprocess.Popen(command, env=environment, text=True, **pipes))
+        return started[-1], log
 
-    return start
+    started = []
+    yield start
+    for process in started:
+        process.kill()  # of a test that has failed
 
 
 def servers(log):

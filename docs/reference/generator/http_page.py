@@ -3,7 +3,7 @@
 from markdown import code, table
 
 BEGIN, END = "<!-- ./dev docs makes this table of the protos. -->\n", "\n<!-- Here it ends. -->"
-KINDS = {"": "", "Upload": "; the body is the file", "Export": "; the answer is the file", "Events": ", as events"}
+KINDS = {"": "", "Upload": "; the body is the file", "Export": "; the answer is the file, its `ETag` the SHA-256", "Events": ", as events"}
 # How a version is named.
 VERSIONS = ("/v1/models/{model}", "/v1/models/{model}/versions/{version}", "/v1/models/{model}/aliases/{alias}")
 

@@ -102,8 +102,9 @@ class HookedBlobStore final : public ForwardingBlobStore {
     auto writer = inner_->NewBlob();
     return writer.ok() ? hook_writer(*std::move(writer)) : std::move(writer);
   }
-  absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) override {
-    auto file = inner_->Read(digest);
+  absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest,
+                                                   const CancellationToken& cancellation) override {
+    auto file = inner_->Read(digest, cancellation);
     before_answer(digest);
     return file;
   }

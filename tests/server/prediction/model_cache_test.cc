@@ -48,7 +48,8 @@ class ModelsByNumber final : public ForwardingBlobStore {
  public:
   ModelsByNumber() : ForwardingBlobStore(nullptr) {}
 
-  absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) override {
+  absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest,
+                                                   const CancellationToken&) override {
     return std::make_unique<BytesInMemory>(ModelFile(std::stoi(digest)));
   }
 };

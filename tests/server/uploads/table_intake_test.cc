@@ -94,6 +94,7 @@ class TableIntakeTest : public UploadFolderTest {
   static std::string Meaning(v1::Dataset dataset) {
     dataset.clear_name();
     dataset.clear_create_time();
+    dataset.clear_etag();
     return dataset.DebugString();
   }
 

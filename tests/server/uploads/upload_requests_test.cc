@@ -23,8 +23,23 @@ namespace mercer::server {
 namespace {
 
 constexpr char kCsv[] = "a\n1\n2\n";
-// The migration that gives keys to the ids of before.
-constexpr int64_t kSchemaWithAllKeys = 11;
+// Makes the database one of before the migration that gives keys to the ids of before.
+constexpr char kBackToSchema10[] = R"sql(
+DROP INDEX jobs_by_priority;
+DROP INDEX jobs_by_end;
+DROP INDEX datasets_by_size;
+DROP INDEX datasets_by_rows;
+DROP INDEX models_by_update;
+DROP INDEX versions_by_size;
+ALTER TABLE jobs DROP COLUMN end_order;
+ALTER TABLE jobs DROP COLUMN used_version;
+ALTER TABLE jobs DROP COLUMN used_model;
+ALTER TABLE jobs DROP COLUMN revision;
+ALTER TABLE jobs DROP COLUMN display_name;
+ALTER TABLE datasets DROP COLUMN revision;
+UPDATE datasets SET request_key = NULL, upload_key = NULL;
+DELETE FROM schema_versions WHERE version >= 11;
+)sql";
 
 class UploadRequestsTest : public UploadFolderTest {
  protected:
@@ -67,14 +82,11 @@ TEST_F(UploadRequestsTest, IdsOfBeforeThereWereKeysAreAnsweredAsEver) {
   {
     auto connection = Connection::Open(folder_ / "mercer.db", Connection::Mode::kReadWrite);
     ASSERT_TRUE(connection.ok()) << connection.status();
-    ASSERT_TRUE((*connection)
-                    ->Execute("UPDATE datasets SET request_key = NULL, upload_key = NULL; "
-                              "DELETE FROM schema_versions WHERE version >= " +
-                              std::to_string(kSchemaWithAllKeys))
-                    .ok());
+    const absl::Status older = (*connection)->Execute(kBackToSchema10);
+    ASSERT_TRUE(older.ok()) << older;
     ASSERT_TRUE(RefreshChecksums(**connection).ok());
   }
-  Open();
+  ASSERT_NO_FATAL_FAILURE(Open());
   const auto again = Upload(header);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->name(), first->name());

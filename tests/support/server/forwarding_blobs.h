@@ -17,8 +17,9 @@ class ForwardingBlobStore : public BlobStore {
   explicit ForwardingBlobStore(BlobStore* inner) : inner_(inner) {}
 
   absl::StatusOr<std::unique_ptr<BlobWriter>> NewBlob() override { return inner_->NewBlob(); }
-  absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) override {
-    return inner_->Read(digest);
+  absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest,
+                                                   const CancellationToken& cancellation) override {
+    return inner_->Read(digest, cancellation);
   }
   absl::StatusOr<std::string> VerifiedPath(const std::string& digest) override {
     return inner_->VerifiedPath(digest);
