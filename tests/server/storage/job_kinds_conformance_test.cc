@@ -129,7 +129,8 @@ TEST_F(JobKinds, EndsAndUploadsAtTheSameTimeStoreAsMuchAsTheLimitAllows) {
   };
   std::vector<std::thread> creators;
   for (int i = 0; i < kJobs; ++i) {
-    creators.emplace_back([&, i] { count(storage_->jobs().EndAttempt(ends[i]).status()); });
+    creators.emplace_back(
+        [&, i] { count(storage_->jobs().EndAttempt(ends[static_cast<size_t>(i)]).status()); });
     creators.emplace_back([&, i] {
       const DatasetRecord dataset = MakeDataset(absl::StrCat("uploaded", i));
       count(storage_->datasets().CreateDataset(dataset, 4 * bytes).status());
