@@ -72,7 +72,7 @@ export interface Loaded<T> {
   value: T | undefined;
   error: unknown;
   reload: () => void;
-  /** Another call has returned it since. */
+  /** Another call has returned it since: what a call that began before it answers does not count. */
   put: (value: T) => T;
 }
 
@@ -80,13 +80,16 @@ export interface Loaded<T> {
  * answer stays until the new one has come. */
 export function useLoad<T>(call: (signal: AbortSignal) => Promise<T>, inputs: readonly unknown[]): Loaded<T> {
   const [state, setState] = useState<{ value: T | undefined; error: unknown }>({ value: undefined, error: undefined });
+  const loading = useRef<AbortController | null>(null);
   const put = (value: T) => {
+    loading.current?.abort();
     setState({ value, error: undefined });
     return value;
   };
   const [turn, reload] = useReducer((count: number) => count + 1, 0);
   useEffect(() => {
     const controller = new AbortController();
+    loading.current = controller;
     call(controller.signal).then(
       (value) => !controller.signal.aborted && put(value),
       (error: unknown) => {

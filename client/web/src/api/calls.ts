@@ -44,7 +44,7 @@ export const uploadDataset = (
   signal: AbortSignal,
 ) => client.upload<Dataset>(routes.uploadDataset(), { header: JSON.stringify(header) }, file, onProgress, signal);
 
-/** Changes labels, and of models and versions the other words that `changes` has; the server refuses when they have another etag. */
+/** Changes the words that `changes` has; the server refuses when they have another etag. */
 const update = <T>(client: Client, route: routes.Route, kind: string, changes: Words) =>
   client.call<T>(route, { [kind]: changes, updateMask: Object.keys(changes).filter((field) => field !== 'etag').join() });
 export const updateJob = (client: Client, name: string, changes: Words) => update<Job>(client, routes.updateJob(name), 'job', changes);

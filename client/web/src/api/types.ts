@@ -18,7 +18,7 @@ export type CostEstimate = schema.EstimateCostResponse;
 /** What the server never leaves out of an answer. */
 export type Named<T extends { name?: string }> = T & { name: string };
 export type Labels = NonNullable<schema.Job['labels']>;
-/** What people say of a resource. Models and versions have an etag: the server refuses a change of other words than those with it. */
+/** What people say of a resource. With its etag the server refuses to change other words than those that were seen. */
 export type Words = Pick<schema.Model, 'displayName' | 'description' | 'labels' | 'etag'>;
 export type OptionDescription = Named<schema.OptionDescription>;
 export type LearnerDescription = Named<Omit<schema.LearnerDescription, 'options'>> & { options?: OptionDescription[] };

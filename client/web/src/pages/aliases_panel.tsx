@@ -1,4 +1,5 @@
 // The aliases of a model: movable names that programs ask for, and every move of them.
+import { useState } from 'preact/hooks';
 import { listAliases, listAliasHistory, removeAlias, rollbackAlias } from '../api/calls.ts';
 import type { Alias, AliasChange, ModelVersion } from '../api/model_types.ts';
 import { useLoad, useNow, useServices } from '../context.tsx';
@@ -44,8 +45,12 @@ function AliasHistory({ alias, history, parent, onChange }: Named & { parent: st
   const now = useNow(30);
   const [shown, more] = useFirst(history, FIRST);
   const action = useAction();
+  const [removed, setRemoved] = useState(false);
   const name = aliasOf(alias.name);
   const { version } = partsOf(alias.version ?? '');
+  // A refusal may mean that it was moved meanwhile: the next try is made with what it is then.
+  const remove = () => removeAlias(client, parent, name, alias.etag ?? '').finally(onChange);
+  if (removed) return null;
   return (
     <div class="alias-history">
       <div class="panel-tools">
@@ -67,7 +72,7 @@ function AliasHistory({ alias, history, parent, onChange }: Named & { parent: st
             }
           >
             {(asked) => (
-              <ActionDialog {...asked} title={`Remove @${name}?`} yes="Remove the alias" call={() => removeAlias(client, parent, name, alias.etag ?? '')} onDone={onChange}>
+              <ActionDialog {...asked} title={`Remove @${name}?`} yes="Remove the alias" call={remove} onDone={() => setRemoved(true)}>
                 Whoever asks for {partsOf(parent).model}@{name} finds nothing then. Version {version} stays.
               </ActionDialog>
             )}

@@ -49,7 +49,7 @@ export function DatasetPage({ id }: { id: string }) {
             <RolePanel key={column.name} column={column} rows={Number(dataset.rows ?? 0)} />
           ))}
           {dataset.quality ? <QualityPanel dataset={dataset} /> : null}
-          <DatasetLabels dataset={dataset} put={put} />
+          <DatasetWords dataset={dataset} put={put} />
         </div>
       </div>
     </>
@@ -89,11 +89,13 @@ function DatasetHeader({ dataset }: { dataset: Dataset }) {
 }
 
 /** What the data's finder in the Python package goes by is neither shown nor changed. */
-function DatasetLabels({ dataset, put }: { dataset: Dataset; put: (dataset: Dataset) => Dataset }) {
+function DatasetWords({ dataset, put }: { dataset: Dataset; put: (dataset: Dataset) => Dataset }) {
   const { client } = useServices();
-  const load = async () => ({ labels: givenLabels(put(await getDataset(client, dataset.name)).labels) });
-  const save = async ({ labels = {} }: Words) => updateDataset(client, dataset.name, { labels: withGivenLabels(dataset.labels, labels) });
-  return <WordsPanel title="Labels" words={{ labels: givenLabels(dataset.labels) }} load={load} save={save} />;
+  const given = (words: Dataset): Words => ({ ...words, labels: givenLabels(words.labels) });
+  const load = async () => given(put(await getDataset(client, dataset.name)));
+  const save = async (changes: Words) =>
+    updateDataset(client, dataset.name, changes.labels ? { ...changes, labels: withGivenLabels(dataset.labels, changes.labels) } : changes);
+  return <WordsPanel title="Name and labels" words={given(dataset)} fields={['displayName']} load={load} save={save} />;
 }
 
 function RolePanel({ column, rows }: { column: Column; rows: number }) {

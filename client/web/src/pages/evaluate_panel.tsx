@@ -1,5 +1,5 @@
 // How good a model is on another data set, and what it says of its rows.
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { evaluateModel, listDatasets, predictDataset } from '../api/calls.ts';
 import type { Evaluation, ModelVersion } from '../api/model_types.ts';
 import { useLoad, useServices } from '../context.tsx';
@@ -20,6 +20,13 @@ export function EvaluatePanel({ model }: { model: ModelVersion }) {
   const tasks = choicesOfRows(model);
   const action = useAction<Evaluation>();
   const prediction = useAction();
+  const shown = useRef(true);
+  useEffect(
+    () => () => {
+      shown.current = false;
+    },
+    [],
+  );
   const evaluate = (event: Event) => {
     event.preventDefault();
     void action.run(() => evaluateModel(client, model.name, dataset, choiceOf(tasks, task)));
@@ -27,7 +34,7 @@ export function EvaluatePanel({ model }: { model: ModelVersion }) {
   const predict = () =>
     void prediction.run(async () => {
       const job = live.put(await predictDataset(client, model.name, dataset, choiceOf(tasks, task)));
-      navigate(`/${job.name}`);
+      if (shown.current) navigate(`/${job.name}`);
     });
   return (
     <Panel title="Other data">

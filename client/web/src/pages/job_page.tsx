@@ -60,9 +60,10 @@ export function JobPage({ id }: { id: string }) {
           {job.request ? <RequestView request={job.request} /> : <WorkPanel job={job} />}
           <AttemptList attempts={job.attempts ?? []} />
           <WordsPanel
-            title="Labels"
-            words={{ labels: job.labels ?? {} }}
-            load={async () => live.put(await getJob(client, name))}
+            title="Name and labels"
+            words={job}
+            fields={['displayName']}
+            load={async () => live.put(loaded.put(await getJob(client, name)))}
             save={(changes) => updateJob(client, name, changes)}
           />
         </div>
@@ -122,9 +123,10 @@ function JobActions({ job }: { job: Job }) {
     focusContent();
   };
   if (isFinal(job)) {
+    // The keys tell the two questions apart: one that is open when the job ends is not answered as the other.
     return (
       <>
-        <AskButton>
+        <AskButton key="delete">
           {(asked) => (
             <ActionDialog {...asked} title={`Delete ${titleOf(job)}?`} yes="Delete the job" call={() => deleteJob(client, job.name)} onDone={leave}>
               <p>This goes, and cannot be brought back: {jobDeletionWords(job)}.</p>
@@ -159,7 +161,7 @@ function JobActions({ job }: { job: Job }) {
           Stop, keep the model
         </button>
       ) : null}
-      <AskButton text="Cancel" disabled={job.state === 'JOB_STATE_CANCELLING'}>
+      <AskButton key="cancel" text="Cancel" disabled={job.state === 'JOB_STATE_CANCELLING'}>
         {(asked) => (
           <ActionDialog {...asked} title="Cancel this job?" yes="Cancel the job" call={() => act(cancelJob)} onDone={asked.onNo}>
             {job.request ? 'It ends without a model. To keep the best model so far, stop it instead.' : 'Nothing of it is kept.'}

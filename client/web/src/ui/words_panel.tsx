@@ -10,7 +10,7 @@ interface Props {
   title: string;
   words: Words;
   /** That it has beside labels. */
-  fields?: readonly Field[];
+  fields: readonly Field[];
   /** As it is now, for the page too. */
   load: () => Promise<Words>;
   /** `changes` has what is to be another than it was, and nothing else beside the etag. */
@@ -27,7 +27,7 @@ interface Editing {
   theirs?: Words;
 }
 
-export function WordsPanel({ title, words, fields = [], load, save }: Props) {
+export function WordsPanel({ title, words, fields, load, save }: Props) {
   const [editing, setEditing] = useState<Editing | undefined>();
   const [saved, setSaved] = useState(false);
   const action = useAction();
@@ -50,7 +50,8 @@ export function WordsPanel({ title, words, fields = [], load, save }: Props) {
       if (!isEmpty(changes)) {
         const theirs = await saveUnlessChanged(changes, known, load, save);
         if (theirs) return setEditing({ base, known, draft, theirs });
-        await load();
+        // What is saved stays so when this read of it fails.
+        await load().catch(() => undefined);
       }
       setSaved(true);
       return end();
@@ -94,14 +95,10 @@ export function WordsPanel({ title, words, fields = [], load, save }: Props) {
 
 const isEmpty = (changes: Words) => Object.keys(changes).length === 0;
 
-/** What somebody else has made of `known` since; nothing is saved then. Without an etag nobody but the caller can see that. */
+/** What somebody else has made of `known` since; nothing is saved then. */
 async function saveUnlessChanged(changes: Words, known: Words, load: Props['load'], save: Props['save']): Promise<Words | undefined> {
-  if (known.etag === undefined) {
-    const now = await load();
-    if (!isEmpty(changesOf(known, now))) return now;
-  }
   try {
-    await save({ ...changes, ...(known.etag === undefined ? {} : { etag: known.etag }) });
+    await save({ ...changes, etag: known.etag });
     return undefined;
   } catch (error) {
     if (error instanceof ApiError && error.reason === 'STALE_ETAG') return load();
@@ -116,7 +113,6 @@ function Shown({ words, fields }: { words: Words; fields: readonly Field[] }) {
       {key}={value}
     </span>
   ));
-  if (fields.length === 0) return labels.length > 0 ? <p class="labels">{chips}</p> : <p class="sub">None yet.</p>;
   return (
     <Definitions
       items={[...fields.map((field): [string, string] => [FIELD_WORDS[field], words[field] || '–']), ['labels', labels.length > 0 ? <span class="labels">{chips}</span> : '–']]}

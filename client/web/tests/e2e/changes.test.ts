@@ -57,15 +57,24 @@ test('a model gets a name, a description and labels, and the list finds it by th
   await page.getByText('Meadow flowers · svm').waitFor();
 });
 
-/** Holds back the page's calls to the model for a moment. */
-async function slowly(of: Page, method: string, work: () => Promise<void>): Promise<void> {
-  const address = `${server.url}/v1/models/flowers`;
-  await of.route(address, async (route) => {
-    if (route.request().method() === method) await new Promise((resolve) => setTimeout(resolve, 500));
+/** Holds back the page's call that `begin` leads to until `meanwhile` has ended. */
+async function holding(method: string, resource: string, begin: () => Promise<unknown>, meanwhile: () => Promise<void>): Promise<void> {
+  const address = `${server.url}/v1/${resource}`;
+  let release = () => {};
+  const released = new Promise<void>((resolve) => (release = resolve));
+  await page.route(address, async (route) => {
+    if (route.request().method() === method) await released;
     await route.continue();
   });
-  await work();
-  await of.unroute(address);
+  const held = page.waitForRequest((request) => request.url() === address && request.method() === method);
+  try {
+    await begin();
+    await held;
+    await meanwhile();
+  } finally {
+    release();
+    await page.unrouteAll({ behavior: 'wait' });
+  }
 }
 
 test('what was saved stands there as soon as the page says so', async () => {
@@ -73,25 +82,37 @@ test('what was saved stands there as soon as the page says so', async () => {
   const panel = panelOf(page, 'Model flowers');
   await panel.getByRole('button', { name: 'Edit' }).click();
   await panel.getByLabel('description').fill('Tells them apart.');
-  await slowly(page, 'GET', async () => {
-    await panel.getByRole('button', { name: 'Save' }).click();
-    await panel.getByText('Saved.').waitFor();
-    assert.equal(await panel.getByText('Tells them apart.').count(), 1);
-  });
+  const save = () => panel.getByRole('button', { name: 'Save' }).click();
+  await holding('GET', 'models/flowers', save, async () => assert.equal(await panel.getByText('Saved.').count(), 0));
+  await panel.getByText('Saved.').waitFor();
+  assert.equal(await panel.getByText('Tells them apart.').count(), 1);
+});
+
+test('what is saved is no failure when only the look at it fails', async () => {
+  const panel = panelOf(page, 'Model flowers');
+  await panel.getByRole('button', { name: 'Edit' }).click();
+  await panel.getByLabel('description').fill('Saved unseen.');
+  const address = `${server.url}/v1/models/flowers`;
+  await page.route(address, (route) => (route.request().method() === 'GET' ? route.abort() : route.continue()));
+  await panel.getByRole('button', { name: 'Save' }).click();
+  await panel.getByText('Saved.').waitFor();
+  await page.unroute(address);
+  assert.equal((await model()).description, 'Saved unseen.');
 });
 
 test('nothing is written into the form while it is saved', async () => {
+  await page.goto(`${server.url}/models/flowers`);
   const panel = panelOf(page, 'Model flowers');
   await panel.getByRole('button', { name: 'Edit' }).click();
   await panel.getByLabel('description').fill('Saved slowly.');
-  await slowly(page, 'PATCH', async () => {
-    await panel.getByRole('button', { name: 'Save' }).click();
+  const save = () => panel.getByRole('button', { name: 'Save' }).click();
+  await holding('PATCH', 'models/flowers', save, async () => {
     await panel.getByText('Saving…').waitFor();
     for (const field of await panel.getByRole('textbox').all()) assert.equal(await field.isEditable(), false);
     for (const name of ['Add a label', 'Remove label 1']) assert.equal(await panel.getByRole('button', { name }).isDisabled(), true);
     await page.keyboard.press('Escape');
-    await panel.getByText('Saved.').waitFor();
   });
+  await panel.getByText('Saved.').waitFor();
   assert.equal((await model()).description, 'Saved slowly.');
 });
 
@@ -151,15 +172,16 @@ test('a version has words of its own', async () => {
   assert.deepEqual([labels, description], [{}, 'The first.']);
 });
 
-test('labels of a job are changed with the keyboard alone', async () => {
+test('name and labels of a job are changed with the keyboard alone', async () => {
   await page.goto(`${server.url}/${training}`);
-  const panel = panelOf(page, 'Labels');
+  const panel = panelOf(page, 'Name and labels');
   await panel.getByText('by=night').waitFor();
   await panel.getByRole('button', { name: 'Edit' }).focus();
   await page.keyboard.press('Enter');
-  const focused = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent ?? '');
-  await until(async () => (await focused()) === 'key of label 1', () => 'the focus on the first label');
-  for (const _ of ['value', 'remove', 'add']) await page.keyboard.press('Tab');
+  const focused = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.closest('label, button')?.textContent ?? '');
+  await until(async () => (await focused()) === 'name', () => 'the focus on the name');
+  await page.keyboard.type('Nightly');
+  for (const _ of ['key', 'value', 'remove', 'add']) await page.keyboard.press('Tab');
   assert.equal((await focused()).trim(), 'Add a label');
   await page.keyboard.press('Enter');
   await until(async () => (await focused()) === 'key of label 2', () => 'the focus on the new label');
@@ -173,27 +195,58 @@ test('labels of a job are changed with the keyboard alone', async () => {
   await page.keyboard.type('test');
   await page.keyboard.press('Enter');
   await panel.getByText('stage=test').waitFor();
-  assert.equal((await focused()).trim(), 'Edit Labels');
+  assert.equal((await focused()).trim(), 'Edit Name and labels');
   assert.deepEqual(await labelsOf(training), { by: 'night', stage: 'test' });
   await page.keyboard.press('Enter');
   await page.keyboard.type('forgotten');
   await page.keyboard.press('Escape');
   await panel.getByText('by=night').waitFor();
-  // Without an etag the page looks before it saves.
+  await page.getByRole('heading', { level: 1, name: 'Nightly' }).waitFor();
   await panel.getByRole('button', { name: 'Edit' }).click();
   await panel.getByLabel('value of label 1').fill('day');
-  await server.call('PATCH', `/v1/${training}`, { job: { labels: { by: 'noon' } } });
+  await server.call('PATCH', `/v1/${training}`, { job: { labels: { by: 'noon' } }, updateMask: 'labels' });
   await panel.getByRole('button', { name: 'Save' }).click();
-  await panel.getByText('the labels are now by=noon').waitFor();
+  await panel.getByText('changed this meanwhile: the labels are now by=noon. Nothing').waitFor();
   await panel.getByRole('button', { name: 'Save mine' }).click();
   await panel.getByText('Saved.').waitFor();
   assert.deepEqual(await labelsOf(training), { by: 'day', stage: 'test' });
+  assert.equal((await server.call<Job>('GET', `/v1/${training}`)).displayName, 'Nightly');
 });
 
-test('labels of a data set change, and that of its content stays', async () => {
+test('what was saved is not replaced by an older answer', async () => {
+  const address = `${server.url}/v1/${training}`;
+  const panel = panelOf(page, 'Name and labels');
+  let release = () => {};
+  const released = new Promise<void>((resolve) => (release = resolve));
+  let saving = false;
+  const old: Promise<unknown>[] = [];
+  // The page shows the job that the stream has told of while its own call for it is on its way.
+  await page.route(address, async (route) => {
+    if (saving) return route.continue();
+    const response = route.fetch();
+    old.push(response);
+    await Promise.all([response, released]);
+    return route.fulfill({ response: await response }).catch(() => undefined);
+  });
+  await page.goto(address.replace('/v1/', '/'));
+  await panel.getByRole('button', { name: 'Edit' }).click();
+  await panel.getByLabel('value of label 1').fill('late');
+  await Promise.all(old);
+  saving = true;
+  await panel.getByRole('button', { name: 'Save' }).click();
+  await panel.getByText('Saved.').waitFor();
+  await panel.getByText('by=late').waitFor();
+  release();
+  await page.unrouteAll({ behavior: 'wait' });
+  // Longer than a page takes to be drawn again.
+  await page.waitForTimeout(300);
+  assert.equal(await panel.getByText('by=late').count(), 1);
+});
+
+test('name and labels of a data set change, and the label of its content stays', async () => {
   await server.call('PATCH', '/v1/datasets/flowers', { dataset: { labels: { content: 'abc', of: 'June' } } });
   await page.goto(`${server.url}/datasets/flowers`);
-  const panel = panelOf(page, 'Labels');
+  const panel = panelOf(page, 'Name and labels');
   await panel.getByText('of=June').waitFor();
   assert.equal(await panel.getByText('content').count(), 0);
   await panel.getByRole('button', { name: 'Edit' }).click();
@@ -202,10 +255,18 @@ test('labels of a data set change, and that of its content stays', async () => {
   await panel.getByText('of=July').waitFor();
   assert.deepEqual(await labelsOf('datasets/flowers'), { content: 'abc', of: 'July' });
   await panel.getByRole('button', { name: 'Edit' }).click();
+  await panel.getByLabel('name', { exact: true }).fill('Meadow');
+  await server.call('PATCH', '/v1/datasets/flowers', { dataset: { labels: { content: 'abc', of: 'May' } }, updateMask: 'labels' });
+  await panel.getByRole('button', { name: 'Save' }).click();
+  await panel.getByText('changed this meanwhile: the labels are now of=May. Nothing').waitFor();
+  await panel.getByRole('button', { name: 'Save mine' }).click();
+  await page.getByText('Meadow · stored').waitFor();
+  assert.deepEqual(await labelsOf('datasets/flowers'), { content: 'abc', of: 'May' });
+  await panel.getByRole('button', { name: 'Edit' }).click();
   await panel.getByLabel('key of label 1').fill('content');
   await panel.getByRole('button', { name: 'Save' }).click();
   await panel.getByRole('alert').getByText('take another key').waitFor();
-  assert.deepEqual(await labelsOf('datasets/flowers'), { content: 'abc', of: 'July' });
+  assert.deepEqual(await labelsOf('datasets/flowers'), { content: 'abc', of: 'May' });
 });
 
 test('an evaluation shows its metrics beside those of the training', async () => {
@@ -279,6 +340,39 @@ test('a data set is predicted from the page of a model, by a job', async () => {
   await page.getByRole('row', { name: /prediction of flowers · version 1/ }).getByRole('link', { name: /^made / }).waitFor();
 });
 
+test('who has left the page is not taken to the job that he began there', async () => {
+  await page.goto(`${server.url}/models/flowers/versions/1`);
+  await page.getByLabel('Data set to evaluate or predict').selectOption('datasets/flowers');
+  const predict = () => page.getByRole('button', { name: 'Predict its rows' }).click();
+  const answer = page.waitForResponse((response) => response.url().endsWith(':predictDataset'));
+  await holding('POST', 'models/flowers/versions/1:predictDataset', predict, async () => {
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Data' }).click();
+    await page.getByRole('row', { name: /flowers/ }).waitFor();
+  });
+  await (await answer).finished();
+  await page.waitForTimeout(300);
+  assert.equal(new URL(page.url()).pathname, '/datasets');
+});
+
+test('an alias that was set anew meanwhile is removed on the second try', async () => {
+  const alias = '/v1/models/flowers/aliases/nightly';
+  await server.call('PUT', alias, { version: 'models/flowers/versions/1' });
+  await page.goto(`${server.url}/models/flowers`);
+  await page.getByRole('button', { name: 'Remove nightly' }).click();
+  await server.call('DELETE', alias);
+  await server.call('PUT', alias, { version: 'models/flowers/versions/1' });
+  const dialog = page.getByRole('dialog');
+  const remove = dialog.getByRole('button', { name: 'Remove the alias' });
+  await remove.click();
+  await dialog.getByText('STALE_ETAG').waitFor();
+  const moves = page.locator('table[aria-label="Moves of nightly"] tbody tr');
+  await until(async () => (await moves.count()) === 3, () => 'the moves made meanwhile');
+  await remove.click();
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByRole('heading', { name: 'Aliases' }).waitFor({ state: 'detached' });
+  assert.notEqual(await page.evaluate(() => document.activeElement?.tagName), 'BODY');
+});
+
 test('an alias is set with the keyboard alone, or not', async () => {
   await page.goto(`${server.url}/models/flowers`);
   const focused = () => page.evaluate(() => document.activeElement?.getAttribute('placeholder') ?? document.activeElement?.textContent);
@@ -329,7 +423,7 @@ test('who may not is told why, and is not offered it again', async () => {
     const job = await trained(closed);
     await guest.page.goto(`${closed.url}/healthz`);
     await become(ben);
-    for (const [address, title, yes] of [['models/flowers', 'Version 1', 'Delete version 1'], ['datasets/flowers', 'Labels', 'Delete the data set'], [job, 'Labels', 'Delete the job']] as const) {
+    for (const [address, title, yes] of [['models/flowers', 'Version 1', 'Delete version 1'], ['datasets/flowers', 'Name and labels', 'Delete the data set'], [job, 'Name and labels', 'Delete the job']] as const) {
       await guest.page.goto(`${closed.url}/${address}`);
       await guest.page.getByRole('button', { name: 'Delete', exact: true }).click();
       const dialog = guest.page.getByRole('dialog');
@@ -355,7 +449,7 @@ test('who may not is told why, and is not offered it again', async () => {
     }
     await become(cleo);
     await guest.page.reload();
-    const labels = panelOf(guest.page, 'Labels');
+    const labels = panelOf(guest.page, 'Name and labels');
     const save = async (value: string) => {
       await labels.getByRole('button', { name: 'Edit' }).click();
       await labels.getByLabel('value of label 1').fill(value);

@@ -69,6 +69,14 @@ test('a page survives the restart of the server and goes on with the job', { tim
     await page.getByRole('button', { name: 'Cancel the job' }).click();
     await page.getByText('cancelled').first().waitFor();
     await page.getByRole('link', { name: 'Train again' }).waitFor();
+    // A question that is open when its job ends goes with it.
+    const { name } = await server.call<{ name: string }>('POST', '/v1/jobs', MAIL);
+    await page.goto(`${server.url}/${name}`);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('dialog').waitFor();
+    await server.call('POST', `/v1/${name}:cancel`, {});
+    await page.getByText('Train again').waitFor();
+    assert.equal(await page.getByRole('dialog').count(), 0);
     assert.deepEqual(complaints, []);
   } finally {
     await close();
