@@ -149,7 +149,9 @@ bool TakeElements(std::string_view& saved, size_t count, Element* elements) {
   if (saved.size() < bytes) {
     return false;
   }
-  std::memcpy(elements, saved.data(), bytes);
+  if (bytes > 0) {
+    std::memcpy(elements, saved.data(), bytes);  // whose pointers must not be null
+  }
   saved.remove_prefix(bytes);
   return true;
 }
