@@ -59,8 +59,8 @@ class Dataset:
         Parameters
         ----------
         labels : mapping of str to str, optional
-            None of those that are there stay, ``content`` neither, by which an upload of the same data finds the data set
-            (:meth:`set_labels` keeps it); an empty one removes all. None: they stay as they are.
+            None of those that are there stay, ``content`` neither, by which an upload of the same data finds the
+            data set (:meth:`set_labels` keeps it); an empty one removes all. None: they stay as they are.
         display_name : str, optional
             For people, at most 200 bytes. None: it stays as it is.
         etag : str
