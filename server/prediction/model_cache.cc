@@ -1,6 +1,5 @@
 #include "server/prediction/model_cache.h"
 
-#include <malloc.h>
 #include <utility>
 
 #include "core/base/status/errors.h"
@@ -10,11 +9,6 @@
 #include "server/translation/whole_message.h"
 
 namespace mercer::server {
-namespace {
-
-constexpr int64_t kTrimBytes = int64_t{32} << 20;
-
-}  // namespace
 
 absl::StatusOr<ModelCache::ModelPointer> ModelCache::ReadModel(const VersionRecord& record) {
   const absl::StatusOr<std::unique_ptr<MappedFile>> file = blobs_.Read(record.model_blob);
@@ -94,11 +88,7 @@ void ModelCache::Free(Entries removed) {
     bytes += entry.bytes;
   }
   removed.clear();
-  // The allocator keeps what lies between blocks that are in use, in every thread's arena.
-  if (freed_bytes_.fetch_add(bytes) + bytes >= kTrimBytes) {
-    freed_bytes_ = 0;
-    malloc_trim(0);
-  }
+  freed_.Add(bytes);
 }
 
 ModelCache::Entries ModelCache::Unlink(const std::string& model, int64_t version) {

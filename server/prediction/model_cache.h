@@ -14,6 +14,7 @@
 #include "core/base/process/single_flight.h"
 #include "core/training/model/predictor.h"
 #include "server/blobs/blob_store.h"
+#include "server/budget/freed_memory.h"
 #include "server/prediction/prediction_queue.h"
 #include "server/prediction/prediction_statistics.h"
 #include "server/storage/model_store.h"
@@ -79,7 +80,7 @@ class ModelCache {
   SingleFlight<ModelPointer> loads_;
   std::atomic<int64_t> hits_{0};
   std::atomic<int64_t> misses_{0};
-  std::atomic<int64_t> freed_bytes_{0};  // since the last time that memory went back to the system
+  FreedMemory freed_;
 };
 
 }  // namespace mercer::server

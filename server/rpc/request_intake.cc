@@ -25,6 +25,13 @@ std::unique_ptr<google::protobuf::Message> TakeOut(google::protobuf::Message& me
   return taken;
 }
 
+// Of a message with many fields, which are in as many small blocks.
+void Destroy(std::unique_ptr<google::protobuf::Message> message, int64_t bytes,
+             FreedMemory& freed) {
+  message.reset();
+  freed.Add(bytes);
+}
+
 }  // namespace
 
 absl::Status RequestTooLarge(const char* what, int64_t bytes, int64_t limit_bytes) {
@@ -37,7 +44,8 @@ absl::Status RequestTooLarge(const char* what, int64_t bytes, int64_t limit_byte
 
 absl::Status RequestIntake::Parse(grpc::ByteBuffer& bytes, google::protobuf::Message& message) {
   if (std::exchange(had_many_fields_, false)) {
-    TakeOut(message).reset();  // Clear() keeps the memory of repeated fields
+    Destroy(TakeOut(message), share_.amount(),
+            *environment_.freed_requests);  // Clear() keeps the memory of repeated fields
   } else {
     message.Clear();
   }
@@ -90,7 +98,10 @@ void RequestIntake::Release(google::protobuf::Message& message) {
     return;
   }
   RunNeeded("the end of a request", [&] {
-    environment_.intake->Post([share = std::move(share_), taken = TakeOut(message)] {});
+    environment_.intake->Post([share = std::move(share_), taken = TakeOut(message),
+                               freed = environment_.freed_requests]() mutable {
+      Destroy(std::move(taken), share.amount(), *freed);
+    });
   }).IgnoreError();  // destroyed here then
 }
 

@@ -19,6 +19,7 @@
 #include "server/access/gate.h"
 #include "server/access/ownership.h"
 #include "server/budget/budget.h"
+#include "server/budget/freed_memory.h"
 #include "server/jobs/executor.h"
 #include "server/rpc/audit.h"
 #include "server/rpc/call_tracker.h"
@@ -55,6 +56,7 @@ struct RpcEnvironment {
   // What all requests may take in memory while they are answered.
   int64_t request_memory_bytes = int64_t{512} << 20;
   Budget request_memory = {};
+  std::shared_ptr<FreedMemory> freed_requests = std::make_shared<FreedMemory>();
   std::shared_ptr<spdlog::logger> log;                                // may be null
   CallObserver* observer = nullptr;                                   // may be null
   std::shared_ptr<const Gate> gate = std::make_shared<const Gate>();  // open to everybody

@@ -160,8 +160,8 @@ const std::vector<Attack>& Attacks() {
       {"CompressedMessages", CompressedMessages},
       {"LargeMessagesOfStrangers", LargeMessagesOfStrangers},
       {"MessagesThatBecomeLarge", MessagesThatBecomeLarge},
-      // Beside the 512 MiB that requests may take.
-      {"MessagesThatFillMemory", MessagesThatFillMemory, int64_t{768} << 20},
+      // 128 MiB beside the 512 that requests may take.
+      {"MessagesThatFillMemory", MessagesThatFillMemory, int64_t{640} << 20},
       {"BadTexts", BadTexts},
       {"ChunkExtensions", ChunkExtensions},
       {"BodiesOfStrangers", BodiesOfStrangers},
