@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include "core/base/memory/lru_cache.h"
 #include "server/budget/budget.h"
 #include "server/gateway/event_stream.h"
 #include "server/gateway/gateway.h"
@@ -15,6 +19,15 @@
 #include "server/jobs/executor.h"
 
 namespace mercer::gateway {
+
+// What an answer of a stream becomes.
+struct WrittenEvent {
+  const char* name = nullptr;            // null: a comment, without data
+  std::string data;                      // JSON
+  std::optional<int64_t> sequence = {};  // where the RPC is with it; of a comment none
+};
+// By the method and the bytes of the answer.
+using WrittenEvents = LruCache<std::shared_ptr<const WrittenEvent>>;
 
 // What the parts of the gateway share. Outlives all exchanges.
 struct GatewayContext {
@@ -29,6 +42,7 @@ struct GatewayContext {
   std::unique_ptr<server::ThreadPool> workers;  // for JSON that takes its time
   const server::Budget event_streams;
   const server::Budget bodies;
+  WrittenEvents written_events{int64_t{16} << 20};
   std::atomic<bool> ready = false;
 };
 

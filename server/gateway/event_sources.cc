@@ -22,15 +22,12 @@ namespace {
 
 constexpr char kHeartbeat[] = ": heartbeat\n\n";
 constexpr size_t kMaxJobsOfPage = 100;
-
-struct WrittenEvent {
-  std::string text;
-  std::optional<int64_t> sequence;  // where the RPC is with it; of a comment none
-};
+// Of a written event that is kept, beside its texts.
+constexpr size_t kBytesBesides = 256;
 
 // Text of one event without its id; `data` has no line breaks.
-std::string EventText(const char* name, const std::string& data) {
-  return absl::StrCat("event: ", name, "\ndata: ", data, "\n\n");
+std::string EventText(const char* name, std::string_view data) {
+  return absl::StrCat("event: ", name, "\ndata: ", View(data), "\n\n");
 }
 
 // One RPC that feeds a stream with its answers as events.
@@ -39,9 +36,13 @@ class EventSource : public RpcCall {
   // `place`: its own among the sources of the stream.
   EventSource(GatewayContext& context, std::shared_ptr<Exchange> exchange,
               std::shared_ptr<EventStream> stream, size_t place)
-      : RpcCall(context.channel, std::move(exchange)), stream_(std::move(stream)), place_(place) {}
+      : RpcCall(context.channel, std::move(exchange)),
+        written_(context.written_events),
+        stream_(std::move(stream)),
+        place_(place) {}
 
   void Start(std::string_view method, const google::protobuf::Message& request) {
+    method_ = method;
     Begin(method);
     stream_->Follow(shared_from_this());
     Write(ToBytes(request), /*last=*/true);
@@ -49,8 +50,11 @@ class EventSource : public RpcCall {
   }
 
  protected:
-  // The event that an answer becomes, whole.
-  virtual absl::StatusOr<WrittenEvent> WriteEvent(grpc::ByteBuffer answer) = 0;
+  virtual absl::StatusOr<WrittenEvent> WriteEvent(grpc::ByteBuffer answer) const = 0;
+  // The event as this stream tells it.
+  virtual std::string TextOf(const WrittenEvent& event) const {
+    return EventText(event.name, event.data);
+  }
   // The last event when all went well.
   virtual std::string WriteEnd() const { return ""; }
 
@@ -58,15 +62,42 @@ class EventSource : public RpcCall {
 
  private:
   void OnAnswer(grpc::ByteBuffer answer) override {
-    const absl::StatusOr<WrittenEvent> event =
-        RunSafely("an event of HTTP", [&] { return WriteEvent(std::move(answer)); });
-    if (!event.ok()) {
+    std::shared_ptr<const WrittenEvent> event;
+    const absl::StatusOr<std::string> text =
+        RunSafely("an event of HTTP", [&]() -> absl::StatusOr<std::string> {
+          MERCER_ASSIGN_OR_RETURN(event, Written(std::move(answer)));
+          return event->name == nullptr ? kHeartbeat : TextOf(*event);
+        });
+    if (!text.ok()) {
       failed_ = true;
       Cancel();
       return;
     }
-    stream_->Push(place_, event->sequence, event->text);
+    stream_->Push(place_, event->sequence, *text);
     stream_->WhenRoom([self = shared_from_this(), this] { Read(); });
+  }
+
+  // All who watch the same are told the same bytes, within moments: their JSON is written for the first of them.
+  absl::StatusOr<std::shared_ptr<const WrittenEvent>> Written(grpc::ByteBuffer answer) {
+    std::vector<grpc::Slice> slices;
+    if (!answer.Dump(&slices).ok()) {
+      return absl::InternalError("an answer of the server cannot be read");
+    }
+    std::string key = method_;
+    for (const grpc::Slice& slice : slices) {
+      key.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+    }
+    std::shared_ptr<const WrittenEvent> known = written_.Find(key);
+    if (known == nullptr) {
+      MERCER_ASSIGN_OR_RETURN(WrittenEvent event, WriteEvent(std::move(answer)));
+      event.data.shrink_to_fit();
+      const size_t bytes = kBytesBesides + key.capacity() + event.data.size();
+      known = std::make_shared<const WrittenEvent>(std::move(event));
+      if (known->name != nullptr) {
+        written_.Put(std::move(key), known, static_cast<int64_t>(bytes));
+      }
+    }
+    return known;
   }
 
   void OnEnd(const grpc::Status& status) override {
@@ -82,8 +113,10 @@ class EventSource : public RpcCall {
     stream_->EndSource(EventText("error", data), &error);
   }
 
+  WrittenEvents& written_;
   const std::shared_ptr<EventStream> stream_;
   const size_t place_;
+  std::string method_;
   bool failed_ = false;
 };
 
@@ -95,17 +128,20 @@ class ProgressSource final : public EventSource {
   void Name(const std::string& job) { job_ = absl::StrCat("\"job\":", JsonText(job)); }
 
  private:
-  absl::StatusOr<WrittenEvent> WriteEvent(grpc::ByteBuffer answer) override {
+  absl::StatusOr<WrittenEvent> WriteEvent(grpc::ByteBuffer answer) const override {
     v1::StreamProgressResponse response;
     MERCER_RETURN_IF_ERROR(FromBytes(std::move(answer), response));
     if (!response.has_event()) {
-      return WrittenEvent{kHeartbeat, std::nullopt};
+      return WrittenEvent();
     }
-    MERCER_ASSIGN_OR_RETURN(const std::string event, WriteJson(response.event()));
-    return WrittenEvent{
-        EventText("progress",
-                  job_.empty() ? event : absl::StrCat("{", job_, ",\"event\":", event, "}")),
-        response.event().sequence()};
+    MERCER_ASSIGN_OR_RETURN(std::string json, WriteJson(response.event()));
+    return WrittenEvent{"progress", std::move(json), response.event().sequence()};
+  }
+
+  std::string TextOf(const WrittenEvent& event) const override {
+    return job_.empty()
+               ? EventSource::TextOf(event)
+               : EventText(event.name, absl::StrCat("{", job_, ",\"event\":", event.data, "}"));
   }
 
   std::string WriteEnd() const override { return EventText("end", absl::StrCat("{", job_, "}")); }
@@ -116,14 +152,14 @@ class JobsSource final : public EventSource {
   using EventSource::EventSource;
 
  private:
-  absl::StatusOr<WrittenEvent> WriteEvent(grpc::ByteBuffer answer) override {
+  absl::StatusOr<WrittenEvent> WriteEvent(grpc::ByteBuffer answer) const override {
     v1::WatchJobsResponse response;
     MERCER_RETURN_IF_ERROR(FromBytes(std::move(answer), response));
     if (response.has_heartbeat()) {
-      return WrittenEvent{kHeartbeat, std::nullopt};
+      return WrittenEvent();
     }
-    MERCER_ASSIGN_OR_RETURN(const std::string json, WriteJson(response));
-    return WrittenEvent{EventText(response.existing_sent() ? "existing" : "job", json),
+    MERCER_ASSIGN_OR_RETURN(std::string json, WriteJson(response));
+    return WrittenEvent{response.existing_sent() ? "existing" : "job", std::move(json),
                         response.sequence()};
   }
 };

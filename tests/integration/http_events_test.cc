@@ -140,6 +140,29 @@ TEST_F(HttpEventsTest, OfOneJobAreThoseOfGrpc) {
   EXPECT_EQ(last["stateChange"]["state"], "JOB_STATE_SUCCEEDED");
 }
 
+TEST_F(HttpEventsTest, AllWhoWatchAJobAreToldTheSame) {
+  StartWithClouds();
+  const std::string job = Finished();
+  const std::string text = ReadAll(*Open(absl::StrCat("/v1/", job, "/events")));
+  const std::vector<Event> alone = EventsOf(text);
+  const std::vector<Event> page = EventsOf(ReadAll(*Open(absl::StrCat("/v1/events?job=", job))));
+  ASSERT_GT(alone.size(), 2U);
+  ASSERT_EQ(page.size(), alone.size());
+  for (size_t i = 0; i + 1 < alone.size(); ++i) {  // the last one is "end"
+    EXPECT_EQ(page[i].data, json({{"job", job}, {"event", alone[i].data}}));
+    EXPECT_EQ(page[i].id, alone[i].id);
+  }
+  EXPECT_EQ(page.back().data, json({{"job", job}}));
+  EXPECT_EQ(ReadAll(*Open(absl::StrCat("/v1/", job, "/events"))), text);
+  const auto jobs = [&] {
+    const std::string body = ReadUntil(*Open("/v1/events?jobs=1"), "event: existing");
+    return body.substr(0, body.find("event: existing"));
+  };
+  const std::string shown = jobs();
+  EXPECT_THAT(shown, HasSubstr(job));
+  EXPECT_EQ(jobs(), shown);
+}
+
 TEST_F(HttpEventsTest, GoOnBehindTheLastOne) {
   StartWithClouds();
   const std::string job = Finished();
