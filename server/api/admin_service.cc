@@ -11,6 +11,7 @@
 #include "server/api/services.h"
 #include "server/backup/backup_archive.h"
 #include "server/rpc/rpc_service.h"
+#include "server/storage/new_id.h"
 #include "server/uploads/dataset_upload.h"
 
 namespace mercer::server {
@@ -77,7 +78,7 @@ class BackupCall final : public RequestCall {
     sources.storage = api_.storage;
     sources.blobs = api_.blobs;
     sources.code_version = api_.about.code_version();
-    sources.database_copy = absl::StrCat(api_.backup_folder, "/", RandomId(16), ".db");
+    sources.database_copy = absl::StrCat(api_.backup_folder, "/", NewId(), ".db");
     const auto is_cancelled = [this] {
       return context_->IsCancelled() || environment_.calls->draining();
     };

@@ -1,6 +1,5 @@
 // From a request to the row that it becomes in the queue. What looks at rows ends with kCancelled soon after its context is.
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +13,7 @@
 #include "server/jobs/job_manager.h"
 #include "server/jobs/model_verification.h"
 #include "server/jobs/record/job_event.h"
+#include "server/storage/new_id.h"
 
 namespace mercer::server {
 namespace {
@@ -139,7 +139,7 @@ absl::StatusOr<CreatedJob> JobManager::Submit(const JobSubmission& submission,
     MERCER_RETURN_IF_ERROR(CheckFits(environment_.options, asked.memory_bytes));
     MERCER_RETURN_IF_ERROR(CheckData(asked, context));
     NewJob job;
-    job.id = MakeJobId();
+    job.id = NewId();
     job.request = asked.complete.request;
     job.learner = asked.recipe().learner;
     job.dataset_ids = asked.complete.plan.dataset_ids;
@@ -157,7 +157,7 @@ absl::StatusOr<CreatedJob> JobManager::SubmitOther(const JobSubmission& submissi
     MERCER_ASSIGN_OR_RETURN(AdmittedJob admitted, admit());
     MERCER_RETURN_IF_ERROR(CheckFits(environment_.options, admitted.memory_bytes));
     NewJob job;
-    job.id = MakeJobId();
+    job.id = NewId();
     job.request = std::move(admitted.request);
     job.dataset_ids = std::move(admitted.dataset_ids);
     job.memory_bytes = admitted.memory_bytes;
@@ -247,16 +247,6 @@ absl::StatusOr<int64_t> JobManager::VerificationBytes(const StoredModel& stored,
       const PreparedVerification prepared,
       PrepareVerification(environment_, stored, OpenedFor::kShape, cancellation));
   return prepared.choice.memory_bytes;
-}
-
-std::string MakeJobId() {
-  constexpr char kAlphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
-  std::random_device device;
-  std::string id;
-  for (int i = 0; i < 16; ++i) {
-    id.push_back(kAlphabet[device() % 32]);
-  }
-  return id;
 }
 
 }  // namespace mercer::server

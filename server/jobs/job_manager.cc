@@ -15,6 +15,7 @@
 #include "server/jobs/orphans.h"
 #include "server/jobs/record/job_event.h"
 #include "server/jobs/upkeep/blob_collector.h"
+#include "server/storage/new_id.h"
 
 namespace mercer::server {
 namespace {
@@ -32,7 +33,7 @@ constexpr absl::Duration kSettlePause = absl::Milliseconds(100);
 
 JobManager::JobManager(JobManagerOptions options, JobManagerDependencies dependencies)
     : environment_{std::move(options), std::move(dependencies)},
-      worker_prefix_(absl::StrCat(environment_.options.host, "/", MakeJobId(), "/")),
+      worker_prefix_(absl::StrCat(environment_.options.host, "/", NewId(), "/")),
       signal_(num_workers()) {
   const JobManagerOptions& made = environment_.options;
   environment_.datasets = std::make_unique<DatasetCache>(

@@ -68,9 +68,6 @@ struct StoredModel;  // model_verification.h
 // kResourceExhausted, reason JOB_TOO_LARGE.
 absl::Status JobTooLarge(int64_t estimate_bytes, int64_t budget_bytes);
 
-// 80 random bits in Crockford's alphabet, lower case: no letters that look alike.
-std::string MakeJobId();
-
 // The jobs that workers hold, of this server or of another, are looked at so often, in a round of the housekeeping: a job that another
 // process cancels or stops hears of it within a second.
 inline constexpr absl::Duration kLeaseLookInterval = absl::Milliseconds(900);

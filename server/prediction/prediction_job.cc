@@ -12,6 +12,7 @@
 #include "server/prediction/dataset_prediction.h"
 #include "server/prediction/model_lookup.h"
 #include "server/prediction/row_work.h"
+#include "server/storage/new_id.h"
 #include "server/storage/refusals.h"
 #include "server/translation/answer_size.h"
 #include "server/translation/dataset_translator.h"
@@ -136,7 +137,7 @@ class PredictionWork final : public RowWork {
     MERCER_RETURN_IF_ERROR(CheckGoesOn());
     MERCER_RETURN_IF_ERROR(description.status());
     DatasetRecord record;
-    record.id = absl::StrCat("d-", MakeJobId());
+    record.id = absl::StrCat("d-", NewId());
     record.display_name = frame_.job().display_name;
     record.blob = blob.digest();
     record.size_bytes = blob.size();

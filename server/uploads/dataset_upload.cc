@@ -15,6 +15,7 @@
 #include "core/io/quality/quality_scan.h"
 #include "server/access/ownership.h"
 #include "server/jobs/data/checked_sink.h"
+#include "server/storage/new_id.h"
 #include "server/storage/refusals.h"
 #include "server/translation/answer_size.h"
 #include "server/translation/dataset_translator.h"
@@ -157,7 +158,7 @@ absl::Status DatasetUpload::Begin(const v1::UploadHeader& header) {
       IsNobody(caller_) ? header.request_id() : absl::StrCat(caller_, "\n", header.request_id());
   dataset_id_ = !header.dataset_id().empty()   ? header.dataset_id()
                 : !header.request_id().empty() ? "d-" + Sha256Hex(request).substr(0, 16)
-                                               : "d-" + RandomId(8);
+                                               : "d-" + NewId();
   if (!header.upload_id().empty()) {
     return BeginResumable();
   }

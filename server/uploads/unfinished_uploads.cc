@@ -1,13 +1,11 @@
 #include "server/uploads/unfinished_uploads.h"
 
 #include <algorithm>
-#include <random>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
@@ -16,6 +14,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "server/access/ownership.h"
+#include "server/storage/new_id.h"
 #include "server/translation/resource_names.h"
 
 namespace mercer::server {
@@ -117,7 +116,7 @@ std::shared_ptr<UploadSession> UnfinishedUploads::NewPlain(const v1::UploadHeade
                                                            const UploadPolicy& policy) {
   return std::make_shared<UploadSession>(
       header,
-      UploadSessionOptions{absl::StrCat(policy.folder, "/", RandomId(16)), caller, policy, space_});
+      UploadSessionOptions{absl::StrCat(policy.folder, "/", NewId()), caller, policy, space_});
 }
 
 absl::StatusOr<std::shared_ptr<UploadSession>> UnfinishedUploads::Resume(
@@ -223,15 +222,6 @@ std::string UploadDigest(const v1::UploadHeader& header, const std::string& cont
     meaning.SerializeToCodedStream(&coded);
   }
   return Sha256Hex(absl::StrCat(content_digest, bytes));
-}
-
-std::string RandomId(int bytes) {
-  std::random_device device;
-  std::string id;
-  for (int i = 0; i < bytes; ++i) {
-    id += static_cast<char>(device() & 0xffu);
-  }
-  return absl::BytesToHexString(id);
 }
 
 }  // namespace mercer::server

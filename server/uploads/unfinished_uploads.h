@@ -71,7 +71,4 @@ absl::Status UploadIdReused(const std::string& upload_id);
 // What an upload means: the digest of its header without what only identifies the call, and of its content.
 std::string UploadDigest(const v1::UploadHeader& header, const std::string& content_digest);
 
-// `bytes` random bytes in lower-case hexadecimal.
-std::string RandomId(int bytes);
-
 }  // namespace mercer::server
