@@ -1,6 +1,6 @@
 // Addresses: which page a path shows, and links that change it without loading a new document.
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 export interface Route {
   /** Parts of the path: ["jobs", "a"]. */
@@ -42,6 +42,20 @@ export function useRoute(): Route {
     };
   }, []);
   return route;
+}
+
+/** Navigates as long as the component is shown: for what comes of an answer, which may come when its page has been left. */
+export function useNavigate(): (href: string) => void {
+  const shown = useRef(true);
+  useEffect(
+    () => () => {
+      shown.current = false;
+    },
+    [],
+  );
+  return (href) => {
+    if (shown.current) navigate(href);
+  };
 }
 
 interface LinkProps {

@@ -1,11 +1,11 @@
 // How good a model is on another data set, and what it says of its rows.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { evaluateModel, listDatasets, predictDataset } from '../api/calls.ts';
 import type { Evaluation, ModelVersion } from '../api/model_types.ts';
 import { useLoad, useServices } from '../context.tsx';
 import { formatInteger, idOf } from '../lib/format.ts';
 import { choiceOf, choicesOfRows } from '../lib/task_choices.ts';
-import { navigate } from '../router.tsx';
+import { useNavigate } from '../router.tsx';
 import { useAction } from '../ui/action.tsx';
 import { Choice } from '../ui/choice.tsx';
 import { Failure, Panel } from '../ui/parts.tsx';
@@ -20,13 +20,7 @@ export function EvaluatePanel({ model }: { model: ModelVersion }) {
   const tasks = choicesOfRows(model);
   const action = useAction<Evaluation>();
   const prediction = useAction();
-  const shown = useRef(true);
-  useEffect(
-    () => () => {
-      shown.current = false;
-    },
-    [],
-  );
+  const go = useNavigate();
   const evaluate = (event: Event) => {
     event.preventDefault();
     void action.run(() => evaluateModel(client, model.name, dataset, choiceOf(tasks, task)));
@@ -34,7 +28,7 @@ export function EvaluatePanel({ model }: { model: ModelVersion }) {
   const predict = () =>
     void prediction.run(async () => {
       const job = live.put(await predictDataset(client, model.name, dataset, choiceOf(tasks, task)));
-      if (shown.current) navigate(`/${job.name}`);
+      go(`/${job.name}`);
     });
   return (
     <Panel title="Other data">

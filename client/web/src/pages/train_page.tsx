@@ -9,7 +9,7 @@ import { useLoad, useServices, useTitle } from '../context.tsx';
 import { emptyForm, fromRequest, pathsOf, toRequest, type TrainForm, withLearner } from '../form/train_form.ts';
 import { assignViolations } from '../form/violations.ts';
 import { guessKind } from '../lib/datasets.ts';
-import { navigate, type Route } from '../router.tsx';
+import { type Route, useNavigate } from '../router.tsx';
 import { ViolationsContext } from '../ui/field.tsx';
 import { Empty, Failure, PageHeader, Panel, Unloaded } from '../ui/parts.tsx';
 import { EstimatePanel, useEstimate } from './estimate_panel.tsx';
@@ -68,6 +68,7 @@ interface ViewProps {
 
 function TrainFormView({ learners, datasets, initial, repeated }: ViewProps) {
   const { client, live } = useServices();
+  const go = useNavigate();
   const [form, setForm] = useState(initial);
   const [refused, setRefused] = useState<unknown>();
   const [sending, setSending] = useState(false);
@@ -103,7 +104,7 @@ function TrainFormView({ learners, datasets, initial, repeated }: ViewProps) {
     try {
       const job = await train(client, { ...request, requestId: newRequestId() });
       live.put(job);
-      navigate(`/${job.name}`);
+      go(`/${job.name}`);
     } catch (error) {
       setRefused(error);
       setSending(false);

@@ -7,7 +7,7 @@ import { guessTarget, idFromFile, looksLikeSvmlight, type Preview, previewOf, ty
 import { assignViolations } from '../form/violations.ts';
 import { formatBytes, idOf } from '../lib/format.ts';
 import { readHead } from '../lib/read_head.ts';
-import { Link, navigate } from '../router.tsx';
+import { Link, useNavigate } from '../router.tsx';
 import { CheckField, SelectField, TextField, ViolationsContext } from '../ui/field.tsx';
 import { Failure, PageHeader, Panel, ProgressBar, Scroll } from '../ui/parts.tsx';
 
@@ -69,6 +69,7 @@ function firstForm({ file, head }: Chosen): UploadForm {
 
 function UploadFormView({ chosen, back }: { chosen: Chosen; back: () => void }) {
   const { client } = useServices();
+  const go = useNavigate();
   const [form, setForm] = useState(() => firstForm(chosen));
   const [sent, setSent] = useState<number>();
   const [error, setError] = useState<unknown>();
@@ -85,7 +86,7 @@ function UploadFormView({ chosen, back }: { chosen: Chosen; back: () => void }) 
     setSent(0);
     try {
       const dataset = await uploadDataset(client, uploadHeader(form, chosen.file), chosen.file, setSent, controller.current.signal);
-      navigate(`/datasets/${idOf(dataset.name)}`);
+      go(`/datasets/${idOf(dataset.name)}`);
     } catch (failure) {
       setSent(undefined);
       if (!isAbort(failure)) setError(failure);

@@ -340,18 +340,26 @@ test('a data set is predicted from the page of a model, by a job', async () => {
   await page.getByRole('row', { name: /prediction of flowers · version 1/ }).getByRole('link', { name: /^made / }).waitFor();
 });
 
-test('who has left the page is not taken to the job that he began there', async () => {
-  await page.goto(`${server.url}/models/flowers/versions/1`);
-  await page.getByLabel('Data set to evaluate or predict').selectOption('datasets/flowers');
-  const predict = () => page.getByRole('button', { name: 'Predict its rows' }).click();
-  const answer = page.waitForResponse((response) => response.url().endsWith(':predictDataset'));
-  await holding('POST', 'models/flowers/versions/1:predictDataset', predict, async () => {
-    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Data' }).click();
-    await page.getByRole('row', { name: /flowers/ }).waitFor();
+/** Holds the answer to a click on the button until another page is shown, where one stays when it has come. */
+async function expectToStayAway(button: string, resource: string): Promise<void> {
+  const answer = page.waitForResponse((response) => response.url() === `${server.url}/v1/${resource}`);
+  const click = () => page.getByRole('button', { name: button }).click();
+  await holding('POST', resource, click, async () => {
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Models' }).click();
+    await page.getByRole('row', { name: /flowers/ }).first().waitFor();
   });
   await (await answer).finished();
   await page.waitForTimeout(300);
-  assert.equal(new URL(page.url()).pathname, '/datasets');
+  assert.equal(new URL(page.url()).pathname, '/models');
+}
+
+test('who has left the page is not taken to what he began there', async () => {
+  await page.goto(`${server.url}/models/flowers/versions/1`);
+  await page.getByLabel('Data set to evaluate or predict').selectOption('datasets/flowers');
+  await expectToStayAway('Predict its rows', 'models/flowers/versions/1:predictDataset');
+  await page.goto(`${server.url}/train?dataset=flowers`);
+  await page.getByText(/^at most /).waitFor();
+  await expectToStayAway('Start training', 'jobs');
 });
 
 test('an alias that was set anew meanwhile is removed on the second try', async () => {
