@@ -252,17 +252,25 @@ TEST_F(ListQueryConformance, TheDeepestFiltersAreReadWhateverTheyCompare) {
 }
 
 // Models a to d, with 2, 1, 3 and 1 versions; the odd ones of every model have the label odd=yes. Models with one version have
-// it as well.
+// it as well. Sizes of versions and times of updates are in no other order, and some are equal.
 class ListOfVersions : public ListQueryConformance {
  protected:
   void AddModels() {
     AddDataset("data");
+    struct NewModel {
+      std::string name;
+      int64_t update_time;
+      std::vector<int64_t> sizes;  // of its versions
+    };
     int job = 0;
-    for (const auto& [model, versions] :
-         std::vector<std::pair<std::string, int64_t>>{{"c", 3}, {"a", 2}, {"d", 1}, {"b", 1}}) {
+    for (const auto& [model, update_time, sizes] : std::vector<NewModel>{
+             {"c", 61, {30, 10, 20}}, {"a", 62, {10, 40}}, {"d", 61, {5}}, {"b", 60, {20}}}) {
+      const auto versions = static_cast<int64_t>(sizes.size());
       for (int64_t version = 1; version <= versions; ++version) {
         ++job;
-        ASSERT_EQ(TrainVersion(absl::StrCat("j", job), model, absl::StrCat("b", job)), version);
+        ASSERT_EQ(TrainVersion(absl::StrCat("j", job), model, absl::StrCat("b", job),
+                               sizes[static_cast<size_t>(version - 1)]),
+                  version);
         VersionUpdate update;
         update.model = model;
         update.version = version;
@@ -274,7 +282,7 @@ class ListOfVersions : public ListQueryConformance {
       update.model = model;
       update.display_name = absl::StrCat("the model ", model);
       update.labels = Labels{{"odd", versions == 1 ? "yes" : "no"}};
-      update.now = At(60);
+      update.now = At(update_time);
       ASSERT_TRUE(storage_->models().UpdateModel(update).ok());
     }
   }
@@ -339,8 +347,9 @@ TEST_F(ListOfVersions, ModelsAreListedByWhatTheyHaveThemselves) {
   EXPECT_EQ(Models({Key::kName, true}, std::nullopt), "dcba");
   EXPECT_EQ(Models({Key::kCreateTime, false}, std::nullopt), "cadb");
   EXPECT_EQ(Models({Key::kCreateTime, true}, std::nullopt), "bdac");
-  EXPECT_EQ(Models({Key::kUpdateTime, false}, std::nullopt), "cadb") << "all at the same time";
-  EXPECT_EQ(Models({Key::kUpdateTime, true}, Odd()), "bd");
+  EXPECT_EQ(Models({Key::kUpdateTime, false}, std::nullopt), "bcda");
+  EXPECT_EQ(Models({Key::kUpdateTime, true}, std::nullopt), "adcb");
+  EXPECT_EQ(Models({Key::kUpdateTime, true}, Odd()), "db");
   EXPECT_EQ(Models({}, Odd()), "bd");
   EXPECT_EQ(Models({}, Not(Odd())), "ac");
   EXPECT_EQ(Models({Key::kCreateTime, true}, Odd()), "bd");
@@ -364,9 +373,10 @@ TEST_F(ListOfVersions, ThoseOfAllModelsComeByCreationOrName) {
   EXPECT_EQ(Versions("", {Key::kName, false}, std::nullopt), "a1a2b1c1c2c3d1");
   EXPECT_EQ(Versions("", {Key::kName, true}, Odd()), "d1c3c1b1a1");
   EXPECT_EQ(Versions("", {}, Not(Equal("job", "j2"))), "b1d1a2a1c3c1");
-  EXPECT_EQ(Versions("", {Key::kSizeBytes, true}, std::nullopt), "b1d1a2a1c3c2c1")
-      << "all have the same size";
-  EXPECT_EQ(Versions("c", {Key::kSizeBytes, false}, Odd()), "13");
+  EXPECT_EQ(Versions("", {Key::kSizeBytes, true}, std::nullopt), "a2c1b1c3a1c2d1");
+  EXPECT_EQ(Versions("", {Key::kSizeBytes, false}, Odd()), "d1a1c3b1c1");
+  EXPECT_EQ(Versions("c", {Key::kSizeBytes, false}, std::nullopt), "231");
+  EXPECT_EQ(Versions("c", {Key::kSizeBytes, true}, Odd()), "13");
 }
 
 TEST_F(ListOfVersions, VersionsComeByTheirNumbers) {

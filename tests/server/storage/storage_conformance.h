@@ -122,14 +122,16 @@ class StorageConformance : public ::testing::Test {
     return end;
   }
   // Makes, claims and finishes a job of the model; answers the version.
-  int64_t TrainVersion(const std::string& job_id, const std::string& model,
-                       const std::string& blob) {
+  int64_t TrainVersion(const std::string& job_id, const std::string& model, const std::string& blob,
+                       int64_t model_bytes = 10) {
     NewJob job = MakeJob(job_id);
     job.model_name = model;
     AddJob(job);
     const std::optional<JobRecord> claimed = Claim("w");
     EXPECT_TRUE(claimed.has_value());
-    const auto ended = storage_->jobs().EndAttempt(MakeSuccess(*claimed, blob));
+    AttemptEnd end = MakeSuccess(*claimed, blob);
+    end.versions.front().model_bytes = model_bytes;
+    const auto ended = storage_->jobs().EndAttempt(end);
     EXPECT_TRUE(ended.ok()) << ended.status();
     return ended.ok() ? ended->job.model_version : -1;
   }
