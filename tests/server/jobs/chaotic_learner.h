@@ -51,6 +51,11 @@ class StepControl {
     absl::MutexLock lock(&mutex_);
     mutex_.Await(absl::Condition(&held));
   }
+  // Whether the step that waits for permission has been told to end, or has ended. With one worker.
+  bool IsHeldOneInterrupted() {
+    absl::MutexLock lock(&mutex_);
+    return waiting_ == 0 || held_->cancelled();
+  }
   void FailAtStep(int64_t step, absl::Status status) {
     absl::MutexLock lock(&mutex_);
     failing_step_ = step;
@@ -68,6 +73,7 @@ class StepControl {
     }
     // The token cannot notify, so it is looked at every millisecond.
     ++waiting_;
+    held_ = &context;
     bool cancelled = false;
     while (!cancelled &&
            !mutex_.AwaitWithTimeout(absl::Condition(&may_go), absl::Milliseconds(1))) {
@@ -90,6 +96,7 @@ class StepControl {
   int64_t asked_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t asked_taken_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;
+  const RunContext* held_ ABSL_GUARDED_BY(mutex_) = nullptr;  // of the last step to wait
   int64_t failing_step_ ABSL_GUARDED_BY(mutex_) = -1;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 };
