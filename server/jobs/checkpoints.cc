@@ -1,7 +1,6 @@
 #include "server/jobs/checkpoints.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -89,8 +88,25 @@ absl::StatusOr<std::unique_ptr<MappedFile>> Checkpoints::Load() {
     return StartOverAfter(blob.status(), "cannot read the checkpoint",
                           "the checkpoint cannot be read");
   }
-  frame_.TellResumed(found.iteration, "");
+  frame_.recorder().BeginAt(found.iteration);
+  absl::MutexLock lock(&mutex_);
+  loaded_ = found.iteration;
   return blob;
+}
+
+void Checkpoints::GoOn() {
+  absl::MutexLock lock(&mutex_);  // nobody tells of later work before
+  if (const auto iteration = std::exchange(loaded_, std::nullopt)) {
+    frame_.TellResumed(*iteration, "");
+  }
+}
+
+void Checkpoints::StartOver(std::string why) {
+  {
+    absl::MutexLock lock(&mutex_);
+    loaded_.reset();
+  }
+  frame_.TellResumed(0, std::move(why));
 }
 
 absl::StatusOr<std::unique_ptr<MappedFile>> Checkpoints::StartOverAfter(const absl::Status& error,

@@ -99,6 +99,11 @@ ProgressRecorder::Waiting ProgressRecorder::TakeWaiting() {
   return {std::exchange(urgent_, {}), std::exchange(verifying_, std::nullopt)};
 }
 
+void ProgressRecorder::BeginAt(int64_t iteration) {
+  absl::MutexLock lock(&mutex_);
+  iteration_ = iteration;
+}
+
 int64_t ProgressRecorder::iteration() const {
   absl::MutexLock lock(&mutex_);
   return iteration_;

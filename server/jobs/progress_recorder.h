@@ -61,6 +61,8 @@ class ProgressRecorder {
   // What still waits, for a change that writes it along; waits for the write that is under way.
   // Nothing is kept afterwards.
   Waiting TakeWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
+  // What has been done before: iteration() until an event says another.
+  void BeginAt(int64_t iteration) ABSL_LOCKS_EXCLUDED(mutex_);
   // Of the last event recorded or given to WriteNow.
   int64_t iteration() const ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -44,16 +44,21 @@ class TrainingWork final : public JobWork, public RunObserver {
     return StoreModels(prepared, std::move(trained));
   }
 
-  // RunObserver
-  void OnProgress(const ProgressEvent& event) override { frame_.recorder().Record(event); }
-  void OnStage(const ProgressEvent& event) override { frame_.recorder().Record(event); }
+  // RunObserver: what the run tells first tells that it could read its state.
+  void OnProgress(const ProgressEvent& event) override {
+    checkpoints_.GoOn();
+    frame_.recorder().Record(event);
+  }
+  void OnStage(const ProgressEvent& event) override { OnProgress(event); }
   bool WantsCheckpoint() override { return checkpoints_.IsDue(); }
   // What scratch files leave free on the disk has room for it.
   bool WantsLastCheckpoint() override { return checkpoints_.AreOfUse(); }
   void OnCheckpoint(std::string state) override {
+    checkpoints_.GoOn();
     checkpoints_.Save([&] { return dependencies_.blobs->Put(state); });
   }
   void OnVerifying() override {
+    checkpoints_.GoOn();
     frame_.recorder().BeginVerifying(
         {frame_.recorder().iteration(), StateEvent(JobState::kVerifying).payload});
   }
@@ -120,6 +125,7 @@ class TrainingWork final : public JobWork, public RunObserver {
       checkpoints_.StartOver("the checkpoint cannot be used");
       return RunRecipe(run, "", context, *this);
     }
+    checkpoints_.GoOn();
     return trained;
   }
 

@@ -82,6 +82,7 @@ absl::Status RowWork::Resume(
     checkpoints_.StartOver("the checkpoint cannot be used");
     return absl::OkStatus();
   }
+  checkpoints_.GoOn();
   AddSecondsUsed(found->first.seconds_used);
   return absl::OkStatus();
 }

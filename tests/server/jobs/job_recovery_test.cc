@@ -14,6 +14,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class JobRecoveryTest : public JobManagerFixture {
  protected:
@@ -213,6 +214,30 @@ TEST_F(JobRecoveryTest, DamagedCheckpointStartsAgain) {
   manager_->WaitUntilIdle();
   EXPECT_EQ(Job(id).state, JobState::kSucceeded);
   EXPECT_EQ(ResumedEvent(id).iteration, 0);
+  EXPECT_EQ(Blobs(id), UninterruptedBlobs(40));
+}
+
+TEST_F(JobRecoveryTest, CheckpointThatTheRunCannotReadIsToldAsTheStartAlone) {
+  const std::string id = StartAndHold();
+  manager_.reset();
+  const JobRecord job = Job(id);
+  {
+    const auto rubbish = blobs_->Put("no state of a training");
+    ASSERT_TRUE(rubbish.ok()) << rubbish.status();
+    ASSERT_TRUE(storage_->jobs()
+                    .SaveCheckpoint({id, job.lease_worker, job.epoch},
+                                    {10, "v1", rubbish->digest(), clock_.Now()})
+                    .ok());
+  }
+  control_.AllowAll();
+  CrashAndRestart();
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+  EXPECT_EQ(ResumedEvent(id).iteration, 0);
+  EXPECT_THAT(ResumedEvent(id).message, HasSubstr("cannot be used"));
+  const std::vector<std::string> texts = EventTexts(id);
+  EXPECT_EQ(std::count(texts.begin(), texts.end(), "RESUMED 0"), 1);
+  EXPECT_THAT(texts, Not(Contains("RESUMED 10")));
   EXPECT_EQ(Blobs(id), UninterruptedBlobs(40));
 }
 
