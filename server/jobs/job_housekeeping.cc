@@ -64,8 +64,10 @@ void JobManager::RunHousekeeping() {
   const absl::StatusOr<bool> taken_over =
       RunSafely("looking at leases", [this] { return LookAtLeases(); });
   const bool ended = EndGivenUp();
+  // A job stays due while the storage refuses the claim of it, as on a full disk: it is then tried about once a second.
+  const bool claims = clock().Monotonic() >= absl::Nanoseconds(claims_rest_until_.load());
   if (running_.ForgetEnded() || ended || taken_over.value_or(true) ||
-      storage().jobs().HasDueJobs().value_or(false)) {
+      (claims && storage().jobs().HasDueJobs().value_or(false))) {
     signal_.Tell();  // a job is queued again, or its time has come, or its caller has one less
   }
   RunSafely("forgetting jobs", [this] {

@@ -24,6 +24,8 @@ namespace {
 constexpr int64_t kKeptPlanBytes = int64_t{16} << 20;
 // After a claim that the storage refused.
 constexpr absl::Duration kClaimPause = absl::Seconds(1);
+// For so long others are not woken for jobs that are due: less, so that whoever is not refused is woken before the next refusal.
+constexpr absl::Duration kClaimRest = absl::Milliseconds(700);
 // When the manager stops: how long, and how often, ends of attempts are tried that the storage has
 // refused. Afterwards the next start recovers the jobs.
 constexpr absl::Duration kSettleLimit = absl::Seconds(3);
@@ -84,6 +86,9 @@ void JobManager::Work(int worker) {
     const int64_t generation = signal_.generation();
     const absl::StatusOr<AttemptPointer> attempt =
         RunSafely("claiming a job", [this, worker] { return Claim(worker); });
+    if (!attempt.ok()) {
+      claims_rest_until_ = absl::ToInt64Nanoseconds(clock().Monotonic() + kClaimRest);
+    }
     if (attempt.ok() && *attempt != nullptr) {
       (*attempt)->Run();
       Finish(worker, **attempt);

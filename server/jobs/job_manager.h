@@ -1,6 +1,7 @@
 // The durable queue and its workers: submit, run, cancel, resume, drain.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -220,6 +221,7 @@ class JobManager {
   absl::Mutex left_mutex_;
   std::set<std::string> left_ ABSL_GUARDED_BY(left_mutex_);  // jobs to be forgotten
   absl::Duration next_look_ = -absl::InfiniteDuration();     // of LookAtLeases
+  std::atomic<int64_t> claims_rest_until_{0};                // nanoseconds of the monotonic clock
   absl::Mutex stop_mutex_;
   void (JobAttempt::*stop_action_)() ABSL_GUARDED_BY(stop_mutex_) =
       nullptr;        // for attempts that begin after the end was asked for

@@ -24,6 +24,7 @@ struct StorageFailures {
   std::atomic<int> appends{0};
   std::atomic<int> checkpoint_reads{0};
   std::atomic<int> lists{0};
+  std::atomic<int> claims{0};
   std::function<bool()> disk_is_full = [] { return false; };  // for deletions of jobs
   // Lists end at once in the midst of the jobs, as when many were looked at that are not asked for.
   std::atomic<bool> empty_pages{false};
@@ -51,6 +52,13 @@ class FailingJobStore final : public ForwardingJobStore {
       return;
     }
     jobs_->RenewLease(std::move(lease), duration, std::move(done));
+  }
+  void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override {
+    if (StorageFailures::Take(failures_->claims)) {
+      done(WithReason(absl::ResourceExhaustedError("no space left"), "DISK_FULL"));
+    } else {
+      jobs_->ClaimJob(std::move(request), std::move(done));
+    }
   }
   void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
     if (StorageFailures::Take(failures_->ends) ||
@@ -84,6 +92,7 @@ class FailingJobStore final : public ForwardingJobStore {
     }
   }
 
+  using JobStore::ClaimJob;
   using JobStore::DeleteJob;
   using JobStore::EndAttempt;
   using JobStore::RenewLease;

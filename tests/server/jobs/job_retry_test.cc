@@ -208,6 +208,28 @@ TEST_F(JobRetryTest, ClockThatJumpsParksNoJob) {
   EXPECT_EQ(Job(forwards).state, JobState::kSucceeded);
 }
 
+// As on a full disk. The worker tries by itself once a second, however slow the machine is.
+TEST_F(JobRetryTest, DueJobThatCannotBeClaimedIsTriedOnceASecond) {
+  constexpr int kTries = 1000;
+  options_.num_workers = 1;
+  StartManager();
+  control_.FailAtStep(4, absl::UnavailableError("not now"));
+  const std::string id = Submit(Steps(6));
+  manager_->WaitUntilIdle();
+  control_.FailAtStep(-1, absl::OkStatus());
+  failures_.claims = kTries;
+  for (int second = 0; second < 3; ++second) {
+    for (int round = 0; round < 20; ++round) {
+      PassTime(second == 0 && round == 0 ? absl::Seconds(2) : absl::Milliseconds(50));
+    }
+  }
+  EXPECT_GE(kTries - failures_.claims, 3);
+  EXPECT_LT(kTries - failures_.claims, 40) << "and not in each of 60 rounds";
+  failures_.claims = 0;
+  PassTime(absl::Seconds(1));
+  EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+}
+
 TEST_F(JobRetryTest, DelayOutlastsARestart) {
   StartManager();
   control_.FailAtStep(4, absl::UnavailableError("not now"));
