@@ -1,5 +1,4 @@
 // Uploads over connections that are cut anywhere: before the first word, within a frame, before the answer.
-#include <atomic>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -87,24 +86,26 @@ TEST_F(CutUploadTest, CutsAtRandomBytesInBothDirectionsLoseNothing) {
 TEST_F(CutUploadTest, ResumedUploadSendsNoMoreThanWasLost) {
   constexpr int64_t kBehindHalf = 5 << 20;
   constexpr int64_t kFrames = 256 << 10;  // headers, frames and questions, over both connections
-  int connections = 0;
-  std::atomic<int64_t> arrived = 0;
-  Start([&]() -> NetworkProxy::Plan {
-    if (connections++ == 0) {
-      return {.to_server = kBehindHalf};
-    }
-    // Sockets and windows may have held any part of what the first connection let through.
-    const auto uploads = direct_->ListUploads(10);
-    if (uploads.ok() && !uploads->empty() && arrived == 0) {
-      arrived = uploads->front().received_bytes();
-    }
-    return {};
-  });
-  network_->SetBytesPerSecond(int64_t{20} << 20);  // the server has time to take what comes
+  Start();
   client::Client client(Patient(network_->address()));
-  const auto dataset = client.UploadDataset(header_, {client::MemorySource(bytes_)});
+  int64_t arrived = 0;
+  const auto cut_behind_half = [&](int64_t sent) {
+    if (sent != kBehindHalf || arrived > 0) {
+      return;
+    }
+    // Sockets and windows may hold what was sent last.
+    EXPECT_TRUE(WaitFor([&] { return BytesIn("uploads") >= kBehindHalf - (1 << 20); }));
+    network_->Cut(NetworkProxy::Ending::kReset);
+    EXPECT_TRUE(WaitFor([&] {
+      const auto uploads = direct_->ListUploads(10);
+      arrived = uploads.ok() && !uploads->empty() ? uploads->front().received_bytes() : 0;
+      return arrived > 0;
+    })) << "the server has not heard of the end of the connection";
+  };
+  const auto dataset =
+      client.UploadDataset(header_, {client::MemorySource(bytes_)}, cut_behind_half);
   ASSERT_TRUE(dataset.ok()) << dataset.status();
-  EXPECT_GE(arrived, 1 << 20);
+  EXPECT_GE(arrived, kBehindHalf - (1 << 20));
   EXPECT_LT(network_->counts().to_server,
             kBehindHalf + static_cast<int64_t>(bytes_.size()) - arrived + kFrames);
   ExpectStoredOnce(*dataset);

@@ -1,5 +1,6 @@
 #include "tests/network/network_fixture.h"
 
+#include <numeric>
 #include <unistd.h>
 #include <utility>
 
@@ -157,15 +158,23 @@ void NetworkTest::WaitForStart(const std::string& job) {
   EXPECT_TRUE(absl::IsCancelled(direct_->WatchJob(job, watch)));
 }
 
-size_t NetworkTest::FilesIn(const std::string& folder) const {
-  size_t files = 0;
+int64_t NetworkTest::BytesIn(const std::string& folder) const {
+  const std::vector<int64_t> sizes = SizesOfFiles(folder);
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
+}
+
+std::vector<int64_t> NetworkTest::SizesOfFiles(const std::string& folder) const {
+  std::vector<int64_t> sizes;
   std::error_code error;  // files come and go
   std::filesystem::recursive_directory_iterator entries(folder_ / folder, error);
   for (; !error && entries != std::filesystem::recursive_directory_iterator();
        entries.increment(error)) {
-    files += entries->is_regular_file(error) ? 1 : 0;
+    if (entries->is_regular_file(error)) {
+      const uintmax_t size = entries->file_size(error);
+      sizes.push_back(error ? 0 : static_cast<int64_t>(size));
+    }
   }
-  return files;
+  return sizes;
 }
 
 absl::Duration NetworkTest::TimeToDrain() {

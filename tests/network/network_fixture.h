@@ -1,6 +1,7 @@
 // A server in this process, clients that reach it over a network that fails, and clients beside that network.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -61,7 +62,8 @@ class NetworkTest : public testing::Test {
   std::string TrainModel();
   // Until the job runs.
   void WaitForStart(const std::string& job);
-  size_t FilesIn(const std::string& folder) const;
+  size_t FilesIn(const std::string& folder) const { return SizesOfFiles(folder).size(); }
+  int64_t BytesIn(const std::string& folder) const;
   absl::Duration TimeToDrain();
 
   ServerOptions options_;
@@ -69,6 +71,9 @@ class NetworkTest : public testing::Test {
   std::unique_ptr<Server> server_;
   std::unique_ptr<client::Client> direct_;
   std::unique_ptr<NetworkProxy> network_;
+
+ private:
+  std::vector<int64_t> SizesOfFiles(const std::string& folder) const;
 };
 
 }  // namespace mercer::server
