@@ -123,6 +123,10 @@ void Campaign::LiveAndDie() {
   life.drain = Draw(random_, 10) == 0 ? part * absl::Milliseconds(300) : absl::ZeroDuration();
   SCOPED_TRACE(absl::StrCat("killed ", absl::FormatDuration(life.delay), " after ", aim.name,
                             ", drained for ", absl::FormatDuration(life.drain)));
+  LiveAndDie(life);
+}
+
+void Campaign::LiveAndDie(const Life& life) {
   ServerProcess server(options_);
   Run(server, life);
 }

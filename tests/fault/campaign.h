@@ -43,6 +43,7 @@ class Campaign {
 
   // A life whose end is drawn.
   void LiveAndDie();
+  void LiveAndDie(const Life& life);
   void LiveAndDie(const FaultyLife& faulty);
   // Lets every job come to its end, checks everything, and drains.
   void Finish();
