@@ -129,7 +129,7 @@ class ProofTest(CommandLineTest):
         """The job, once it is in this state."""
         return self.poll(job, lambda found: found["state"] == state)
 
-    def poll(self, job, is_wanted, pause=0.1, limit=60):
+    def poll(self, job, is_wanted, pause=0.1, limit=server_lib.COMMAND_SECONDS):
         """The job, once it is as wanted; one that has ended otherwise, or not come to it in time, is an error."""
         end = time.monotonic() + limit
         while time.monotonic() < end:
