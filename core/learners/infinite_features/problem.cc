@@ -115,13 +115,16 @@ absl::Status CheckOptions(const InfiniteFeaturesOptions& options) {
     violations.Check(bandwidths.size() == 2 && bandwidths[0] <= bandwidths[1], "bandwidths",
                      "must be the two ends of the range, the smaller first");
   }
-  const size_t per_round = options.bandwidth_rule == BandwidthChoice::kList
-                               ? std::max<size_t>(bandwidths.size(), 1)
-                               : static_cast<size_t>(options.bandwidths_per_round);
-  violations.Check(per_round * static_cast<size_t>(options.candidates) <= kMaxCandidatesPerRound,
-                   "candidates",
-                   absl::StrCat("candidates times bandwidths must be at most ",
-                                kMaxCandidatesPerRound, " in a round"));
+  const bool listed = options.bandwidth_rule == BandwidthChoice::kList;
+  const size_t per_round = listed ? std::max<size_t>(bandwidths.size(), 1)
+                                  : static_cast<size_t>(options.bandwidths_per_round);
+  // Either may be the one that is too large: the other may be a default that nobody has sent.
+  for (const char* factor : {"candidates", listed ? "bandwidths" : "bandwidths_per_round"}) {
+    violations.Check(per_round * static_cast<size_t>(options.candidates) <= kMaxCandidatesPerRound,
+                     factor,
+                     absl::StrCat("candidates times bandwidths must be at most ",
+                                  kMaxCandidatesPerRound, " in a round"));
+  }
   violations.Check(
       options.loss != LossChoice::kHinge || ChosenMethod(options) == GroupMethod::kAdmm, "solver",
       "must be admm or auto for the loss hinge");

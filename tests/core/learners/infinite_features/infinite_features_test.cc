@@ -306,10 +306,16 @@ TEST(InfiniteFeaturesTest, BandwidthsAreDrawnAroundTheMedianDistance) {
 }
 
 TEST(InfiniteFeaturesTest, ContradictingOptionsAreRefusedByName) {
-  const auto field_of = [](const OptionValues& options) {
-    const absl::Status status = Entry().create(options).status();
-    return GetFieldViolations(status).empty() ? std::string("none")
-                                              : GetFieldViolations(status)[0].field;
+  const auto fields_of = [](const OptionValues& options) {
+    std::vector<std::string> fields;
+    for (const FieldViolation& violation : GetFieldViolations(Entry().create(options).status())) {
+      fields.push_back(violation.field);
+    }
+    return fields;
+  };
+  const auto field_of = [&](const OptionValues& options) {
+    const std::vector<std::string> fields = fields_of(options);
+    return fields.empty() ? std::string("none") : fields[0];
   };
   EXPECT_EQ(field_of({{"lambda", 0.0}}), "lambda");
   EXPECT_EQ(field_of({{"lambda", -1.0}}), "lambda");
@@ -324,6 +330,11 @@ TEST(InfiniteFeaturesTest, ContradictingOptionsAreRefusedByName) {
   EXPECT_EQ(
       field_of({{"candidates", int64_t{10'000}}, {"bandwidths", std::vector<double>(11, 1.0)}}),
       "candidates");
+  EXPECT_THAT(fields_of({{"bandwidths", std::vector<double>(10'000, 1.0)}}),
+              testing::ElementsAre("candidates", "bandwidths"))
+      << "the one that was given, too";
+  EXPECT_THAT(fields_of({{"candidates", int64_t{10'000}}, {"bandwidth_rule", "linear"}}),
+              testing::ElementsAre("candidates", "bandwidths_per_round"));
   EXPECT_EQ(field_of({{"max_groups", int64_t{0}}}), "max_groups");
 }
 
