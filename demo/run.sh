@@ -150,10 +150,12 @@ at_least "$accuracy" "$MIN_ACCURACY" || die "the held-out accuracy is too low"
 at_least "$MAX_GAP" "$gap" || die "the gap is too large"
 
 say "Go on"
-cat <<'NEXT'
+cat <<NEXT
   ./dev demo --keep                leaves the server of the demo running
   ./dev run                        a server with its data in ./run
+  README.md                        the same from Python and any other language
+while a server runs, in another terminal:
+  export PATH="$build/bin:\$PATH"
   mercer data upload your.csv --target COLUMN
   mercer learners lp_mkl           what can be set, and what it means
-  README.md                        the same from Python and any other language
 NEXT
