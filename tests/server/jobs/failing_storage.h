@@ -28,6 +28,7 @@ struct StorageFailures {
   std::function<bool()> disk_is_full = [] { return false; };  // for deletions of jobs
   // Lists end at once in the midst of the jobs, as when many were looked at that are not asked for.
   std::atomic<bool> empty_pages{false};
+  std::atomic<int> lists_begun{0};
   // Renewals of leases are not answered but kept here, for a test that calls on one thread.
   bool hold_renewals = false;
   std::vector<Done<RenewedLease>> held_renewals;
@@ -78,6 +79,7 @@ class FailingJobStore final : public ForwardingJobStore {
 
   absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
                                            const PageRequest& page) override {
+    ++failures_->lists_begun;
     if (StorageFailures::Take(failures_->lists)) {
       return StorageFailures::Failure();
     }
