@@ -82,7 +82,8 @@ constexpr Couple kCouples[] = {
     {"weighting", "class_weights.weights"},
     {"kernels.type", "kernels"},  // which parameters it has
     {"kernels.rule", "kernels"},
-    {"min_bandwidth", "max_bandwidth"},  // the ends of an interval
+    {"min_bandwidth", "max_bandwidth"},          // the ends of an interval
+    {"infinite_features.family", "bandwidths"},  // for one family alone
 };
 
 class EveryFieldTest : public FieldWalkTest, public testing::WithParamInterface<std::string> {

@@ -328,6 +328,15 @@ v1::TrainRequest SvmTraining() {
   return request;
 }
 
+v1::TrainRequest FeaturesTraining() {
+  v1::TrainRequest request = Training();
+  v1::InfiniteFeatures& learner = *request.mutable_learner()->mutable_infinite_features();
+  learner.add_bandwidths(0.5);
+  learner.add_bandwidths(2);
+  learner.set_lambda(0.01);
+  return request;
+}
+
 std::function<Messages(FieldWalkTest&)> QueuedTraining(const v1::TrainRequest& training) {
   return [training](FieldWalkTest& test) {
     test.BlockWorker();
@@ -344,10 +353,12 @@ GoodRequest FurtherTraining(const v1::TrainRequest& training) {
   return {.make = QueuedTraining(training), .after_success = CancelAccepted, .only_present = true};
 }
 
-Messages Estimate(FieldWalkTest&) {
-  v1::EstimateCostRequest request;
-  *request.mutable_training() = Training();
-  return OneMessage(request);
+std::function<Messages(FieldWalkTest&)> EstimateOf(const v1::TrainRequest& training) {
+  return [training](FieldWalkTest&) {
+    v1::EstimateCostRequest request;
+    *request.mutable_training() = training;
+    return OneMessage(request);
+  };
 }
 
 Messages JobPage(FieldWalkTest& test) {
@@ -465,7 +476,8 @@ const std::map<std::string, std::vector<GoodRequest>>& GoodRequests() {
       {"TrainingService/Train",
        {{.make = QueuedTraining(Training()), .after_success = CancelAccepted},
         FurtherTraining(RidgeTraining()),
-        FurtherTraining(SvmTraining())}},
+        FurtherTraining(SvmTraining()),
+        FurtherTraining(FeaturesTraining())}},
       {"TrainingService/GetJob", {{.make = FinishedJob}}},
       {"TrainingService/ListJobs", {{.make = JobPage}}},
       {"TrainingService/WatchJobs", {{.make = JobsToWatch, .max_answers = 1}}},
@@ -474,7 +486,9 @@ const std::map<std::string, std::vector<GoodRequest>>& GoodRequests() {
       {"TrainingService/UpdateJob", {{.make = JobChange, .max_depth = 2}}},
       {"TrainingService/DeleteJob", {{.make = JobToDelete}}},
       {"TrainingService/StreamProgress", {{.make = Progress}}},
-      {"TrainingService/EstimateCost", {{.make = Estimate}}},
+      {"TrainingService/EstimateCost",
+       {{.make = EstimateOf(Training())},
+        {.make = EstimateOf(FeaturesTraining()), .only_present = true}}},
       {"TrainingService/ListLearners", {{.make = NothingToSay<v1::ListLearnersRequest>}}},
   };
   return *requests;

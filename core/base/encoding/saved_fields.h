@@ -37,6 +37,7 @@
 #include "core/base/encoding/field_kinds.h"
 #include "core/base/numeric/step_count.h"
 #include "core/base/numeric/types.h"
+#include "core/base/numeric/variant.h"
 
 namespace mercer {
 
@@ -83,7 +84,7 @@ class FieldWriter {
     Write(value.second);
   }
   template <typename... Types>
-  void Write(const std::variant<Types...>& value) {
+  void Write(const Variant<Types...>& value) {
     writer_.WriteUint8(static_cast<uint8_t>(value.index()));
     std::visit([this](const auto& alternative) { this->Write(alternative); }, value);
   }
@@ -198,7 +199,7 @@ class FieldReader {
     Read(value.second);
   }
   template <typename... Types>
-  void Read(std::variant<Types...>& value) {
+  void Read(Variant<Types...>& value) {
     const uint8_t chosen = reader_.ReadUint8();
     Check(chosen < sizeof...(Types));
     uint8_t number = 0;

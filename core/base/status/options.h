@@ -27,6 +27,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/numeric/types.h"
+#include "core/base/numeric/variant.h"
 #include "core/base/status/errors.h"
 
 namespace mercer {
@@ -34,7 +35,7 @@ namespace mercer {
 enum class OptionType { kBool, kInteger, kReal, kChoice, kText, kReals };
 
 // The value of one option. kChoice and kText hold a string, kReals a list.
-using OptionValue = std::variant<bool, int64_t, double, std::string, std::vector<double>>;
+using OptionValue = Variant<bool, int64_t, double, std::string, std::vector<double>>;
 // Option values by name; what a request gives, and what a model records.
 using OptionValues = std::map<std::string, OptionValue>;
 
@@ -143,9 +144,7 @@ class OptionSchema {
         violations.Add(name, "unknown option");
         continue;
       }
-      // By its alternative: where a copy of the whole variant finds no memory for its text, GCC 12 destroys a text that is not there.
-      OptionValue value;
-      std::visit([&value](const auto& alternative) { value = alternative; }, given);
+      OptionValue value = given;
       const absl::Status checked = CheckOptionValue(fields_[i], value);
       if (!checked.ok()) {
         violations.Add(name, std::string(checked.message()));

@@ -140,7 +140,7 @@ struct Compound {
   std::vector<std::vector<double>> groups;
   std::vector<std::pair<std::string, Vector>> arrays;
   std::vector<std::map<std::string, std::vector<double>>> metrics;
-  std::variant<bool, int64_t, std::string> choice;
+  Variant<bool, int64_t, std::string> choice;
   std::shared_ptr<const Inner> shared = std::make_shared<const Inner>();
   char letter = 'a';  // as a text of its own
 

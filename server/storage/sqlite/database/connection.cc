@@ -1,6 +1,7 @@
 #include "server/storage/sqlite/database/connection.h"
 
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"

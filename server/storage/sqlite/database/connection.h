@@ -12,7 +12,6 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,6 +19,7 @@
 #include "absl/time/time.h"
 #include <sqlite3.h>
 
+#include "core/base/numeric/variant.h"
 #include "core/base/status/status_macros.h"
 
 namespace mercer::server {
@@ -36,7 +36,7 @@ struct TextOrNull {
   std::string_view text;  // NULL when it is empty
 };
 // What a request shapes: as many parameters as there are.
-using SqlValue = std::variant<int64_t, std::string>;
+using SqlValue = Variant<int64_t, std::string>;
 using SqlValues = std::vector<SqlValue>;
 
 // A prepared statement on loan; goes back, reset, when destroyed, or ends if nobody keeps it. Parameters are bound in order;
