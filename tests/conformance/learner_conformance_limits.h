@@ -320,12 +320,16 @@ TEST_P(LearnerConformance, ConstantModelTakesAtMostAQuarterSecondOfWork) {
   const Index rows = entry().feature_numbers != nullptr ? 60'000 : 5000;
   const TrainingProblem problem = Problem(kSanitized ? rows / 10 : rows, 25);
   for (const OptionValues& options : ToRun(OptionVariants(entry(), kind()))) {
-    const absl::StatusOr<std::unique_ptr<Learner>> learner = entry().create(options);
-    ASSERT_TRUE(learner.ok()) << learner.status();
-    ASSERT_TRUE((*learner)->Start(problem, nullptr).ok());
-    const double work = WholeWork([&](RunContext& context) {
-      const absl::StatusOr<TrainedPoint> point = (*learner)->ConstantModel(context);
-      return absl::IsFailedPrecondition(point.status()) ? absl::OkStatus() : point.status();
+    const double work = LeastWork([&] {
+      const absl::StatusOr<std::unique_ptr<Learner>> learner = entry().create(options);
+      if (!learner.ok() || !(*learner)->Start(problem, nullptr).ok()) {
+        ADD_FAILURE() << learner.status();
+        return kInfinity;
+      }
+      return WholeWork([&](RunContext& context) {
+        const absl::StatusOr<TrainedPoint> point = (*learner)->ConstantModel(context);
+        return absl::IsFailedPrecondition(point.status()) ? absl::OkStatus() : point.status();
+      });
     });
     EXPECT_LE(work, kMostWorkAfterCancel) << OptionText(options);
   }

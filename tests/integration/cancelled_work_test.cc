@@ -147,21 +147,24 @@ TEST_F(CancelledWorkTest, JobThatIsCancelledEnds) {
   v1::TrainRequest request = MakeRequest("datasets/clouds");
   request.mutable_learner()->mutable_lp_mkl()->set_c(10'000);
   request.mutable_stopping()->set_relative_gap(1e-10);
-  const v1::Job job = TrainOk(request);
-  WaitForStart(job.name());
-  const double begin = ProcessorSeconds();
-  while (ProcessorSeconds() < begin + 0.3) {
-    absl::SleepFor(absl::Milliseconds(1));
-  }
-  grpc::ClientContext context;
-  v1::CancelJobRequest cancel;
-  cancel.set_name(job.name());
-  v1::Job cancelling;
-  ASSERT_TRUE(training_->CancelJob(&context, cancel, &cancelling).ok());
-  // From when the server knows: beside other programs the job works on until the call is served.
-  const double at_cancel = ProcessorSeconds();
-  EXPECT_EQ(WaitForEnd(job.name()).state(), v1::JOB_STATE_CANCELLED);
-  EXPECT_LE(ProcessorSeconds() - at_cancel, kMostWorkAfterCancel);
+  const auto cancel_one = [&] {
+    const v1::Job job = TrainOk(request);
+    WaitForStart(job.name());
+    const double begin = ProcessorSeconds();
+    while (ProcessorSeconds() < begin + 0.3) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    grpc::ClientContext context;
+    v1::CancelJobRequest cancel;
+    cancel.set_name(job.name());
+    v1::Job cancelling;
+    EXPECT_TRUE(training_->CancelJob(&context, cancel, &cancelling).ok());
+    // From when the server knows: beside other programs the job works on until the call is served.
+    const double at_cancel = ProcessorSeconds();
+    EXPECT_EQ(WaitForEnd(job.name()).state(), v1::JOB_STATE_CANCELLED);
+    return ProcessorSeconds() - at_cancel;
+  };
+  EXPECT_LE(LeastWork(cancel_one), kMostWorkAfterCancel);
 }
 
 }  // namespace

@@ -17,6 +17,16 @@ namespace mercer {
 
 inline constexpr double kMostWorkAfterCancel = kSanitized ? 2.5 : 0.25;  // seconds
 
+// The least that `measure` says in up to three attempts, which end once it is little enough: what other work on the machine, or a host
+// that takes processors away, adds to it differs from one to the next.
+inline double LeastWork(const std::function<double()>& measure) {
+  double least = measure();
+  for (int attempt = 1; attempt < 3 && least > kMostWorkAfterCancel; ++attempt) {
+    least = std::min(least, measure());
+  }
+  return least;
+}
+
 // Of work that nobody cancels: the machine decides at which moments it can be cancelled.
 inline double WholeWork(const std::function<absl::Status(RunContext&)>& work) {
   RunContext context;
@@ -52,14 +62,9 @@ inline double WorkAfterCancelOnce(double seconds,
   return after;
 }
 
-// The least of up to three attempts: what other work on the machine adds to it differs from one to the next.
 inline double WorkAfterCancel(double seconds,
                               const std::function<absl::Status(RunContext&)>& work) {
-  double least = WorkAfterCancelOnce(seconds, work);
-  for (int attempt = 1; attempt < 3 && least > kMostWorkAfterCancel; ++attempt) {
-    least = std::min(least, WorkAfterCancelOnce(seconds, work));
-  }
-  return least;
+  return LeastWork([&] { return WorkAfterCancelOnce(seconds, work); });
 }
 
 // Work that takes longer than kMostWorkAfterCancel ends within it after a cancellation.
