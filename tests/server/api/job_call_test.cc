@@ -83,10 +83,15 @@ class JobCallTest : public RegistryTest {
     EndJobs();
     StartJobs(workers);
   }
-  // After what calls have left for them on the pool, whose threads are all here at one moment.
+  // After what calls have left for them on the pool.
   void EndJobs() {
-    constexpr int kIoThreads = 4;
     EXPECT_TRUE(environment_.calls->WaitForCalls(absl::InfiniteDuration()));
+    WaitForPool();
+    jobs_.reset();
+  }
+  // Until what the pool's threads had begun has ended: they are all here at one moment.
+  void WaitForPool() {
+    constexpr int kIoThreads = 4;
     auto* const here = new absl::Barrier(kIoThreads + 1);
     const auto meet = [here] {
       if (here->Block()) {
@@ -97,7 +102,6 @@ class JobCallTest : public RegistryTest {
       io_.Post(meet);
     }
     meet();
-    jobs_.reset();
   }
   // A call that waits while the test goes on.
   struct HeldCall {
@@ -276,7 +280,7 @@ TEST_F(JobCallTest, CallWhoseJobIsDeletedBeforeTheAnswerSaysThatSomebodyHasDoneA
   HeldCall& call = BeginVerifying();
   WaitUntilVerifying();
   storage_.no_jobs = true;  // the call does not hear of the end
-  absl::SleepFor(absl::Milliseconds(20));
+  WaitForPool();
   let_go_ = true;
   jobs_->WaitUntilIdle();
   EXPECT_TRUE(real_storage_->jobs().DeleteJob(JobsOfCalls().front().id).ok());
@@ -372,12 +376,13 @@ TEST_F(JobCallTest, DrainDoesNotWaitForAJobThatDoesNotEnd) {
 }
 
 TEST_F(JobCallTest, ClosedHubEndsTheCall) {
-  ServeHeldVerifications();
+  ServeHeldVerifications(/*minds_cancellation=*/false);
   HeldCall& call = BeginVerifying();
   WaitUntilVerifying();
   hub_->Close();
   EXPECT_EQ(ReasonOf(call.status.get()), "DRAINING");
   WaitForJobsOfCalls(1);  // it was cancelled while a worker had it
+  let_go_ = true;
   jobs_->WaitUntilIdle();
   RestartJobs(true);
   EXPECT_TRUE(JobsOfCalls().empty());

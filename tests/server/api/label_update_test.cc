@@ -32,6 +32,16 @@ class LabelUpdateTest : public ApiTest {
     dataset_.Clear();
     return datasets_->UpdateDataset(&context, request, &dataset_);
   }
+  // The next answer with a job, which is no heartbeat.
+  static bool ReadJob(grpc::ClientReader<v1::WatchJobsResponse>& reader,
+                      v1::WatchJobsResponse& response) {
+    do {
+      if (!reader.Read(&response)) {
+        return false;
+      }
+    } while (!response.has_job());
+    return true;
+  }
 
   v1::Job job_;
   v1::Dataset dataset_;
@@ -161,8 +171,10 @@ TEST_F(LabelUpdateTest, NamesOfAJobChangeAndItsRequestKeepsItsOwn) {
   const auto reader = training_->WatchJobs(&context, v1::WatchJobsRequest());
   v1::WatchJobsResponse response;
   while (reader->Read(&response) && !response.existing_sent()) {
-    EXPECT_EQ(response.job().display_name(), "first");
-    job_ = response.job();
+    if (response.has_job()) {  // and is no heartbeat
+      EXPECT_EQ(response.job().display_name(), "first");
+      job_ = response.job();
+    }
   }
   v1::UpdateJobRequest request;
   *request.mutable_job() = job_;
@@ -174,9 +186,7 @@ TEST_F(LabelUpdateTest, NamesOfAJobChangeAndItsRequestKeepsItsOwn) {
   EXPECT_EQ(job_.request().display_name(), "first") << "as it was accepted";
   EXPECT_THAT(job_.labels(), ElementsAre(Pair("team", "red")));
   EXPECT_NE(job_.etag(), request.job().etag());
-  do {
-    ASSERT_TRUE(reader->Read(&response));
-  } while (!response.has_job());  // a heartbeat
+  ASSERT_TRUE(ReadJob(*reader, response));
   EXPECT_EQ(response.job().display_name(), "second");
   EXPECT_EQ(response.job().etag(), job_.etag());
   context.TryCancel();
@@ -221,14 +231,15 @@ TEST_F(LabelUpdateTest, WatchersHearWhetherTheJobIsTheirsNow) {
   (*filter.mutable_labels())["team"] = "blue";
   const auto reader = training_->WatchJobs(&context, filter);
   v1::WatchJobsResponse response;
-  ASSERT_TRUE(reader->Read(&response));
-  EXPECT_TRUE(response.existing_sent());
+  while (reader->Read(&response) && !response.existing_sent()) {
+    EXPECT_FALSE(response.has_job());
+  }
   ASSERT_TRUE(Update(NewLabels(name, {{"team", "blue"}})).ok());
-  ASSERT_TRUE(reader->Read(&response));
+  ASSERT_TRUE(ReadJob(*reader, response));
   EXPECT_EQ(response.job().name(), name);
   EXPECT_FALSE(response.left());
   ASSERT_TRUE(Update(NewLabels(name, {{"team", "red"}})).ok());
-  ASSERT_TRUE(reader->Read(&response));
+  ASSERT_TRUE(ReadJob(*reader, response));
   EXPECT_EQ(response.job().name(), name);
   EXPECT_TRUE(response.left());
   EXPECT_FALSE(response.deleted());

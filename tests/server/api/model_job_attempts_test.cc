@@ -60,7 +60,7 @@ class ModelJobAttemptsTest : public RegistryTest {
     StoreCsv("large", CloudsCsv(20'000), "");
     jobs_.reset();
     job_options_.checkpoint_interval = absl::ZeroDuration();
-    job_options_.lease_duration = absl::Milliseconds(300);
+    job_options_.lease_duration = absl::Seconds(2);
     before_work_ = [this](AttemptFrame& frame) {
       files_ = 0;
       frame_ = &frame;

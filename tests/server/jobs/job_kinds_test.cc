@@ -69,7 +69,8 @@ class JobKindsTest : public JobManagerFixture {
       }
       EXPECT_TRUE(state != JobState::kQueued || failures_.lists_begun > 0);
     }
-    while (!let_go_ && !frame.token().cancelled() && !frame.interruption()->stop_requested()) {
+    while (!let_go_ && !(minds_cancellation_ && frame.token().cancelled()) &&
+           !frame.interruption()->stop_requested()) {
       mutex_.AwaitWithTimeout(absl::Condition(&let_go_), absl::Milliseconds(1));
     }
     if (frame.token().cancelled()) {
@@ -118,6 +119,7 @@ class JobKindsTest : public JobManagerFixture {
 
   absl::Mutex mutex_;
   bool let_go_ ABSL_GUARDED_BY(mutex_) = false;
+  bool minds_cancellation_ = true;
   std::set<std::string> begun_ ABSL_GUARDED_BY(mutex_);
   std::string watched_ ABSL_GUARDED_BY(mutex_);  // a job, whose states when others begin are kept
   std::map<std::string, JobState> states_then_ ABSL_GUARDED_BY(mutex_);
@@ -237,10 +239,12 @@ TEST_F(JobKindsTest, JobsOfCallsThatCannotBeListedRefuseNoStart) {
 }
 
 TEST_F(JobKindsTest, ForgottenJobsAreCancelledFirstAndGoWhenTheirWorkersAreDone) {
+  minds_cancellation_ = false;
   StartManager();
   const std::string id = SubmitPrediction();
   WaitUntilBegun(id);
   EXPECT_EQ(GetReason(manager_->Forget(id).status()), "JOB_NOT_FINAL");
+  LetGo();
   manager_->WaitUntilIdle();
   manager_->RunHousekeeping();
   EXPECT_TRUE(absl::IsNotFound(storage_->jobs().GetJob(id).status()));

@@ -73,6 +73,7 @@ class JobObserverTest : public JobManagerFixture {
 
 TEST_F(JobObserverTest, HearsHowLongJobsWaitedAndWereWorkedOn) {
   StartManager();
+  control_.Allow(0);
   const std::string first = Submit(Steps(2));
   control_.WaitUntilAsked(1);
   const std::string second = Submit(Steps(2));
@@ -89,6 +90,7 @@ TEST_F(JobObserverTest, HearsHowLongJobsWaitedAndWereWorkedOn) {
 
 TEST_F(JobObserverTest, CancelledJobsEndOnceWhetherTheyWaitOrRun) {
   StartManager();
+  control_.Allow(0);
   const std::string running = Submit(Steps(2));
   control_.WaitUntilAsked(1);
   const std::string waiting = Submit(Steps(2));
