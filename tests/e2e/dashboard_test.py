@@ -14,7 +14,7 @@ import server_lib
 
 WEB = server_lib.ROOT / "client/web"
 CHROMIUM = os.environ.get("MERCER_CHROMIUM", "/usr/bin/chromium")
-SECONDS = 560
+SECONDS = 860
 
 
 def why_not():

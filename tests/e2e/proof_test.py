@@ -142,7 +142,7 @@ class ProofTest(CommandLineTest):
         raise AssertionError(f"after {limit} s {job} is {found}")
 
     def test_a_killed_server_goes_on_to_the_same_model(self):
-        self.upload("many", 3000)  # so many that the server is caught in the middle
+        self.upload("many", 4500)  # so many that the server is caught in the middle
         request = {
             "data": [{"dataset": "datasets/many"}],
             "learner": {"other": {"name": "pair_ridge", "options": {"C": "100"}}},
