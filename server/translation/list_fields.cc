@@ -103,6 +103,7 @@ constexpr ListField kVersionFilterFields[] = {
     {"description", FieldKind::kText},
     {"owner", FieldKind::kText},
     {"job", FieldKind::kName, ReadName<ParseJobName, kJobForm>},
+    {"datasets", FieldKind::kNames, ReadName<ParseDatasetName, kDatasetForm>},
     {"size_bytes", FieldKind::kNumber},
     {"create_time", FieldKind::kTime},
     {"aliases", FieldKind::kNames, ReadModelAlias},

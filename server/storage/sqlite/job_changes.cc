@@ -115,7 +115,7 @@ absl::StatusOr<DeletedVersions> AddVersions(Connection& connection, const JobRec
   int64_t last = 0;
   for (const NewVersion& version : end.versions) {
     MERCER_ASSIGN_OR_RETURN(
-        last, InsertVersion(connection, {job.model_name, earlier.value_or(job.caller)}, job.id,
+        last, InsertVersion(connection, {job.model_name, earlier.value_or(job.caller)}, job,
                             version, end.now));
   }
   MERCER_RETURN_IF_ERROR(

@@ -48,9 +48,10 @@ struct OwnedModel {
   std::string name;
   std::string owner;
 };
-// Adds the next version of the model, which is made, and then gets the owner, when it is missing; answers its number.
+// Adds the next version of the model, trained by the job; the model is made, and then gets the owner, when it is missing. Answers the
+// number of the version.
 absl::StatusOr<int64_t> InsertVersion(Connection& connection, const OwnedModel& model,
-                                      const std::string& job_id, const NewVersion& version,
+                                      const JobRecord& job, const NewVersion& version,
                                       absl::Time now);
 absl::StatusOr<DeletedVersions> DeleteVersions(Connection& connection, const std::string& model,
                                                int64_t version, absl::Time now,

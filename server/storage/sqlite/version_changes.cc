@@ -83,16 +83,20 @@ absl::StatusOr<int64_t> OldestKept(Connection& connection, int64_t model, int64_
 }  // namespace
 
 absl::StatusOr<int64_t> InsertVersion(Connection& connection, const OwnedModel& model,
-                                      const std::string& job_id, const NewVersion& version,
+                                      const JobRecord& job, const NewVersion& version,
                                       absl::Time now) {
   MERCER_ASSIGN_OR_RETURN(const NextVersion next, TakeNextVersion(connection, model, now));
   MERCER_RETURN_IF_ERROR(connection.Run(
       "INSERT INTO versions(model, version, job_id, learner, model_blob, model_bytes, "
       "witness_blob, witness_bytes, summary, create_time) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      next.first, next.second, job_id, version.learner, version.model_blob, version.model_bytes,
+      next.first, next.second, job.id, version.learner, version.model_blob, version.model_bytes,
       version.witness_blob, version.witness_bytes, Blob{version.summary}, now));
-  MERCER_RETURN_IF_ERROR(
-      InsertLabels(connection, kVersionLabels, connection.last_row_id(), version.labels));
+  const int64_t number = connection.last_row_id();
+  MERCER_RETURN_IF_ERROR(InsertLabels(connection, kVersionLabels, number, version.labels));
+  MERCER_RETURN_IF_ERROR(connection.Run(
+      "INSERT INTO version_datasets(version, position, dataset_id) SELECT ?, position, dataset_id "
+      "FROM checked_job_datasets WHERE job = ?",
+      number, job.number));
   return next.second;
 }
 

@@ -90,6 +90,8 @@ constexpr FieldSql kVersionFields[] = {
     {"description", FieldSql::Kind::kText, "versions.description"},
     {"owner", FieldSql::Kind::kText, "models.owner"},
     {"job", FieldSql::Kind::kText, "versions.job_id"},
+    {"datasets", FieldSql::Kind::kNames, "version_datasets AS d WHERE d.version = versions.number",
+     "d.dataset_id"},
     {"size_bytes", FieldSql::Kind::kNumber, "versions.model_bytes"},
     {"create_time", FieldSql::Kind::kNumber, "versions.create_time"},
     {"aliases", FieldSql::Kind::kNames,

@@ -276,6 +276,8 @@ TEST_F(VersionsTest, ListsAreFilteredByLabelsAndLearner) {
   EXPECT_EQ(names("name = models/clouds/versions/2", "models/-", "name"), "2");
   EXPECT_EQ(names("learner = lp_mkl AND create_time > 2020-01-01T00:00:00Z", "models/-", ""), "21");
   EXPECT_EQ(names("job = " + model_.lineage().job(), "models/clouds", ""), "1");
+  EXPECT_EQ(names("datasets:datasets/clouds", "models/-", ""), "21");
+  EXPECT_EQ(names("datasets = datasets/others OR NOT datasets:*", "models/-", ""), "");
   EXPECT_EQ(names(absl::StrCat("size_bytes > ", model_.size_bytes()), "models/clouds", ""), "");
   EXPECT_EQ(names("aliases:*", "models/clouds", ""), "1");
   EXPECT_EQ(names("aliases != models/clouds/aliases/live", "models/clouds", ""), "2");

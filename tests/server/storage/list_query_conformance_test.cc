@@ -379,6 +379,17 @@ TEST_F(ListOfVersions, ThoseOfAllModelsComeByCreationOrName) {
   EXPECT_EQ(Versions("c", {Key::kSizeBytes, true}, Odd()), "13");
 }
 
+TEST_F(ListOfVersions, WhatTheyWereTrainedOnIsKnownWhenTheJobsAreGone) {
+  AddModels();
+  ASSERT_TRUE(storage_->jobs().DeleteJob("j2").ok());
+  EXPECT_EQ(Versions("c", {}, Equal("datasets", "data")), "321");
+  EXPECT_EQ(Versions("", {}, Equal("datasets", "data")), "b1d1a2a1c3c2c1");
+  EXPECT_EQ(Versions("", {}, Not(Equal("datasets", "data"))), "");
+  EXPECT_EQ(Versions("", {}, Equal("datasets", "others")), "");
+  ASSERT_TRUE(storage_->models().DeleteModel("c", 2, At(70)).ok());
+  EXPECT_EQ(Versions("c", {}, Equal("datasets", "data")), "31");
+}
+
 TEST_F(ListOfVersions, VersionsComeByTheirNumbers) {
   AddModels();
   using Key = ListOrder::Key;

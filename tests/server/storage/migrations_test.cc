@@ -402,6 +402,22 @@ TEST_F(MigrationsTest, NamesAndUsedModelsOfJobsAreReadFromTheirRequests) {
   ExpectSound(*connection);
 }
 
+TEST_F(MigrationsTest, DataSetsOfVersionsAreReadFromTheirSummaries) {
+  Load(StoredSchemas()[1]);
+  const std::unique_ptr<Connection> connection = Connect();
+  ASSERT_TRUE(MigrateDatabase(*connection, kTime).ok());
+  using Row = std::tuple<int64_t, int64_t, std::string>;
+  const auto found = connection->SelectAll<Row>(
+      "SELECT version, position, dataset_id FROM version_datasets ORDER BY 1, 2");
+  const auto of_jobs = connection->SelectAll<Row>(
+      "SELECT versions.number, position, dataset_id FROM versions JOIN jobs ON id = job_id JOIN "
+      "job_datasets ON job = jobs.number ORDER BY 1, 2");
+  ASSERT_TRUE(found.ok() && of_jobs.ok());
+  EXPECT_FALSE(of_jobs->empty());
+  EXPECT_EQ(*found, *of_jobs) << "the jobs are still there";
+  ExpectSound(*connection);
+}
+
 TEST_F(MigrationsTest, RowsThatWereDamagedStayDamaged) {
   Load(StoredSchemas()[1]);
   const std::unique_ptr<Connection> connection = Connect();

@@ -1,9 +1,9 @@
-// Names and versions in stored requests, which are messages in the encoding of protobuf.
+// Names and versions in stored requests, and data sets in summaries, which are messages in the encoding of protobuf.
 #include "server/storage/sqlite/database/request_fields.h"
 
 #include <string>
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "server/storage/records.h"
 
@@ -68,6 +68,33 @@ TEST(RequestFieldsTest, WhatCannotBeReadIsEmpty) {
                "\x0a\x13"
                "models/m/versions/x",
                "", "", 0);
+}
+
+std::string Field(int number, const std::string& text) {
+  std::string field;
+  const int tag = number << 3 | 2;
+  if (tag >= 0x80) {
+    field += static_cast<char>((tag & 0x7f) | 0x80);
+    field += static_cast<char>(tag >> 7);
+  } else {
+    field += static_cast<char>(tag);
+  }
+  return field + static_cast<char>(text.size()) + text;
+}
+
+TEST(RequestFieldsTest, TrainedDataSetsAreThoseOfTheRequestInTheLineage) {
+  const std::string first = Field(1, Field(1, "datasets/a"));
+  const std::string second = Field(1, Field(1, "datasets/b") + std::string("\x10\x02", 2));
+  const auto summary = [](const std::string& request) {
+    return Field(1, "models/m") + Field(18, Field(1, "jobs/j") + Field(2, request));
+  };
+  EXPECT_THAT(ReadTrainedDatasets(summary(first + Field(16, "name") + second)),
+              testing::ElementsAre("a", "b"));
+  EXPECT_THAT(ReadTrainedDatasets(summary(Field(1, Field(1, "data/a")) + second)),
+              testing::ElementsAre("b"));
+  EXPECT_THAT(ReadTrainedDatasets(summary(first + "\x0a")), testing::IsEmpty());
+  EXPECT_THAT(ReadTrainedDatasets(Field(18, first)), testing::IsEmpty());
+  EXPECT_THAT(ReadTrainedDatasets(""), testing::IsEmpty());
 }
 
 }  // namespace

@@ -172,10 +172,11 @@ TEST_F(RowChecksumsTest, EveryTableOfDataHasThemWhoeverWroteTheRow) {
   EXPECT_THAT(DamagedRows(), IsEmpty());
   const auto connection = Connection::Open(path(), Connection::Mode::kReadOnly);
   ASSERT_TRUE(connection.ok()) << connection.status();
-  EXPECT_THAT(*ChecksummedTables(**connection),
-              ElementsAre("alias_changes", "aliases", "attempts", "checkpoints", "dataset_labels",
-                          "datasets", "events", "job_datasets", "job_labels", "job_requests",
-                          "jobs", "model_labels", "models", "version_labels", "versions"));
+  EXPECT_THAT(
+      *ChecksummedTables(**connection),
+      ElementsAre("alias_changes", "aliases", "attempts", "checkpoints", "dataset_labels",
+                  "datasets", "events", "job_datasets", "job_labels", "job_requests", "jobs",
+                  "model_labels", "models", "version_datasets", "version_labels", "versions"));
   // What is not there: the schema's own version, and whose turn it is, which may be wrong without harm.
   auto others = (*connection)
                     ->Prepare(

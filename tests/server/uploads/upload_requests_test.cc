@@ -31,6 +31,7 @@ DROP INDEX datasets_by_size;
 DROP INDEX datasets_by_rows;
 DROP INDEX models_by_update;
 DROP INDEX versions_by_size;
+DROP TABLE version_datasets;
 ALTER TABLE jobs DROP COLUMN end_order;
 ALTER TABLE jobs DROP COLUMN used_version;
 ALTER TABLE jobs DROP COLUMN used_model;

@@ -283,7 +283,8 @@ ALTER TABLE models ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
 CREATE INDEX models_by_time ON models(create_time, number);
 )sql";
 
-// What updates change of jobs and data sets; the version that a job uses; orders of lists.
+// What updates change of jobs and data sets; the version that a job uses, and the data sets that a version was trained on, which
+// stay when its job is deleted; orders of lists.
 constexpr char kSchemaUpdates[] = R"sql(
 ALTER TABLE jobs ADD COLUMN display_name TEXT NOT NULL DEFAULT '';
 ALTER TABLE jobs ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
@@ -298,6 +299,13 @@ CREATE INDEX datasets_by_size ON datasets(size_bytes, number);
 CREATE INDEX datasets_by_rows ON datasets(row_count, number);
 CREATE INDEX models_by_update ON models(update_time, number);
 CREATE INDEX versions_by_size ON versions(model_bytes, number);
+CREATE TABLE version_datasets(
+  version INTEGER NOT NULL REFERENCES versions(number) ON DELETE CASCADE,
+  position INTEGER NOT NULL,
+  dataset_id TEXT NOT NULL,
+  checksum INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY(version, position)
+) WITHOUT ROWID;
 )sql";
 
 // The ids of uploads that have made data sets before there were keys stand in `info` alone, behind the description and around a
@@ -332,6 +340,24 @@ absl::Status MoveUploadIds(Connection& connection) {
   return absl::OkStatus();
 }
 
+// The data sets that a version was trained on stood in its summary alone.
+absl::Status MoveVersionDatasets(Connection& connection) {
+  MERCER_ASSIGN_OR_RETURN(const std::vector<int64_t> versions,
+                          connection.SelectAll<int64_t>("SELECT number FROM versions"));
+  for (const int64_t version : versions) {
+    MERCER_ASSIGN_OR_RETURN(const std::string summary,
+                            connection.SelectValue<std::string>(
+                                "SELECT summary FROM versions WHERE number = ?", version));
+    int64_t position = 0;
+    for (const std::string& id : ReadTrainedDatasets(summary)) {
+      MERCER_RETURN_IF_ERROR(connection.Run(
+          "INSERT INTO version_datasets(version, position, dataset_id) VALUES (?, ?, ?)", version,
+          position++, id));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Names of jobs, and the versions that they use, stood in their requests alone: messages in the encoding of protobuf.
 absl::Status MoveRequestFields(Connection& connection) {
   MERCER_ASSIGN_OR_RETURN(const std::vector<int64_t> jobs,
@@ -347,7 +373,7 @@ absl::Status MoveRequestFields(Connection& connection) {
         "UPDATE jobs SET display_name = ?, used_model = ?, used_version = ? WHERE number = ?",
         fields.display_name, fields.model, fields.version, job));
   }
-  return absl::OkStatus();
+  return MoveVersionDatasets(connection);
 }
 
 struct Step {

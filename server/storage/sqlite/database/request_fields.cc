@@ -40,9 +40,9 @@ std::optional<uint64_t> TakeVarint(std::string_view& bytes) {
   return std::nullopt;
 }
 
-// The text of the field; of several the last. Empty: there is none, or the message cannot be read.
-std::string_view FindText(std::string_view message, uint64_t number) {
-  std::string_view found;
+// The texts, or messages, of the field. None: the message has none, or cannot be read.
+std::vector<std::string_view> FindTexts(std::string_view message, uint64_t number) {
+  std::vector<std::string_view> found;
   while (!message.empty()) {
     const std::optional<uint64_t> tag = TakeVarint(message);
     if (!tag.has_value()) {
@@ -73,11 +73,17 @@ std::string_view FindText(std::string_view message, uint64_t number) {
       return {};
     }
     if (*tag == (number << 3 | 2)) {
-      found = message.substr(0, size);
+      found.push_back(message.substr(0, size));
     }
     message.remove_prefix(size);
   }
   return found;
+}
+
+// The last of them; empty: there is none.
+std::string_view FindText(std::string_view message, uint64_t number) {
+  const std::vector<std::string_view> found = FindTexts(message, number);
+  return found.empty() ? std::string_view() : found.back();
 }
 
 }  // namespace
@@ -103,6 +109,23 @@ RequestFields ReadRequestFields(int64_t kind, std::string_view request) {
     fields.version = version;
   }
   return fields;
+}
+
+std::vector<std::string> ReadTrainedDatasets(std::string_view summary) {
+  constexpr uint64_t kLineage = 18;  // of ModelVersion
+  constexpr uint64_t kRequest = 2;   // of Lineage
+  constexpr uint64_t kData = 1;      // of TrainRequest
+  constexpr uint64_t kDataset = 1;   // of DataInput
+  std::vector<std::string> ids;
+  for (const std::string_view input :
+       FindTexts(FindText(FindText(summary, kLineage), kRequest), kData)) {
+    const std::vector<std::string> parts =
+        absl::StrSplit(std::string(FindText(input, kDataset)), '/');
+    if (parts.size() == 2 && parts[0] == "datasets" && !parts[1].empty()) {
+      ids.push_back(parts[1]);
+    }
+  }
+  return ids;
 }
 
 }  // namespace mercer::server
