@@ -243,10 +243,7 @@ void CheckModel(const v1::TrainRequest& request, FieldViolations& violations) {
   if (request.model().empty()) {
     return;
   }
-  const absl::StatusOr<ModelReference> model = ParseModelName(request.model(), "model");
-  violations.AddAll("", model.status());
-  violations.Check(!model.ok() || (model->version == 0 && model->alias.empty()), "model",
-                   "must be of the form models/{model}: the job chooses the version");
+  violations.AddAll("", ParseWholeModelName(request.model(), "model").status());
 }
 
 void CheckScalars(const v1::TrainRequest& request, FieldViolations& violations) {
@@ -315,9 +312,12 @@ void CheckRequestId(std::string_view request_id, FieldViolations& violations) {
 
 void CheckTimeLimit(const google::protobuf::Duration& limit, const std::string& field,
                     FieldViolations& violations) {
+  constexpr int64_t kMostSeconds = 315'576'000'000;  // the most that JSON says: 10,000 years
   const absl::Duration time = ToDuration(limit);
-  if (limit.nanos() <= -1'000'000'000 || limit.nanos() >= 1'000'000'000 ||
-      (limit.seconds() > 0 && limit.nanos() < 0)) {
+  if (limit.seconds() > kMostSeconds || (limit.seconds() == kMostSeconds && limit.nanos() > 0)) {
+    violations.Add(field, absl::StrCat("must be at most ", kMostSeconds, " s"));
+  } else if (limit.nanos() <= -1'000'000'000 || limit.nanos() >= 1'000'000'000 ||
+             (limit.seconds() > 0 && limit.nanos() < 0)) {
     violations.Add(field, absl::StrCat("its nanos must be in [0, 999999999], are ", limit.nanos()));
   } else if (time <= absl::ZeroDuration()) {
     violations.Add(field, absl::StrCat("must be > 0, is ", absl::FormatDuration(time)));

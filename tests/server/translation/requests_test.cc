@@ -233,6 +233,14 @@ TEST(TrainRequestTest, TimeLimitMustBeADuration) {
     const auto violations = ViolationsOf(absl::StrCat("stopping { time_limit { ", limit, " } }"));
     EXPECT_THAT(violations, Contains(IsViolation("stopping.time_limit", "nanos"))) << limit;
   }
+  for (const char* limit : {"seconds: 315576000001", "seconds: 315576000000 nanos: 1",
+                            "seconds: 9223372036854775807 nanos: -1"}) {
+    EXPECT_THAT(ViolationsOf(absl::StrCat("stopping { time_limit { ", limit, " } }")),
+                Contains(IsViolation("stopping.time_limit", "at most 315576000000 s")))
+        << limit << ": JSON cannot say it";
+  }
+  EXPECT_THAT(ViolationsOf("stopping { time_limit { seconds: 315576000000 } }"),
+              Not(Contains(IsViolation("stopping.time_limit", ""))));
   EXPECT_THAT(ViolationsOf("stopping { time_limit { nanos: 999999999 } }"),
               Not(Contains(IsViolation("stopping.time_limit", ""))));
 }
