@@ -367,7 +367,7 @@ absl::Status ReadRows(RowReader& rows, RecordReader& records, CsvParser& parser,
     }
   }
   if (sample.size() == 0) {
-    return RowError(1, "the file has a header but no rows");
+    return WithReason(absl::InvalidArgumentError("the file has a header but no rows"), "NO_ROWS");
   }
   parser.DecideTypes(sample);
   for (size_t i = 0; i < sample.size(); ++i) {

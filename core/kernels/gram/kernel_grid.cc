@@ -214,6 +214,13 @@ absl::Status ExpandGrid(size_t g, const KernelGrid& grid, const KnownRows& known
   FieldViolations violations;
   const size_t before = kernels.size();
   absl::Status constant = absl::OkStatus();
+  const auto about_bandwidths = [g](const absl::Status& status) {
+    FieldViolations one;
+    one.Add(Field(g, "bandwidths"), std::string(status.message()));
+    const std::string reason = GetReason(status);
+    return reason.empty() ? one.ToStatus()
+                          : WithReason(one.ToStatus(), reason, GetErrorMetadata(status));
+  };
   KernelSpec spec = grid.prototype;
   std::vector<std::vector<std::string>> sets = ColumnSets(grid, known.data);
   for (std::vector<std::string>& columns : sets) {
@@ -225,8 +232,7 @@ absl::Status ExpandGrid(size_t g, const KernelGrid& grid, const KnownRows& known
       continue;
     }
     if (absl::IsInvalidArgument(bandwidths.status())) {
-      violations.Add(Field(g, "bandwidths"), std::string(bandwidths.status().message()));
-      return violations.ToStatus();
+      return about_bandwidths(bandwidths.status());
     }
     MERCER_RETURN_IF_ERROR(bandwidths.status());
     for (const double bandwidth : *bandwidths) {
@@ -236,9 +242,8 @@ absl::Status ExpandGrid(size_t g, const KernelGrid& grid, const KnownRows& known
       kernels.back().labels.name = MemberName(spec, bandwidths->size() > 1, sets.size() > 1);
     }
   }
-  violations.Check(constant.ok() || kernels.size() > before, Field(g, "bandwidths"),
-                   std::string(constant.message()));
-  return violations.ToStatus();
+  return constant.ok() || kernels.size() > before ? violations.ToStatus()
+                                                  : about_bandwidths(constant);
 }
 
 absl::Status CheckGrid(size_t g, const KernelGrid& grid, const PreparedData& data) {
@@ -352,8 +357,8 @@ absl::StatusOr<std::vector<KernelSpec>> ExpandKernels(const std::vector<KernelGr
   bool named = false;
   for (size_t g = 0; g < grids.size(); ++g) {
     const absl::Status expanded = ExpandGrid(g, grids[g], {data, rows}, seed, kernels, context);
-    if (!expanded.ok() && GetFieldViolations(expanded).empty()) {
-      return expanded;
+    if (!expanded.ok() && GetReason(expanded) != "BAD_FIELDS") {
+      return expanded;  // of the data
     }
     violations.AddAll("", expanded);
     grid_of.resize(kernels.size(), g);

@@ -274,8 +274,10 @@ absl::Status AddKernels(const RecipeRun& run, const std::vector<Index>& rows, Re
   absl::StatusOr<std::vector<KernelSpec>> kernels =
       ExpandKernels(grids, *made.inputs, rows, run.recipe->seed, context);
   if (!kernels.ok() && absl::IsInvalidArgument(kernels.status()) && run.recipe->kernels.empty()) {
-    return FieldError("kernels", absl::StrCat("none given, and the default cannot be made: ",
-                                              kernels.status().message()));
+    return WithReason(
+        FieldError("kernels", absl::StrCat("none given, and the default cannot be made: ",
+                                           kernels.status().message())),
+        GetReason(kernels.status()), GetErrorMetadata(kernels.status()));
   }
   MERCER_ASSIGN_OR_RETURN(made.problem.kernels, std::move(kernels));
   return absl::OkStatus();

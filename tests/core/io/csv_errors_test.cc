@@ -23,9 +23,9 @@ TEST(CsvErrorsTest, EmptyFile) {
 }
 
 TEST(CsvErrorsTest, HeaderWithoutRows) {
-  EXPECT_EQ(ErrorOf("a,b\n"), "BAD_ROW row=1");
-  EXPECT_EQ(ErrorOf("a,b"), "BAD_ROW row=1");
-  EXPECT_EQ(ErrorOf("a,b\n\n\n"), "BAD_ROW row=1");
+  EXPECT_EQ(ErrorOf("a,b\n"), "NO_ROWS");
+  EXPECT_EQ(ErrorOf("a,b"), "NO_ROWS");
+  EXPECT_EQ(ErrorOf("a,b\n\n\n"), "NO_ROWS");
 }
 
 TEST(CsvErrorsTest, DuplicateOrEmptyColumnNames) {

@@ -294,7 +294,25 @@ TEST_F(KernelGridTest, MedianOfEqualRowsIsAnError) {
   KernelGrid grid;
   grid.prototype = MakeSpec(KernelType::kGaussian, "x");
   grid.rule = BandwidthRule::kMedianMultiples;
-  EXPECT_EQ(Fields(Refused({grid})), std::vector<std::string>{"kernels[0].bandwidths"});
+  for (const bool per_column : {false, true}) {
+    grid.per_column = per_column;
+    const absl::Status status = Refused({grid});
+    EXPECT_EQ(GetReason(status), "ZERO_MEDIAN") << status;
+    EXPECT_EQ(Fields(status), std::vector<std::string>{"kernels[0].bandwidths"});
+  }
+}
+
+TEST_F(KernelGridTest, MedianOfHistogramsWithANegativeEntryNamesIt) {
+  RowMatrix values = RowMatrix::Ones(50, 5);
+  values(3, 1) = -1;
+  data_->blocks[0].values = SharedMatrix(std::move(values));
+  KernelGrid grid;
+  grid.prototype = MakeSpec(KernelType::kChiSquare, "x");
+  grid.rule = BandwidthRule::kMedianMultiples;
+  const absl::Status status = Refused({grid});
+  EXPECT_EQ(GetReason(status), "NEGATIVE_VALUE") << status;
+  EXPECT_EQ(Fields(status), std::vector<std::string>{"kernels[0].bandwidths"});
+  EXPECT_EQ(GetErrorMetadata(status).front(), (std::pair<std::string, std::string>("row", "4")));
 }
 
 TEST_F(KernelGridTest, MedianOfDistancesThatAreNotSquareIsAnError) {
