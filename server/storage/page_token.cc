@@ -29,7 +29,7 @@ std::string Checksum(std::string_view query, std::string_view key) {
 }
 
 absl::Status BadToken() {
-  return WithReason(absl::InvalidArgumentError("page_token: not a token of this list and filter"),
+  return WithReason(absl::InvalidArgumentError("not a token of this list, filter and order"),
                     "BAD_PAGE_TOKEN");
 }
 
@@ -65,9 +65,8 @@ absl::StatusOr<int64_t> ReadPageToken(std::string_view query, std::string_view t
 
 absl::StatusOr<int> EffectivePageSize(const PageRequest& page) {
   if (page.size < 0) {
-    return WithReason(
-        absl::InvalidArgumentError(absl::StrCat("page_size: must be >= 0, is ", page.size)),
-        "BAD_PAGE_SIZE", {{"page_size", absl::StrCat(page.size)}});
+    return WithReason(absl::InvalidArgumentError(absl::StrCat("must be >= 0, is ", page.size)),
+                      "BAD_PAGE_SIZE", {{"page_size", absl::StrCat(page.size)}});
   }
   return page.size == 0 ? kDefaultPageSize : std::min(page.size, kMaxPageSize);
 }
