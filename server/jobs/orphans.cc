@@ -102,8 +102,8 @@ OrphanVerdict JudgeOrphan(const Orphan& orphan, const std::vector<CrashedAttempt
   } else {
     verdict = JudgeLoss(orphan, max_lost_attempts);
   }
-  const bool has_model = orphan.job.kind == JobKind::kTraining && orphan.checkpoint.has_value();
-  const bool has_nothing = orphan.job.stop_requested && !has_model;
+  // What was trained is kept by the next attempt, with a checkpoint or without one.
+  const bool has_nothing = orphan.job.stop_requested && orphan.job.kind != JobKind::kTraining;
   if (verdict.state == JobState::kQueued && has_nothing) {
     verdict.state = JobState::kCancelled;
     verdict.error = NoModelError(StopReason::kStopRequested);

@@ -33,8 +33,8 @@ struct OrphanVerdict {
 //   - kMaxCrashesOfAJob of its attempts have taken the server down: FAILED, reason JOB_CRASHED_WORKER;
 //   - `max_lost_attempts` of its attempts were lost for an unknown reason (the process was killed, the machine lost its
 //     power, memory ran out) since its newest checkpoint: FAILED, reason JOB_LOST_REPEATEDLY;
-//   - it was to stop and there is no checkpoint whose model could be kept, as there never is of other kinds than
-//     trainings: CANCELLED, reason NO_MODEL.
+//   - it was to stop and is no training, so that there is nothing to keep: CANCELLED, reason NO_MODEL. The next attempt at a training
+//     keeps the model that there was, or finds that there was none.
 // A job whose server was taken down by another one bears no blame: such attempts count for nothing.
 OrphanVerdict JudgeOrphan(const Orphan& orphan, const std::vector<CrashedAttempt>& crashes,
                           int max_lost_attempts);

@@ -1,4 +1,7 @@
 // A training: plan, data, checkpoint, training, model.
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <future>
 #include <utility>
 
@@ -33,6 +36,47 @@ std::future<absl::StatusOr<PinnedBlob>> PutBeside(Executor& writers, BlobStore& 
   return answer;
 }
 
+// How many events of a job are read at once.
+constexpr int kEventsAtOnce = 1000;
+
+// What the events of a job tell of the models that its attempts had.
+struct ToldModels {
+  int64_t first = 0;    // the iteration of the first progress with a model; 0: there is none
+  int64_t longest = 0;  // after so many iterations what any attempt had kept is there again
+};
+
+void AddTold(const EventRecord& record, ToldModels& told) {
+  const absl::StatusOr<JobEvent> event = DecodeJobEvent(record);
+  if (!event.ok()) {
+    return;
+  }
+  if (event->kind == JobEventKind::kProgress) {
+    told.longest = std::max(told.longest, event->iteration);
+    told.first = event->report.has_model && told.first == 0 ? event->iteration : told.first;
+  } else if (event->kind == JobEventKind::kState && event->state == JobState::kVerifying) {
+    // Perhaps of a model that a step had come to which was cut short.
+    told.longest = std::max(told.longest, event->iteration + 1);
+  }
+}
+
+// Errors: those of the log.
+absl::StatusOr<ToldModels> ReadToldModels(EventLog& log, const std::string& job_id) {
+  ToldModels told;
+  int64_t last = 0;
+  while (told.first == 0) {
+    MERCER_ASSIGN_OR_RETURN(const std::vector<EventRecord> events,
+                            log.Read(job_id, last, kEventsAtOnce));
+    if (events.empty()) {
+      break;
+    }
+    for (const EventRecord& event : events) {
+      AddTold(event, told);
+    }
+    last = events.back().sequence;
+  }
+  return told;
+}
+
 class TrainingWork final : public JobWork, public RunObserver {
  public:
   // `frame` must outlive it.
@@ -48,6 +92,9 @@ class TrainingWork final : public JobWork, public RunObserver {
   void OnProgress(const ProgressEvent& event) override {
     checkpoints_.GoOn();
     frame_.recorder().Record(event);
+    if (event.report.has_model || event.iteration >= owed_iteration_) {
+      owed_iteration_ = 0;
+    }
   }
   void OnStage(const ProgressEvent& event) override { OnProgress(event); }
   bool WantsCheckpoint() override { return checkpoints_.IsDue(); }
@@ -63,7 +110,9 @@ class TrainingWork final : public JobWork, public RunObserver {
         {frame_.recorder().iteration(), StateEvent(JobState::kVerifying).payload});
   }
 
-  bool StopRequested() override { return frame_.interruption()->stop_requested(); }
+  bool StopRequested() override {
+    return frame_.interruption()->stop_requested() && owed_iteration_ == 0;
+  }
 
  private:
   struct Prepared {
@@ -110,10 +159,35 @@ class TrainingWork final : public JobWork, public RunObserver {
     return file == nullptr ? std::string() : std::string(file->contents());
   }
 
+  // A stop that was accepted before this attempt keeps the model that there was. Where what the attempt begins with, the state of a
+  // checkpoint or nothing, is older than that model, the stop waits for the first one, or until the training has come as far again.
+  absl::Status OweModel(bool begins_anew) {
+    owed_iteration_ = 0;
+    if (!frame_.job().stop_requested) {
+      return absl::OkStatus();
+    }
+    const absl::StatusOr<ToldModels> told = frame_.KeepTrying(
+        "cannot read the events", kReadTries,
+        [&] { return ReadToldModels(dependencies_.storage->events(), frame_.job().id); });
+    if (!told.ok() && !IsForGood(told.status())) {
+      return told.status();
+    }
+    if (!told.ok()) {  // a damaged one: what the attempt begins with is kept all the same
+      frame_.Log("cannot tell whether there was a model", told.status());
+      return absl::OkStatus();
+    }
+    const int64_t owed = told->first > 0 ? told->first : told->longest;
+    if (begins_anew || owed > frame_.recorder().iteration()) {
+      owed_iteration_ = owed;
+    }
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<TrainedModel> Train(const Prepared& prepared) {
     const RecipeRun run{prepared.entry, &prepared.plan.recipe, prepared.data.rows.get(),
                         prepared.data.digest, frame_.environment().options.code_version};
     MERCER_ASSIGN_OR_RETURN(const std::string state, LoadState());
+    MERCER_RETURN_IF_ERROR(OweModel(state.empty()));
     RunContext context(frame_.token(), prepared.plan.num_threads, frame_.environment().cache);
     context.set_clock(dependencies_.clock);
     context.set_scratch(prepared.scratch);
@@ -123,6 +197,7 @@ class TrainingWork final : public JobWork, public RunObserver {
     if (!state.empty() && unusable_state) {
       frame_.Log("cannot continue from the checkpoint", trained.status());
       checkpoints_.StartOver("the checkpoint cannot be used");
+      MERCER_RETURN_IF_ERROR(OweModel(true));
       return RunRecipe(run, "", context, *this);
     }
     checkpoints_.GoOn();
@@ -184,6 +259,8 @@ class TrainingWork final : public JobWork, public RunObserver {
   AttemptFrame& frame_;
   const JobManagerDependencies& dependencies_ = frame_.dependencies();
   Checkpoints checkpoints_{frame_};
+  // A stop is not heard before this one, or a model, was told of; 0: it is heard at once.
+  std::atomic<int64_t> owed_iteration_{0};
 };
 
 }  // namespace

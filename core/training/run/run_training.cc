@@ -102,9 +102,9 @@ class TrainingLoop {
     }
   }
 
-  // Saves the state after an error of the disk. A state that is no further than the one begun with
-  // is not saved: those who count tries in vain since the last checkpoint would never come to an
-  // end.
+  // Saves the state after an error of the disk, and after a stop, which is kept even if the process
+  // dies before the model is stored. A state that is no further than the one begun with is not
+  // saved: those who count tries in vain since the last checkpoint would never come to an end.
   void CheckpointProgress() {
     if (loop_.iterations > std::max(begun_iterations_, saved_iterations_) &&
         observer_.WantsLastCheckpoint()) {
@@ -166,7 +166,10 @@ class TrainingLoop {
   }
 
   // The learner's model at the end of the run, which ends for that reason.
-  absl::StatusOr<TrainedPoint> CurrentModel(StopReason reason, RunContext& context) const {
+  absl::StatusOr<TrainedPoint> CurrentModel(StopReason reason, RunContext& context) {
+    if (reason == StopReason::kStopRequested) {
+      CheckpointProgress();  // while the model does not take memory beside the state
+    }
     absl::StatusOr<TrainedPoint> point = learner_.CurrentModel(context);
     if (absl::IsFailedPrecondition(point.status()) && limits_.constant_if_none) {
       point = learner_.ConstantModel(context);

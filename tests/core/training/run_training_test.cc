@@ -198,6 +198,24 @@ TEST_F(RunTrainingTest, StopRequestKeepsTheBestModelSoFar) {
   EXPECT_EQ(outcome->iterations, 6);
 }
 
+TEST_F(RunTrainingTest, StopIsCheckpointedBeforeTheVerification) {
+  observer_.stop_after = 6;
+  observer_.wants_last_checkpoint = true;
+  ASSERT_TRUE(Run({}).ok());
+  ASSERT_EQ(observer_.checkpoints.size(), 1u);
+
+  const std::string state = observer_.checkpoints[0];
+  observer_ = RecordingObserver();
+  observer_.stop_now = true;
+  observer_.wants_last_checkpoint = true;
+  const absl::StatusOr<TrainingOutcome> resumed = Run({}, state);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_TRUE(observer_.events.empty()) << "no step is taken";
+  EXPECT_TRUE(observer_.checkpoints.empty()) << "it has come no further";
+  EXPECT_EQ(resumed->iterations, 6);
+  EXPECT_EQ(resumed->stop_reason, StopReason::kStopRequested);
+}
+
 TEST_F(RunTrainingTest, StopBeforeThereIsAModelIsAnError) {
   observer_.stop_after = 2;
   const absl::Status status = Run({.first_model = 3}).status();

@@ -22,6 +22,37 @@ class JobStopTest : public JobManagerFixture {
     control_.WaitUntilHeldAfter(steps);
     return id;
   }
+  // The process dies between the acceptance of a stop and its effect, and the next one ends the job.
+  void DieWithAStop(const std::string& id) {
+    manager_.reset();
+    StopRequest request;
+    request.job_id = id;
+    request.running = StateEvent(JobState::kRunning, "STOP_REQUESTED");
+    ASSERT_TRUE(storage_->jobs().StopJob(request).ok());
+    control_.AllowAll();
+    CrashAndRestart();
+    manager_->WaitUntilIdle();
+  }
+  // Of a job of 40 steps without a checkpoint, after `steps`.
+  std::string StopAsTheProcessDies(int64_t steps) {
+    options_.checkpoint_interval = absl::Hours(1);
+    const std::string id = StartAndHold(steps);
+    DieWithAStop(id);
+    return id;
+  }
+  // The same, with a checkpoint after `saved` steps.
+  std::string StopAsTheProcessDiesBehindACheckpoint(int64_t saved, int64_t steps) {
+    const std::string id = StartAndHold(saved);
+    manager_->Drain();
+    options_.checkpoint_interval = absl::Hours(1);
+    CloseAll();
+    OpenStores();
+    StartManager();
+    control_.Allow(steps);
+    control_.WaitUntilHeldAfter(steps);
+    DieWithAStop(id);
+    return id;
+  }
   Model ModelOf(const std::string& id) {
     const auto bytes = blobs_->Read(Blobs(id).first);
     EXPECT_TRUE(bytes.ok()) << bytes.status();
@@ -96,28 +127,66 @@ TEST_F(JobStopTest, DrainedJobResumesOnlyToKeepItsModel) {
 // The process dies between the acceptance and the effect.
 TEST_F(JobStopTest, StopSurvivesACrash) {
   const std::string id = StartAndHold(7);
-  manager_.reset();
-  StopRequest request;
-  request.job_id = id;
-  request.running = StateEvent(JobState::kRunning, "STOP_REQUESTED");
-  ASSERT_TRUE(storage_->jobs().StopJob(request).ok());
-  CrashAndRestart();
-  manager_->WaitUntilIdle();
+  DieWithAStop(id);
   ExpectStoppedAfter(id, 7);
   EXPECT_THAT(Reasons(id), ElementsAre(AttemptReason::kWorkerLost, AttemptReason::kSucceeded));
 }
 
+// What was lost is trained again up to the first model, and no further.
 TEST_F(JobStopTest, StopSurvivesACrashBeforeTheFirstCheckpoint) {
-  options_.checkpoint_interval = absl::Hours(1);
-  const std::string id = StartAndHold(7);
-  manager_.reset();
-  StopRequest request;
-  request.job_id = id;
-  request.running = StateEvent(JobState::kRunning, "STOP_REQUESTED");
-  ASSERT_TRUE(storage_->jobs().StopJob(request).ok());
-  CrashAndRestart();
+  control_.model_from = 3;
+  const std::string id = StopAsTheProcessDies(7);
+  ExpectStoppedAfter(id, 7 + 3);
+  EXPECT_THAT(Reasons(id), ElementsAre(AttemptReason::kWorkerLost, AttemptReason::kSucceeded));
+}
+
+TEST_F(JobStopTest, StopSurvivesACrashOfATrainingWithoutAModel) {
+  control_.model_from = 10;
+  const std::string id = StopAsTheProcessDies(7);
   ExpectNoModel(id);
-  EXPECT_THAT(Reasons(id), ElementsAre(AttemptReason::kWorkerLost));
+  EXPECT_LE(control_.taken(), 7 + 7) << "no further than it was";
+  EXPECT_THAT(Reasons(id), ElementsAre(AttemptReason::kWorkerLost, AttemptReason::kCancelled));
+}
+
+TEST_F(JobStopTest, StopSurvivesACheckpointThatCannotBeUsed) {
+  const std::string id = StartAndHold(7);
+  options_.code_version = "v2";
+  DieWithAStop(id);
+  ExpectStoppedAfter(id, 7 + 1);
+}
+
+// A checkpoint before the first model, of which the server has told later.
+TEST_F(JobStopTest, StopSurvivesACrashBehindACheckpointWithoutAModel) {
+  control_.model_from = 3;
+  const std::string id = StopAsTheProcessDiesBehindACheckpoint(2, 7);
+  ExpectStoppedAfter(id, 7 + 1);
+  EXPECT_THAT(EventTexts(id), Contains("RESUMED 2"));
+}
+
+// A model of a step that was cut short is in no progress: the training comes as far again as it had told of.
+TEST_F(JobStopTest, StopSurvivesACrashBehindACheckpointBeforeAnyModel) {
+  control_.model_from = 10;
+  const std::string id = StopAsTheProcessDiesBehindACheckpoint(2, 7);
+  ExpectNoModel(id);
+  EXPECT_GT(control_.taken(), 7) << "the first step of an attempt is always told of";
+  EXPECT_LE(control_.taken(), 7 + 5) << "no further than it was";
+}
+
+// With the stop comes a checkpoint, so that nothing is trained again.
+TEST_F(JobStopTest, StopSurvivesACrashDuringTheVerification) {
+  options_.checkpoint_interval = absl::Hours(1);
+  HoldVerifications();
+  const std::string id = StartAndHold(7);
+  ASSERT_TRUE(manager_->Stop(id).ok());
+  WaitForVerification();
+  WaitUntilVerifying(id);
+  manager_.reset();
+  LetVerificationsGo();
+  CrashAndRestart();
+  manager_->WaitUntilIdle();
+  ExpectStoppedAfter(id, 7);
+  EXPECT_THAT(EventTexts(id), IsSupersetOf({"RESUMED 7", "SUCCEEDED"}));
+  EXPECT_THAT(Reasons(id), ElementsAre(AttemptReason::kWorkerLost, AttemptReason::kSucceeded));
 }
 
 TEST_F(JobStopTest, StopThatAnotherProcessHasAcceptedIsLearnedWithTheLease) {

@@ -49,12 +49,14 @@ OrphanVerdict Judge(const Orphan& orphan, const std::vector<CrashedAttempt>& cra
 const AttemptReason kLost = AttemptReason::kWorkerLost;
 const AttemptReason kCrashed = AttemptReason::kCrashed;
 
-TEST(JudgeOrphanTest, OnlyACheckpointOfATrainingHasAModelToKeep) {
-  Orphan orphan = MakeOrphan({kLost}, 1);
-  orphan.job.stop_requested = true;
-  EXPECT_EQ(Judge(orphan).state, JobState::kQueued);
-  orphan.job.kind = JobKind::kEvaluation;
-  EXPECT_EQ(Judge(orphan).state, JobState::kCancelled);
+TEST(JudgeOrphanTest, OnlyTrainingsHaveAModelToKeep) {
+  for (const int32_t checkpoint_attempt : {0, 1}) {
+    Orphan orphan = MakeOrphan({kLost}, checkpoint_attempt);
+    orphan.job.stop_requested = true;
+    EXPECT_EQ(Judge(orphan).state, JobState::kQueued);
+    orphan.job.kind = JobKind::kEvaluation;
+    EXPECT_EQ(Judge(orphan).state, JobState::kCancelled);
+  }
 }
 
 TEST(JudgeOrphanTest, OneLossIsNobodysFault) {
