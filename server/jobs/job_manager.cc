@@ -100,22 +100,21 @@ void JobManager::Work(int worker) {
 
 void JobManager::Finish(int worker, const JobAttempt& attempt) {
   running_.Finish(attempt);
-  if (JobsOf(worker) != ClaimedJobs::kAll) {
+  if (!TakesTrainings(worker)) {
     absl::MutexLock claim_lock(&claim_mutex_);
-    bytes_beside_ = 0;
+    SetBeside(false, 0);
   }
   signal_.Tell();  // memory is free
 }
 
 absl::StatusOr<AttemptPointer> JobManager::Claim(int worker) {
   absl::MutexLock claim_lock(&claim_mutex_);
-  const ClaimedJobs jobs = JobsOf(worker);
-  const bool takes_all = jobs == ClaimedJobs::kAll;
-  if (signal_.stopped() || (!takes_all && head_waits_)) {
+  const bool takes_trainings = TakesTrainings(worker);
+  if (signal_.stopped() || (!takes_trainings && head_waits_)) {
     return nullptr;
   }
   ClaimRequest request;
-  request.jobs = jobs;
+  request.jobs = JobsOf(worker);
   request.free_memory_bytes = environment_.options.memory_budget_bytes - running_.bytes();
   request.memory_budget_bytes = environment_.options.memory_budget_bytes;
   request.worker = absl::StrCat(worker_prefix_, worker);
@@ -128,22 +127,26 @@ absl::StatusOr<AttemptPointer> JobManager::Claim(int worker) {
   MERCER_ASSIGN_OR_RETURN(const std::optional<JobRecord> job,
                           storage().jobs().ClaimJob(std::move(request)));
   if (!job.has_value()) {
-    if (takes_all) {
+    if (takes_trainings) {
       MERCER_ASSIGN_OR_RETURN(const bool waits, FindWaiting());
       SetHeadWaits(waits);
     }
     return nullptr;
   }
-  if (takes_all) {
+  if (takes_trainings) {
     SetHeadWaits(false);
+  } else {
+    SetBeside(true, job->memory_bytes > request.memory_budget_bytes ? 0 : job->memory_bytes);
   }
-  bytes_beside_ = takes_all || job->memory_bytes > request.memory_budget_bytes ? bytes_beside_
-                                                                               : job->memory_bytes;
   absl::StatusOr<AttemptPointer> begun = RunSafely(
       "beginning an attempt", [&]() -> absl::StatusOr<AttemptPointer> { return Begin(*job); });
   if (!begun.ok()) {
-    bytes_beside_ = takes_all ? bytes_beside_ : 0;
+    if (!takes_trainings) {
+      SetBeside(false, 0);
+    }
     GiveUp(*job, begun.status());
+  } else if (!takes_trainings) {
+    signal_.Tell();  // the others have left this job to it, and may take the next one
   }
   return begun;
 }
@@ -152,6 +155,11 @@ void JobManager::SetHeadWaits(bool waits) {
   if (std::exchange(head_waits_, waits) && !waits) {
     signal_.Tell();  // the worker that takes no trainings may claim again
   }
+}
+
+void JobManager::SetBeside(bool busy, int64_t bytes) {
+  busy_beside_ = busy;
+  bytes_beside_ = bytes;
 }
 
 absl::StatusOr<bool> JobManager::FindWaiting() const {

@@ -162,9 +162,15 @@ class JobManager {
     return environment_.options.num_workers +
            (environment_.dependencies.other_works.empty() ? 0 : 1);
   }
-  ClaimedJobs JobsOf(int worker) const {
-    return worker < environment_.options.num_workers ? ClaimedJobs::kAll
-                                                     : ClaimedJobs::kAllButTrainings;
+  bool TakesTrainings(int worker) const { return worker < environment_.options.num_workers; }
+  // Those that take trainings help with other kinds while the one that does not is busy: no training waits for them because of a job
+  // that this one could have taken.
+  ClaimedJobs JobsOf(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(claim_mutex_) {
+    if (!TakesTrainings(worker)) {
+      return ClaimedJobs::kAllButTrainings;
+    }
+    const bool others_are_left = num_workers() > environment_.options.num_workers && !busy_beside_;
+    return others_are_left ? ClaimedJobs::kTrainings : ClaimedJobs::kAll;
   }
 
   // The earlier job of this submission, or a new one of what `admit` answers, once the server takes jobs. Fills in what is the same
@@ -181,7 +187,9 @@ class JobManager {
   absl::StatusOr<AttemptPointer> Claim(int worker) ABSL_LOCKS_EXCLUDED(claim_mutex_);
   // The worker is done with the attempt.
   void Finish(int worker, const JobAttempt& attempt) ABSL_LOCKS_EXCLUDED(claim_mutex_);
-  // After a claim of all kinds that found no job: whether one waits, perhaps for the memory of the job beside the trainings.
+  // The worker that takes no trainings has a job of so many bytes now, or none.
+  void SetBeside(bool busy, int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(claim_mutex_);
+  // After a claim of a worker that takes trainings, which found no job: whether one waits, perhaps for the memory of the job beside them.
   absl::StatusOr<bool> FindWaiting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(claim_mutex_);
   void SetHeadWaits(bool waits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(claim_mutex_);
   AttemptPointer Begin(const JobRecord& job) ABSL_LOCKS_EXCLUDED(stop_mutex_);
@@ -209,11 +217,12 @@ class JobManager {
   AttemptEnvironment environment_;
   const std::string worker_prefix_;
   absl::Mutex claim_mutex_;  // one claim at a time, so that two do not count on the same memory
-  // The last claim of all kinds found that the job of the worker that takes no trainings may keep memory from the head of the queue:
+  // The last claim for trainings found that the job of the worker that takes none may keep memory from the head of the queue:
   // that worker begins no other one until a claim finds a job or nothing in its way, so that predictions one after the other starve
   // no job.
   bool head_waits_ ABSL_GUARDED_BY(claim_mutex_) = false;
   int64_t bytes_beside_ ABSL_GUARDED_BY(claim_mutex_) = 0;  // of the job of that worker
+  bool busy_beside_ ABSL_GUARDED_BY(claim_mutex_) = false;  // that worker has a job
   RunningJobs running_;
   QueueSignal signal_;
   absl::Mutex given_up_mutex_;

@@ -20,7 +20,9 @@
 // holds of what it sees, while held jobs and last claims are those of all kinds. The invariant then holds in each of the two
 // queues, between the claims of that queue: in the proof, rules 2 and 3 are about callers, whatever they are served with. A
 // job that is no training may so begin while the head of the whole queue waits, for a worker or for memory; whoever claims for
-// both sees to it that such jobs, one after the other, do not keep that memory for ever (job_manager.cc).
+// both sees to it that such jobs, one after the other, do not keep that memory for ever (job_manager.cc). A claim of kTrainings has the
+// head of the whole queue, and takes it only if it is a training: it waits for a head of another kind, which a claim of kAllButTrainings
+// finds as its own head (of the jobs that are no trainings it goes first by every rule), and so overtakes nobody.
 #pragma once
 
 #include <functional>
@@ -78,7 +80,7 @@ struct CreatedJob {
 };
 
 // Which queue a worker takes jobs from.
-enum class ClaimedJobs : uint8_t { kAll, kAllButTrainings };
+enum class ClaimedJobs : uint8_t { kAll, kAllButTrainings, kTrainings };
 
 struct ClaimRequest {
   std::string worker;

@@ -35,6 +35,10 @@ bool IsLeftToAnotherServer(const JobRecord& job, const ClaimRequest& request) {
          job.memory_bytes <= request.largest_budget_bytes;
 }
 
+bool IsLeftToAnotherWorker(const JobRecord& job, const ClaimRequest& request) {
+  return request.jobs == ClaimedJobs::kTrainings && job.kind != JobKind::kTraining;
+}
+
 // Numbers the event and makes it the job's last one, of the attempt that the job is at by now.
 void AddEvent(JobTransition& change, const EventDraft& draft, absl::Time now) {
   JobRecord& job = change.job;
@@ -97,7 +101,8 @@ absl::StatusOr<JobTransition> PlanEvents(const JobRecord& job, const Lease& leas
 
 std::optional<JobTransition> PlanClaim(const JobRecord& job, const ClaimRequest& request,
                                        absl::Time clock) {
-  if (!IsReady(job, clock) || WaitsForMemory(job, request) || IsLeftToAnotherServer(job, request)) {
+  if (!IsReady(job, clock) || WaitsForMemory(job, request) || IsLeftToAnotherServer(job, request) ||
+      IsLeftToAnotherWorker(job, request)) {
     return std::nullopt;
   }
   JobTransition change{job};

@@ -52,7 +52,7 @@ constexpr char kDueJobs[] =
 // Its id; empty: there is none.
 absl::StatusOr<std::string> FindHead(Connection& connection, const ClaimRequest& request) {
   return connection.SelectValue<std::string>(
-      SelectHead(request.jobs == ClaimedJobs::kAll ? kReady : kReadyButTrainings),
+      SelectHead(request.jobs == ClaimedJobs::kAllButTrainings ? kReadyButTrainings : kReady),
       request.memory_budget_bytes, request.largest_budget_bytes,
       request.max_running_per_caller > 0 ? request.max_running_per_caller
                                          : std::numeric_limits<int64_t>::max());

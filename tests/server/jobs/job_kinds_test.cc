@@ -16,6 +16,7 @@ namespace mercer::server {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 
 // Lasts until it is let go or interrupted; then a data set and a result.
 class HeldWork final : public JobWork {
@@ -158,6 +159,40 @@ TEST_F(JobKindsTest, RunsBesideTrainingsThatHaveAllWorkers) {
   control_.AllowAll();
   manager_->WaitUntilIdle();
   EXPECT_EQ(Job(waiting).state, JobState::kSucceeded);
+}
+
+// Whichever worker hears of a prediction first.
+TEST_F(JobKindsTest, TheWorkerOfTrainingsLeavesOthersToTheOneBesideIt) {
+  options_.num_workers = 1;
+  StartManager();
+  for (int i = 0; i < 30; ++i) {
+    const std::string prediction = SubmitPrediction();
+    WaitUntilBegun(prediction);
+    ASSERT_THAT(Job(prediction).lease_worker, EndsWith("/1"));
+    const std::string training = Submit(Steps(1));
+    while (!IsFinal(Job(training).state)) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    ASSERT_EQ(Job(training).state, JobState::kSucceeded);
+    ASSERT_TRUE(manager_->Cancel(prediction).ok());
+    manager_->WaitUntilIdle();
+  }
+}
+
+TEST_F(JobKindsTest, TheWorkerOfTrainingsHelpsWhileTheOneBesideItIsBusy) {
+  options_.num_workers = 1;
+  StartManager();
+  for (int i = 0; i < 30; ++i) {
+    const std::string first = SubmitPrediction();
+    const std::string second = SubmitPrediction();
+    WaitUntilBegun(first);
+    WaitUntilBegun(second);
+    EXPECT_THAT(Job(first).lease_worker, EndsWith("/1"));
+    EXPECT_THAT(Job(second).lease_worker, EndsWith("/0"));
+    ASSERT_TRUE(manager_->Cancel(second).ok());
+    ASSERT_TRUE(manager_->Cancel(first).ok());
+    manager_->WaitUntilIdle();
+  }
 }
 
 void JobKindsTest::ExpectThatAChainStarvesNoTraining(bool empty_pages) {

@@ -27,9 +27,10 @@ class JobKinds : public StorageConformance {
     job.model_name.clear();
     return job;
   }
-  std::optional<JobRecord> ClaimOther(int64_t memory = kPlentyOfMemory) {
+  std::optional<JobRecord> ClaimOther(int64_t memory = kPlentyOfMemory,
+                                      ClaimedJobs jobs = ClaimedJobs::kAllButTrainings) {
     ClaimRequest request{"other", "host-1", At(20), absl::Seconds(30), memory, {0, "running"}};
-    request.jobs = ClaimedJobs::kAllButTrainings;
+    request.jobs = jobs;
     auto job = storage_->jobs().ClaimJob(request);
     EXPECT_TRUE(job.ok()) << job.status();
     return job.ok() ? *job : std::nullopt;
@@ -72,6 +73,17 @@ TEST_F(JobKinds, AClaimWithoutTrainingsPassesThemOver) {
   EXPECT_EQ(ClaimOther(999), std::nullopt);  // its head waits for memory
   EXPECT_EQ(Claim("w")->id, "training");
   EXPECT_EQ(Claim("w")->id, "first");
+}
+
+TEST_F(JobKinds, AClaimOfTrainingsWaitsForAHeadOfAnotherKind) {
+  AddJob("training");
+  AddJob(MakeOther("first"));
+  AddJob("behind");
+  const auto claim_training = [&] { return ClaimOther(kPlentyOfMemory, ClaimedJobs::kTrainings); };
+  EXPECT_EQ(claim_training()->id, "training");
+  EXPECT_EQ(claim_training(), std::nullopt);
+  EXPECT_EQ(ClaimOther()->id, "first");
+  EXPECT_EQ(claim_training()->id, "behind");
 }
 
 TEST_F(JobKinds, TheEndStoresDataSetAndResultTogether) {
