@@ -210,9 +210,17 @@ absl::StatusOr<v1::Job> TrainingHandlers::StopJob(const v1::StopJobRequest& requ
                 [](const v1::Job& job) { return job.stop_requested(); });
 }
 
-absl::Status TrainingHandlers::CheckLabelsOf(const std::string& id, const v1::Job& job) const {
+absl::Status TrainingHandlers::CheckNewLabels(const std::string& id, const v1::Job& job,
+                                              Labels& labels) const {
   MERCER_ASSIGN_OR_RETURN(const JobRecord record,
                           AboutJob(context_.storage->jobs().GetJob(id), id));
+  // A job has it from its beginning or never.
+  if (const auto own = record.labels.find(kCallLabel); own != record.labels.end()) {
+    const std::string& kept = labels.insert(*own).first->second;
+    if (kept == own->second) {
+      return absl::OkStatus();
+    }
+  }
   FieldViolations of_job;
   if (record.kind == JobKind::kTraining) {
     MERCER_ASSIGN_OR_RETURN(const v1::TrainRequest asked, DecodeTrainRequest(record.request));
@@ -234,7 +242,7 @@ absl::StatusOr<v1::Job> TrainingHandlers::UpdateJob(const v1::UpdateJobRequest& 
       ReadFieldUpdate("job", {given.etag(), &given.labels(), &given.display_name()},
                       MaskOf(request)));
   if (fields.labels.has_value()) {
-    MERCER_RETURN_IF_ERROR(CheckLabelsOf(id, given));
+    MERCER_RETURN_IF_ERROR(CheckNewLabels(id, given, *fields.labels));
   }
   fields.check = info.CheckOfChange("job", JobName(id));
   JobStore& jobs = context_.storage->jobs();

@@ -49,8 +49,9 @@ class TrainingHandlers {
                                  absl::StatusOr<JobRecord> (JobManager::*end)(const std::string&,
                                                                               const OwnerCheck&),
                                  const IsDone& is_done) const;
-  // Errors: kNotFound, kInvalidArgument: the job's request sets aside labels for what it makes.
-  absl::Status CheckLabelsOf(const std::string& id, const v1::Job& job) const;
+  // Of what an update makes of the job's labels; adds the server's own, which may be given back. Errors: kNotFound, kInvalidArgument:
+  // the job's request sets aside labels for what it makes, or one that the job has not is the server's own.
+  absl::Status CheckNewLabels(const std::string& id, const v1::Job& job, Labels& labels) const;
   // Names the learners that may fit where another is too large.
   std::string LessMemoryAdvice(const v1::TrainRequest& request) const;
   // A refusal for the memory of a training, with that advice; other errors as they are.

@@ -192,6 +192,41 @@ TEST_F(JobCallTest, LabelsAreThoseOfTheJobAndItHasNeitherIdNorPriority) {
               HasSubstr(kCallLabel));
 }
 
+// By it the next start after a kill finds the job.
+TEST_F(JobCallTest, UpdatesKeepTheLabelOfTheServer) {
+  ServeHeldVerifications();
+  HeldCall& call = BeginVerifying();
+  WaitUntilVerifying();
+  const std::string id = JobsOfCalls().at(0).id;
+  v1::Job job;
+  const auto update = [&](const Labels& labels) {
+    v1::UpdateJobRequest request;
+    request.mutable_job()->set_name("jobs/" + id);
+    request.mutable_job()->set_display_name("tonight");
+    request.mutable_job()->mutable_labels()->insert(labels.begin(), labels.end());
+    grpc::ClientContext context;
+    return training_->UpdateJob(&context, request, &job);
+  };
+  ASSERT_TRUE(update({}).ok());
+  EXPECT_EQ(job.display_name(), "tonight");
+  ASSERT_EQ(JobsOfCalls().size(), 1u);
+  Labels many;
+  for (int i = 0; i < 63; ++i) {
+    many[absl::StrCat("night", i)] = "8";
+  }
+  ASSERT_TRUE(update(many).ok());
+  EXPECT_EQ(job.labels_size(), 64);
+  const std::string etag = job.etag();
+  const Labels read(job.labels().begin(), job.labels().end());
+  const grpc::Status given_back = update(read);
+  EXPECT_TRUE(given_back.ok()) << given_back.error_message();
+  EXPECT_EQ(job.etag(), etag) << "nothing has changed";
+  EXPECT_THAT(update({{kCallLabel, "false"}}).error_message(), HasSubstr(kCallLabel));
+  EXPECT_EQ(JobsOfCalls().size(), 1u);
+  let_go_ = true;
+  EXPECT_TRUE(call.status.get().ok());
+}
+
 TEST_F(JobCallTest, JobOfAClientThatGoesAwayIsCancelled) {
   ServeHeldVerifications();
   HeldCall& call = BeginVerifying();

@@ -111,6 +111,9 @@ TEST_F(LabelUpdateTest, RefusesWhatUpdateModelDoes) {
     many[absl::StrCat("k", i)] = "";
   }
   EXPECT_EQ(Update(NewLabels(name, many)).error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(Update(NewLabels(name, {{kCallLabel, kCallLabelValue}})).error_message(),
+              HasSubstr(kCallLabel))
+      << "no call waits for it";
 
   v1::UpdateDatasetRequest dataset;
   dataset.mutable_dataset()->set_name("datasets/clouds");
