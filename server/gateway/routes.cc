@@ -103,8 +103,10 @@ std::vector<Route> MakeRoutes() {
       }
       const google::api::HttpRule& rule = method.options().GetExtension(google::api::http);
       routes.push_back(MakeRoute(method, rule));
+      const bool sets = routes.back().has_body;
       for (const google::api::HttpRule& further : rule.additional_bindings()) {
         routes.push_back(MakeRoute(method, further));
+        routes.back().removes = sets && routes.back().verb == "DELETE";
       }
     }
   }

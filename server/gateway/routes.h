@@ -24,6 +24,9 @@ struct Route {
   std::string field;   // of the request, which the path says: "name", "model.name"; empty: none
   std::string value;   // what it says: "jobs/{job}"
   bool has_body = false;  // else the rest of the request is in the query
+  // A DELETE of a call that sets something by its other verbs: of the request it takes what says which one, etag and request_id, and
+  // nothing of what would be set.
+  bool removes = false;
   CallKind kind = CallKind::kUnary;
   const google::protobuf::MethodDescriptor* descriptor = nullptr;  // of the RPC
 };

@@ -26,6 +26,8 @@ using google::protobuf::Reflection;
 
 namespace {
 
+constexpr char kNoSuchParameter[] = "there is no such parameter";
+
 const FieldDescriptor* FindField(const Descriptor& type, absl::string_view name) {
   const std::string text(name);
   const FieldDescriptor* field = type.FindFieldByName(text);
@@ -121,7 +123,7 @@ std::string BindOne(Message& message, absl::string_view path, const std::string&
       absl::StrSplit(path, absl::MaxSplits('.', 1));
   const FieldDescriptor* field = FindField(*message.GetDescriptor(), parts.first);
   if (field == nullptr) {
-    return "there is no such parameter";
+    return kNoSuchParameter;
   }
   if (field->is_map()) {
     return SetMapEntry(message, *field, std::string(parts.second), value);
@@ -131,7 +133,7 @@ std::string BindOne(Message& message, absl::string_view path, const std::string&
     return is_message && !field->is_repeated()
                ? BindOne(*message.GetReflection()->MutableMessage(&message, field), parts.second,
                          value)
-               : "there is no such parameter";
+               : kNoSuchParameter;
   }
   if (!field->is_repeated() && field->has_presence() &&
       message.GetReflection()->HasField(message, field)) {
@@ -217,6 +219,27 @@ void BindText(std::string_view path, const std::string& value, Message& message,
   owner->GetReflection()->SetString(owner, field, value);
 }
 
+namespace {
+
+// The parameters that the route takes; of a removal those that would set something are none.
+Parameters TakenBy(const Route& route, const Parameters& parameters, FieldViolations& violations) {
+  if (!route.removes) {
+    return parameters;
+  }
+  Parameters taken;
+  for (const auto& parameter : parameters) {
+    const std::string& name = parameter.first;
+    if (violations.Check(
+            name == route.field || name == "etag" || name == "request_id" || name == "requestId",
+            name, kNoSuchParameter)) {
+      taken.push_back(parameter);
+    }
+  }
+  return taken;
+}
+
+}  // namespace
+
 absl::Status BindRequest(const RouteMatch& match, const RequestHead& head, bool has_json,
                          Message& message) {
   MERCER_ASSIGN_OR_RETURN(const Parameters parameters, ParseQuery(QueryOf(head.target)));
@@ -224,7 +247,7 @@ absl::Status BindRequest(const RouteMatch& match, const RequestHead& head, bool 
   if (has_json && !parameters.empty()) {
     violations.Add(parameters.front().first, "belongs into the body");
   }
-  BindParameters(parameters, message, violations);
+  BindParameters(TakenBy(*match.route, parameters, violations), message, violations);
   if (!match.route->field.empty()) {
     BindText(match.route->field, match.value, message, violations);
   }

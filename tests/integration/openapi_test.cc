@@ -114,6 +114,11 @@ TEST_F(OpenApiTest, UploadsHaveTheFieldsOfTheirHeaderInTheQuery) {
                                             "displayName", "labels", "sha256", "requestId"));
 }
 
+TEST_F(OpenApiTest, DeletionsOfAliasesHaveNoVersion) {
+  EXPECT_THAT(ParametersOf("/v1/models/{model}/aliases/{alias}", "delete"),
+              testing::UnorderedElementsAre("model", "alias", "etag", "requestId"));
+}
+
 TEST_F(OpenApiTest, IsForReading) {
   const HttpReply compressed = client_->Get("/v1/openapi.json", {{"Accept-Encoding", "gzip"}});
   EXPECT_EQ(compressed.Find("Content-Encoding"), "gzip");

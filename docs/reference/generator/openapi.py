@@ -41,6 +41,8 @@ HTTP_STATUS = {
 RPC = "google.rpc."
 # The details of an error that programs read.
 DETAILS = ("ErrorInfo", "BadRequest", "RetryInfo")
+# What a DELETE takes of a request that sets something by other verbs, besides what the path says: as Route::removes of the gateway.
+OF_REMOVALS = {"etag", "request_id"}
 VARIABLE = re.compile(r"\{(\w+)\}")
 # What stands for a variable of a path.
 PLACES = {
@@ -125,7 +127,10 @@ class Document:
             rows = gateway_paths.FORMS.get(rpc.name, {}).get("rows")
             query = self._query(request, "", {way.field, *rows}) if rows else []
             return places + [{**one, "description": "With rows as CSV: " + one["description"]} for one in query]
-        return places + self._query(request, "", {way.field}) + gateway_paths.HEADERS.get(kind, [])
+        without = {way.field}
+        if way.verb == "DELETE" and rpc.ways[0].body:
+            without |= {field.name for field in request.fields} - OF_REMOVALS
+        return places + self._query(request, "", without) + gateway_paths.HEADERS.get(kind, [])
 
     def _query(self, message, prefix, without):
         parameters = []

@@ -130,6 +130,52 @@ TEST(RequestBindingTest, PathAndBodyMustAgree) {
   EXPECT_EQ(violations.violations()[0].field, "model.name");
 }
 
+// The fields that are refused of a request of HTTP; empty: it became `message`, of the type of its route.
+std::vector<std::string> RefusedFields(const std::string& verb, const std::string& target,
+                                       const std::string& body,
+                                       google::protobuf::Message& message) {
+  RequestHead head;
+  head.method = verb;
+  head.target = target;
+  const absl::StatusOr<RouteMatch> match = FindRoute(verb, target.substr(0, target.find('?')));
+  EXPECT_TRUE(match.ok()) << target << ": " << match.status();
+  const auto made = MakeRequestMessage(*match, head, body);
+  if (made.ok()) {
+    message.CopyFrom(**made);
+    return {};
+  }
+  EXPECT_EQ(GetReason(made.status()), "BAD_FIELDS") << made.status();
+  std::vector<std::string> fields;
+  for (const FieldViolation& violation : GetFieldViolations(made.status())) {
+    fields.push_back(violation.field);
+  }
+  return fields;
+}
+
+TEST(RequestBindingTest, ADeleteOfAnAliasCannotMoveIt) {
+  const std::string alias = "/v1/models/m/aliases/prod";
+  v1::SetAliasRequest request;
+  EXPECT_THAT(RefusedFields("DELETE", alias + "?version=models/m/versions/1&etag=2", "", request),
+              ElementsAre("version"));
+  EXPECT_THAT(RefusedFields("DELETE", alias + "?version=", "", request), ElementsAre("version"));
+  EXPECT_THAT(RefusedFields("DELETE", alias + "?versions=1", "", request), ElementsAre("versions"));
+  EXPECT_THAT(RefusedFields("DELETE", alias + "?etag=2&requestId=a&name=models/m/aliases/prod", "",
+                            request),
+              IsEmpty());
+  EXPECT_EQ(request.name(), "models/m/aliases/prod");
+  EXPECT_EQ(request.version(), "");
+  EXPECT_EQ(request.etag(), "2");
+  EXPECT_EQ(request.request_id(), "a");
+  EXPECT_THAT(RefusedFields("DELETE", alias + "?request_id=b", "", request), IsEmpty());
+  EXPECT_EQ(request.request_id(), "b");
+  EXPECT_THAT(RefusedFields("PUT", alias, R"({"version":"models/m/versions/1"})", request),
+              IsEmpty());
+  EXPECT_EQ(request.version(), "models/m/versions/1");
+  v1::DeleteDatasetRequest whole;
+  EXPECT_THAT(RefusedFields("DELETE", "/v1/datasets/d?whenUnused=true", "", whole), IsEmpty());
+  EXPECT_TRUE(whole.when_unused());
+}
+
 std::string FieldOf(const std::string& json, google::protobuf::Message& message) {
   const absl::Status status = ReadJson(json, message);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << json;
