@@ -238,6 +238,20 @@ Parameters TakenBy(const Route& route, const Parameters& parameters, FieldViolat
   return taken;
 }
 
+// Where the path names what the body changes, "job.name", the path alone would make an empty `job` of it, which erases all that the
+// real one says.
+absl::Status CheckResource(const Route& route, const Message& message) {
+  const size_t dot = route.field.find('.');
+  if (!route.has_body || dot == std::string::npos) {
+    return absl::OkStatus();
+  }
+  const FieldDescriptor* const field =
+      FindField(*message.GetDescriptor(), absl::string_view(route.field).substr(0, dot));
+  FieldViolations violations;
+  violations.Check(message.GetReflection()->HasField(message, field), field->name(), "is missing");
+  return violations.ToStatus();
+}
+
 }  // namespace
 
 absl::Status BindRequest(const RouteMatch& match, const RequestHead& head, bool has_json,
@@ -265,6 +279,7 @@ absl::StatusOr<std::unique_ptr<Message>> MakeRequestMessage(const RouteMatch& ma
                       "BAD_JSON");
   }
   MERCER_RETURN_IF_ERROR(ReadJson(body, *message, check));
+  MERCER_RETURN_IF_ERROR(CheckResource(*match.route, *message));
   MERCER_RETURN_IF_ERROR(BindRequest(match, head, has_body, *message));
   return message;
 }

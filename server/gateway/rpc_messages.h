@@ -42,8 +42,8 @@ void BindText(std::string_view path, const std::string& value, google::protobuf:
 absl::Status BindRequest(const RouteMatch& match, const RequestHead& head, bool has_json,
                          google::protobuf::Message& message);
 
-// The request message out of path, query and (for verbs that have one) `body`. Errors: kInvalidArgument with reason BAD_JSON,
-// BAD_QUERY or BAD_FIELDS; those of `check`.
+// The request message out of path, query and (for verbs that have one) `body`, which must have the resource that a path like
+// "job.name" is about. Errors: kInvalidArgument with reason BAD_JSON, BAD_QUERY or BAD_FIELDS; those of `check`.
 absl::StatusOr<std::unique_ptr<google::protobuf::Message>> MakeRequestMessage(
     const RouteMatch& match, const RequestHead& head, std::string_view body,
     const WireCheck& check = nullptr);

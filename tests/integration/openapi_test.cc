@@ -119,6 +119,24 @@ TEST_F(OpenApiTest, DeletionsOfAliasesHaveNoVersion) {
               testing::UnorderedElementsAre("model", "alias", "etag", "requestId"));
 }
 
+TEST_F(OpenApiTest, UpdatesNeedTheirResource) {
+  int updates = 0;
+  for (const gateway::Route& route : gateway::AllRoutes()) {
+    if (route.verb != "PATCH") {
+      continue;
+    }
+    const google::protobuf::Descriptor& type = *route.descriptor->input_type();
+    const std::string resource =
+        type.FindFieldByName(route.field.substr(0, route.field.find('.')))->json_name();
+    EXPECT_EQ(document_["paths"][route.path]["patch"]["requestBody"]["required"], true)
+        << route.path << ": run ./dev docs";
+    EXPECT_EQ(SchemaOf(type)["required"], json::array({resource}))
+        << route.path << ": run ./dev docs";
+    ++updates;
+  }
+  EXPECT_GT(updates, 0);
+}
+
 TEST_F(OpenApiTest, IsForReading) {
   const HttpReply compressed = client_->Get("/v1/openapi.json", {{"Accept-Encoding", "gzip"}});
   EXPECT_EQ(compressed.Find("Content-Encoding"), "gzip");

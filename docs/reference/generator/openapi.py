@@ -64,8 +64,8 @@ class Document:
         self.messages.update({RPC + message.name: message for message in details.messages})
         self.kinds = {call: ways[0][2] for call, ways in routes.items() if ways}
         self.scopes = scopes
-        # What the path says may be left out of the body.
-        self.said_by_path = {rpc.request: {way.field.partition(".")[0] for way in rpc.ways} for _, rpc in self.rpcs}
+        # What the path says may be left out of the body, but not the resource that it only names, as by "job.name".
+        self.said_by_path = {rpc.request: {way.field for way in rpc.ways} for _, rpc in self.rpcs}
         self.used = {}  # schemas by name, each made when it is first referred to
 
     def document(self):
@@ -106,6 +106,8 @@ class Document:
         elif way.body:
             content = {"application/json": {"schema": self._schema(rpc.request)}}
             operation["requestBody"] = {"content": content}
+            if "required" in self.used[self.messages[rpc.request].name]:
+                operation["requestBody"]["required"] = True
             for more in gateway_paths.FORMS.get(rpc.name, {}).get("request", ()):
                 more(content)
         operation["responses"] = self._responses(rpc, kind)

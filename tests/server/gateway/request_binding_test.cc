@@ -1,6 +1,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -174,6 +175,31 @@ TEST(RequestBindingTest, ADeleteOfAnAliasCannotMoveIt) {
   v1::DeleteDatasetRequest whole;
   EXPECT_THAT(RefusedFields("DELETE", "/v1/datasets/d?whenUnused=true", "", whole), IsEmpty());
   EXPECT_TRUE(whole.when_unused());
+}
+
+TEST(RequestBindingTest, AnUpdateNeedsItsResource) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"/v1/datasets/d", "dataset"},
+      {"/v1/jobs/j", "job"},
+      {"/v1/models/m", "model"},
+      {"/v1/models/m/versions/3", "model_version"}};
+  for (const auto& [path, resource] : cases) {
+    const std::string object = absl::StrCat("{\"", resource, "\":");
+    const std::unique_ptr<google::protobuf::Message> request =
+        NewMessage(*FindRoute("PATCH", path)->route->descriptor->input_type());
+    for (const std::string& body : {std::string(), std::string("{}"), object + "null}",
+                                    std::string(R"({"updateMask":"labels"})")}) {
+      EXPECT_THAT(RefusedFields("PATCH", path, body, *request), ElementsAre(resource))
+          << path << " " << body;
+    }
+    EXPECT_THAT(RefusedFields("PATCH", path, object + "{}}", *request), IsEmpty()) << path;
+    EXPECT_THAT(RefusedFields("PATCH", path, object + R"({"labels":{"a":"b"}}})", *request),
+                IsEmpty())
+        << path;
+  }
+  v1::CancelJobRequest cancel;  // which the path names, and no more
+  EXPECT_THAT(RefusedFields("POST", "/v1/jobs/j:cancel", "", cancel), IsEmpty());
+  EXPECT_EQ(cancel.name(), "jobs/j");
 }
 
 std::string FieldOf(const std::string& json, google::protobuf::Message& message) {

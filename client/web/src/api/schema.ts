@@ -199,10 +199,10 @@ export interface TypedColumnNumbers { values?: Real[] }
 export interface TypedColumnTexts { values?: string[] }
 export type UnseenCategory = 'UNSEEN_CATEGORY_UNSPECIFIED' | 'UNSEEN_CATEGORY_REFUSE' | 'UNSEEN_CATEGORY_ALL_ZEROS';
 export type UnseenRows = 'UNSEEN_ROWS_UNSPECIFIED' | 'UNSEEN_ROWS_ZEROS' | 'UNSEEN_ROWS_ROW_ERROR';
-export interface UpdateDatasetRequest { dataset?: Dataset; updateMask?: string }
-export interface UpdateJobRequest { job?: Job; updateMask?: string }
-export interface UpdateModelRequest { model?: Model; updateMask?: string }
-export interface UpdateModelVersionRequest { modelVersion?: ModelVersion; updateMask?: string }
+export interface UpdateDatasetRequest { dataset: Dataset; updateMask?: string }
+export interface UpdateJobRequest { job: Job; updateMask?: string }
+export interface UpdateModelRequest { model: Model; updateMask?: string }
+export interface UpdateModelVersionRequest { modelVersion: ModelVersion; updateMask?: string }
 export interface Upload { name?: string; totalBytes?: Int64; sha256?: string; receivedBytes?: Int64; part?: number; offset?: Int64; expireTime?: string; dataset?: string; caller?: string; displayName?: string }
 export interface UploadHeader { datasetId?: string; displayName?: string; labels?: Record<string, string>; parts: UploadPart[]; sha256?: string; requestId?: string; uploadId?: string; totalBytes?: Int64 }
 export interface UploadPart { csv?: CsvFormat; svmlight?: SvmlightFormat; dense?: DenseFormat; square?: SquareFormat; images?: ImagesFormat }
