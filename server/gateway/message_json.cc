@@ -67,13 +67,16 @@ std::string ObjectWanted(absl::string_view why, const google::protobuf::Descript
                       is_object ? absl::StrCat(", such as {\"", value, "\": {}}") : "");
 }
 
-// The path as people know it: the library names fields as the protos do, `learner.svm.c`, whose option is C.
+// The path as people know it: the library names fields as the protos do, `learner.svm.c`, whose option is C, or as the JSON did.
 std::string NamedForPeople(absl::string_view path, const google::protobuf::Descriptor* message) {
   std::vector<std::string> parts = absl::StrSplit(path, '.');
   for (std::string& part : parts) {
     const size_t end = std::min(part.find('['), part.size());
-    const google::protobuf::FieldDescriptor* const field =
+    const google::protobuf::FieldDescriptor* field =
         message == nullptr ? nullptr : message->FindFieldByName(part.substr(0, end));
+    if (field == nullptr && message != nullptr) {
+      field = message->FindFieldByCamelcaseName(part.substr(0, end));
+    }
     if (field != nullptr) {
       part.replace(0, end, server::OptionName(*field));
     }
@@ -82,19 +85,59 @@ std::string NamedForPeople(absl::string_view path, const google::protobuf::Descr
   return absl::StrJoin(parts, ".");
 }
 
+// What the library says of a field behind the path of the message that has it: the name stands between two texts, behind the last
+// quote where there are any.
+struct Complaint {
+  absl::string_view before;
+  absl::string_view behind;
+  const char* why;
+};
+constexpr Complaint kComplaints[] = {
+    {"", ": Proto field is not repeating, cannot start list.", "must not be a list"},
+    {": invalid value Cannot bind a list to map for field '", "'. for type Map",
+     "must be an object, not a list"},
+    {": invalid value Starting an object on a scalar field for type ", "", "must not be an object"},
+    {": invalid value oneof field '", "' for type oneof",
+     "is set beside another field, and only one of them may be"},
+};
+
+// Adds the name of the field that the library complains of to `path`, and answers why; null: it complains of something else.
+const char* FindComplaint(absl::string_view said, std::string& path) {
+  for (const Complaint& complaint : kComplaints) {
+    absl::string_view name = said;
+    if (!absl::ConsumePrefix(&name, complaint.before) ||
+        !absl::ConsumeSuffix(&name, complaint.behind)) {
+      continue;
+    }
+    name.remove_prefix(name.rfind('\'') + 1);  // of "input' is already set. Cannot set 'rows"
+    absl::ConsumePrefix(&name, " ");
+    absl::StrAppend(&path, path.empty() ? "" : ".", name);
+    return complaint.why;
+  }
+  return nullptr;
+}
+
 // The library says "(path.to) name: Cannot find field." of an unknown field and "(path.to.field): invalid value ..." of a
-// bad value, with positions in lists.
+// bad value, with positions in lists; of lists and objects in the wrong place what kComplaints has.
 absl::Status ErrorOfMessage(absl::string_view message, const google::protobuf::Descriptor& type) {
   absl::string_view rest = message;
   std::string path;
   if (absl::ConsumePrefix(&rest, "(")) {
     const size_t end = rest.find(')');
-    path = NamedForPeople(rest.substr(0, end), &type);
+    path = std::string(rest.substr(0, end));
     rest.remove_prefix(end == absl::string_view::npos ? rest.size() : end + 1);
   }
   if (absl::ConsumeSuffix(&rest, ": Cannot find field.")) {
     absl::ConsumePrefix(&rest, " ");
-    return BadField(absl::StrCat(path, path.empty() ? "" : ".", rest), "unknown field");
+    return BadField(absl::StrCat(NamedForPeople(path, &type), path.empty() ? "" : ".", rest),
+                    "unknown field");
+  }
+  if (const char* const why = FindComplaint(rest, path); why != nullptr) {
+    return BadField(NamedForPeople(path, &type), why);
+  }
+  path = NamedForPeople(path, &type);
+  if (!path.empty() && rest == " : Proto fields must have a name.") {
+    return BadField(path, "has a list where none belongs, or a field without a name");
   }
   if (!path.empty() && absl::ConsumePrefix(&rest, ": ")) {
     const std::string wanted = ObjectWanted(rest, *type.file()->pool());
@@ -131,8 +174,10 @@ absl::Status ReadJson(std::string_view text, google::protobuf::Message& message,
   if (check != nullptr) {
     MERCER_RETURN_IF_ERROR(check(message, wire));
   }
-  return server::ParseWhole(wire, message) ? absl::OkStatus()
-                                           : BadJson("a value is out of its range");
+  return server::ParseWhole(wire, message)
+             ? absl::OkStatus()
+             : BadJson(
+                   "an object is where a text or a number belongs, or a value is out of its range");
 }
 
 absl::StatusOr<std::string> WriteJson(const google::protobuf::Message& message) {

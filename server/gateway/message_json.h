@@ -17,7 +17,8 @@ using WireCheck =
     std::function<absl::Status(const google::protobuf::Message& type, const std::string& wire)>;
 
 // Reads one JSON object into `message`; empty text is one without fields. Errors: kInvalidArgument with reason BAD_JSON (it is no
-// JSON), or BAD_FIELDS with the path of the field that is unknown or of another type; those of `check`.
+// JSON), or BAD_FIELDS with the path of the field that is unknown, of another type, or set beside another one of its oneof; those of
+// `check`.
 absl::Status ReadJson(std::string_view text, google::protobuf::Message& message,
                       const WireCheck& check = nullptr);
 

@@ -22,6 +22,14 @@ TEST(MessageJsonTest, WhereAnObjectBelongsItsFormIsSaid) {
             "learner.svm.kernels[0]: must be an object (KernelGrid)");
 }
 
+TEST(MessageJsonTest, ListsObjectsAndChoicesInTheWrongPlaceAreToldByTheirFields) {
+  EXPECT_EQ(ViolationOf(R"({"learner": []})"), "learner: must not be a list");
+  EXPECT_EQ(ViolationOf(R"({"seed": {}})"), "seed: must not be an object");
+  EXPECT_EQ(ViolationOf(R"({"labels": ["a"]})"), "labels: must be an object, not a list");
+  EXPECT_EQ(ViolationOf(R"({"learner": {"lpMkl": {}, "svm": {}}})"),
+            "learner.svm: is set beside another field, and only one of them may be");
+}
+
 // A name of its own in JSON, and that of the field, as with all fields.
 TEST(MessageJsonTest, OptionCHasTheNameOfThePapers) {
   for (const std::string name : {"C", "c"}) {

@@ -8,6 +8,7 @@
 #include "mercer/v1/dataset_service.pb.h"
 #include "mercer/v1/http_query.pb.h"
 #include "mercer/v1/model_service.pb.h"
+#include "mercer/v1/prediction_service.pb.h"
 #include "mercer/v1/training_service.pb.h"
 #include "server/gateway/message_json.h"
 #include "server/gateway/rpc_messages.h"
@@ -219,7 +220,16 @@ TEST(MessageJsonTest, NamesTheFieldThatIsWrong) {
       {R"({"seed":"x"})", "seed"},
       {R"({"seed":1.5})", "seed"},
       {R"({"requestId":5})", "request_id"},
-      {R"({"learner":{"lpMkl":{},"svm":{}}})", "learner"},
+      {R"({"learner":{"lpMkl":{},"svm":{}}})", "learner.svm"},
+      {R"({"learner":[]})", "learner"},
+      {R"({"requestId":[]})", "request_id"},
+      {R"({"requestId":{}})", "request_id"},
+      {R"({"learner":{"svm":{"C":[1]}}})", "learner.svm.C"},
+      {R"({"learner":{"svm":{"C":{}}}})", "learner.svm.C"},
+      {R"({"data":[{"dataset":{}}]})", "data[0].dataset"},
+      {R"({"labels":["a"]})", "labels"},
+      {R"({"labels":{"a":["b"]}})", "labels[0].value"},
+      {R"({"labels":{"a":{"b":1}}})", "labels[0].value.b"},
       {"{", "BAD_JSON"},
       {"[]", "BAD_JSON"},
       {"3", "BAD_JSON"},
@@ -239,6 +249,23 @@ TEST(MessageJsonTest, NamesTheFieldThatIsWrong) {
   }
   v1::TrainRequest other;
   EXPECT_FALSE(ReadJson(deep, other).ok());
+}
+
+TEST(MessageJsonTest, NamesFieldsOfTheRequestItself) {
+  v1::UpdateJobRequest update;
+  EXPECT_EQ(FieldOf(R"({"job":[]})", update), "job");
+  EXPECT_EQ(FieldOf(R"({"job":{"labels":["a"]}})", update), "job.labels");
+  EXPECT_EQ(FieldOf(R"({"updateMask":["labels"]})", update), "update_mask");
+  v1::PredictRequest predict;
+  EXPECT_EQ(FieldOf(R"({"rows":{},"dataset":"datasets/a"})", predict), "dataset");
+  EXPECT_EQ(FieldOf(R"({"dataset":"datasets/a","rows":{}})", predict), "rows");
+  EXPECT_EQ(FieldOf(R"({"contributions":{}})", predict), "contributions");
+  // What only looks like the library's words is a value.
+  for (const char* text : {"is already set. Cannot set 'x' for type oneof",
+                           ": invalid value Starting an object on a scalar field for type x"}) {
+    EXPECT_EQ(FieldOf(absl::StrCat(R"({"contributions":")", text, "\"}"), predict),
+              "contributions");
+  }
 }
 
 TEST(MessageJsonTest, EmptyTextHasNoFields) {
