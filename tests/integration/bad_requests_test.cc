@@ -185,8 +185,8 @@ TEST_F(BadRequestsTest, DataSetOfAQueuedJobCannotBeDeleted) {
   EXPECT_EQ(status.error_code(), StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(ReasonOf(status), "DATASET_IN_USE");
   EXPECT_TRUE(HasDetail<google::rpc::PreconditionFailure>(status));
+  EXPECT_TRUE(Cancel(queued.name()).ok());  // before the other one leaves it the worker
   EXPECT_TRUE(Cancel(busy.name()).ok());
-  EXPECT_TRUE(Cancel(queued.name()).ok());
   EXPECT_EQ(WaitForEnd(busy.name()).state(), v1::JOB_STATE_CANCELLED);
   EXPECT_EQ(WaitForEnd(queued.name()).state(), v1::JOB_STATE_CANCELLED);
   EXPECT_TRUE(DeleteDataset("datasets/clouds").ok());
