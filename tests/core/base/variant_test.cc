@@ -24,8 +24,8 @@ template <typename Value>
 struct ScarceAllocator {
   using value_type = Value;
   ScarceAllocator() = default;
-  template <typename Other>  // NOLINTNEXTLINE(google-explicit-constructor)
-  ScarceAllocator(const ScarceAllocator<Other>& /*other*/) {}
+  template <typename Other>
+  explicit ScarceAllocator(const ScarceAllocator<Other>& /*other*/) {}
 
   Value* allocate(size_t count) {
     if (Memory::exhausted) {
