@@ -28,12 +28,12 @@ std::string Checksum(std::string_view query, std::string_view key) {
   return bytes;
 }
 
-absl::Status BadToken() {
+}  // namespace
+
+absl::Status BadPageToken() {
   return WithReason(absl::InvalidArgumentError("not a token of this list, filter and order"),
                     "BAD_PAGE_TOKEN");
 }
-
-}  // namespace
 
 std::string MakePageToken(std::string_view query, std::string_view key) {
   return absl::WebSafeBase64Escape(absl::StrCat(Checksum(query, key), std::string(key)));
@@ -46,11 +46,11 @@ absl::StatusOr<std::string> ReadPageToken(std::string_view query, std::string_vi
   std::string bytes;
   if (!absl::WebSafeBase64Unescape(absl::string_view(token.data(), token.size()), &bytes) ||
       bytes.size() < 8) {
-    return BadToken();
+    return BadPageToken();
   }
   std::string key = bytes.substr(8);
   if (bytes.substr(0, 8) != Checksum(query, key)) {
-    return BadToken();
+    return BadPageToken();
   }
   return key;
 }
@@ -60,7 +60,7 @@ absl::StatusOr<int64_t> ReadPageToken(std::string_view query, std::string_view t
   MERCER_ASSIGN_OR_RETURN(const std::string key, ReadPageToken(query, token));
   int64_t number = first;
   return key.empty() || absl::SimpleAtoi(key, &number) ? absl::StatusOr<int64_t>(number)
-                                                       : BadToken();
+                                                       : BadPageToken();
 }
 
 absl::StatusOr<int> EffectivePageSize(const PageRequest& page) {

@@ -5,12 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 #include "server/storage/records.h"
 
 namespace mercer::server {
 
+// kInvalidArgument with reason BAD_PAGE_TOKEN.
+absl::Status BadPageToken();
 // `query` names the list and its filter; `key` is the last key of the page.
 std::string MakePageToken(std::string_view query, std::string_view key);
 // The key; of an empty token, which is that of the first page, the empty one. Errors: kInvalidArgument (reason BAD_PAGE_TOKEN: damaged,

@@ -110,8 +110,7 @@ absl::StatusOr<int64_t> StartNumber(std::string_view text, bool descending) {
   int64_t number =
       descending ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
   if (!text.empty() && !absl::SimpleAtoi(absl::string_view(text.data(), text.size()), &number)) {
-    return WithReason(absl::InvalidArgumentError("not a token of this list, filter and order"),
-                      "BAD_PAGE_TOKEN");
+    return BadPageToken();
   }
   return number;
 }
