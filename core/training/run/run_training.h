@@ -50,8 +50,9 @@ class RunObserver {
   // Asked after every step, and once more when the run is cancelled; a true answer is followed by
   // OnCheckpoint.
   virtual bool WantsCheckpoint() { return false; }
-  // Asked once when an error of the disk (IsDiskError), or a stop, ends the search of a run that has come further since it began, or since its last checkpoint; a true
-  // answer is followed by OnCheckpoint. After a stop that comes before OnVerifying.
+  // Asked once when an error of the disk (IsDiskError), or a stop, ends the search of a run that has
+  // come further since it began, or since its last checkpoint; a true answer is followed by
+  // OnCheckpoint. After a stop that comes before OnVerifying.
   virtual bool WantsLastCheckpoint() { return WantsCheckpoint(); }
   virtual void OnCheckpoint(std::string state) { (void)state; }
   // Called once when the verification starts.
